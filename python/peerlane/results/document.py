@@ -34,6 +34,11 @@ def encode(document: object) -> dict[str, Any]:
     return fields
 
 
+def schema_of(kind: type) -> dict[str, Any]:
+    """The JSON schema of the documents of a kind."""
+    return _adapter(kind).json_schema(by_alias=True, mode="validation")
+
+
 _adapters: dict[type, TypeAdapter[Any]] = {}
 
 

@@ -1,0 +1,201 @@
+"""The values of a varied key, as `--vary KEY=SPEC` gives them: ranges and lists."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from peerlane.fabric.paths import read_value
+from peerlane.varying.quantities import NUMBER, UNIT, Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MOST_VALUES = 100_000
+"""Values of one key; more are a typing error."""
+
+_QUANTITY = rf"{NUMBER}\s*(?:{UNIT})?"
+_RANGE = re.compile(rf"({_QUANTITY})\s*\.\.\s*({_QUANTITY})\s*(?:([*+])\s*({_QUANTITY}))?")
+_SIGNIFICANT = 6
+"""Digits of a value that is drawn from a span."""
+
+GRAMMAR = "write A..B*F, A..B+S or a list a,b,c, such as 8..256*2"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """All values from `low` to `high`, for samples."""
+
+    low: Quantity
+    high: Quantity
+
+    def at(self, share: float) -> Any:  # noqa: ANN401 - a number, or text with a unit
+        """The value at a share, from 0 to 1, of the way; whole numbers where the ends are."""
+        low, high = self.low.amount, self.high.amount
+        unit = self.low.finer(self.high)
+        whole = not unit and self.low.is_whole and self.high.is_whole
+        if whole:
+            return int(low + int(share * (high - low + 1)))
+        amount = low + Fraction(share) * (high - low)
+        scale = Fraction(1) if not unit else Quantity(Fraction(1), unit, is_whole=True).amount
+        short = Fraction(f"{float(amount / scale):.{_SIGNIFICANT}g}")
+        return self.low.written(short * scale, unit, whole=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A key of the scenario and its values, or the span from which samples are drawn."""
+
+    key: str
+    values: tuple[Any, ...]
+    span: Span | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Axis:
+        """Reads `KEY=SPEC`.
+
+        Raises:
+            ValueError: It is not one.
+        """
+        key, equals, spec = text.partition("=")
+        if not equals or not key.strip() or not spec.strip():
+            raise ValueError(
+                f"{text!r} varies nothing; write KEY=SPEC, such as devices.a.tags=8,16"
+            )
+        return cls.of(key.strip(), spec)
+
+    @classmethod
+    def of(cls, key: str, values: str | Iterable[Any]) -> Axis:
+        """The axis of a key: its values, or the text of a SPEC.
+
+        Raises:
+            ValueError: The text is not a SPEC, or there are no values.
+        """
+        if not isinstance(values, str):
+            found = tuple(_plain(key, value) for value in values)
+        else:
+            items = list(_items(values))
+            if len(items) == 1 and (match := _RANGE.fullmatch(items[0])) and not match[3]:
+                return cls(key, (), _span(key, match[1], match[2]))
+            found = tuple(value for item in items for value in _values(key, item))
+        if not found:
+            raise ValueError(f"{key} has no values; {GRAMMAR}")
+        unique = {repr(value): value for value in found}  # 1 is not true
+        return cls(key, tuple(unique.values()))
+
+    def grid(self) -> tuple[Any, ...]:
+        """All values.
+
+        Raises:
+            ValueError: There are only the ends of a span.
+        """
+        if self.span is not None:
+            low, high = (_told(end) for end in (self.span.low, self.span.high))
+            raise ValueError(
+                f"{self.key}={low}..{high} has no step; write {low}..{high}*2, or"
+                f" {low}..{high}+STEP, or draw from it with a sample, such as lhs:20"
+            )
+        return self.values
+
+    def at(self, share: float) -> Any:  # noqa: ANN401 - any value of a scenario
+        """The value at a share, from 0 to less than 1, of the values or the span."""
+        if self.span is not None:
+            return self.span.at(share)
+        return self.values[int(share * len(self.values))]
+
+
+def _plain(key: str, value: object) -> object:
+    """A value as a type that TOML has; numpy's become Python's."""
+    if isinstance(value, str | bool | list):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise ValueError(f"{key}: {value!r} is no value of a scenario; give text, numbers or booleans")
+
+
+def _items(spec: str) -> Iterator[str]:
+    """The items of a list; commas within quotes and brackets do not separate."""
+    depth, quote, item = 0, "", ""
+    for sign in spec:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        else:
+            depth += (sign in "[{") - (sign in "]}")
+        if sign == "," and not quote and not depth:
+            yield item.strip()
+            item = ""
+        else:
+            item += sign
+    yield item.strip()
+
+
+def _values(key: str, item: str) -> Iterable[Any]:
+    if not item:
+        raise ValueError(f"{key} has an empty value; {GRAMMAR}")
+    if item[0] in "\"'" or ".." not in item:
+        return (read_value(item),)
+    match = _RANGE.fullmatch(item)
+    if match is None:
+        raise ValueError(f"{key}={item} is no range; {GRAMMAR}")
+    if not match[3]:
+        raise ValueError(f"{key}={item} has no step; {GRAMMAR}")
+    return _stepped(f"{key}={item}", _span(key, match[1], match[2]), match[3], match[4])
+
+
+def _span(key: str, first: str, last: str) -> Span:
+    low, high = _read(key, first), _read(key, last)
+    if not low.is_like(high):
+        raise ValueError(
+            f"{key}={first}..{last} joins different units; write both ends in one kind"
+        )
+    return Span(low, high)
+
+
+def _read(key: str, text: str) -> Quantity:
+    quantity = Quantity.read(text)
+    if quantity is None:
+        raise ValueError(f"{key}: {text!r} has a unit that is not known; write one like 4 KiB")
+    return quantity
+
+
+def _stepped(what: str, span: Span, sign: str, text: str) -> Iterator[Any]:
+    """The values of a range; the last one is at most its end."""
+    low, high = span.low.amount, span.high.amount
+    step = _read(what, text)
+    unit, whole = span.low.finer(span.high), span.low.is_whole and span.high.is_whole
+    if sign == "*":
+        if step.unit or step.number <= 0 or low * high <= 0:
+            raise ValueError(f"{what}: a factor and both ends are numbers above 0")
+        grows = step.number > 1
+        is_moving = step.number != 1
+    else:
+        if not span.low.is_like(step):
+            raise ValueError(
+                f"{what}: the step has another unit than the ends; write one of {unit or 'none'}"
+            )
+        unit = Quantity(Fraction(1), unit, is_whole=True).finer(step)
+        whole = whole and step.is_whole
+        grows = step.number > 0
+        is_moving = step.number != 0
+    if low != high and (not is_moving or grows != (low < high)):
+        raise ValueError(f"{what} never comes to its end; {GRAMMAR}")
+    value = low
+    for _ in range(MOST_VALUES):
+        if value > high if grows else value < high:
+            return
+        yield span.low.written(value, unit, whole=whole)
+        if low == high:
+            return
+        value = value * step.number if sign == "*" else value + step.amount
+    raise ValueError(f"{what} has more than {MOST_VALUES:,} values; write a larger step")
+
+
+def _told(quantity: Quantity) -> str:
+    return str(quantity.written(quantity.amount, quantity.unit, whole=quantity.is_whole))

@@ -1,0 +1,139 @@
+"""The points of a sweep as they are done, on disk, so that an interrupted one goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Self
+
+from peerlane._core import __version__
+from peerlane.varying.work import SweepPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from peerlane.varying.work import Point, Study
+
+_SCHEMA = "peerlane-sweep-journal/1"
+
+
+class JournalError(ValueError):
+    """A journal that this sweep cannot go on with; the message says what to do."""
+
+
+def journal_of(out: Path) -> Path:
+    """The journal of a sweep that is written to `out`."""
+    return out.with_name(out.name + ".journal")
+
+
+class Journal:
+    """A line for each point, after a line that says which sweep they are of.
+
+    Args:
+        path: Its file.
+        study: What the points share.
+        keys: The keys that are varied.
+        resume: Whether to go on with the points that the file has.
+
+    Raises:
+        JournalError: The file has points, and they are of another sweep, or are not wanted.
+        OSError: It cannot be read or written.
+    """
+
+    def __init__(self, path: Path, study: Study, keys: Sequence[str], *, resume: bool) -> None:
+        self._path = path
+        head = _head(study, keys)
+        self._done: dict[str, list[SweepPoint]] = {}
+        whole = self._read(head, resume=resume) if path.exists() else 0
+        self._file = path.open("ab")
+        self._file.truncate(whole)
+        if not whole:
+            self._write(head)
+
+    def take(self, point: Point) -> SweepPoint | None:
+        """The outcome of a point that was done before; each is taken once."""
+        found = self._done.get(_identity(point.settings, point.seed))
+        return found.pop() if found else None
+
+    def add(self, point: Point, outcome: SweepPoint) -> None:
+        """Writes the outcome of a point, so that it is there even if this process ends now."""
+        fields = asdict(outcome)
+        del fields["settings"]
+        self._write({"settings": dict(point.settings), "given_seed": point.seed, **fields})
+
+    def close(self) -> None:
+        """Leaves the journal for a later sweep."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Takes the journal away, once its points are elsewhere."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _write(self, fields: Mapping[str, Any]) -> None:
+        try:
+            self._file.write((json.dumps(fields, ensure_ascii=False) + "\n").encode())
+            self._file.flush()
+        except OSError as error:
+            error.filename = error.filename or str(self._path)
+            raise
+
+    def _read(self, head: Mapping[str, Any], *, resume: bool) -> int:
+        """Reads the points; returns the length of the whole lines, as the last may be torn."""
+        content = self._path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            lines = [json.loads(line) for line in whole.splitlines()]
+            if lines and lines[0].get("schema") != _SCHEMA:
+                raise JournalError(f"{self._path} is no journal of a sweep; name another file")
+            points = lines[1:]
+            if points and not resume:
+                raise JournalError(
+                    f"{self._path} has {len(points)} points of an interrupted sweep; --resume goes"
+                    " on with it; remove the file to begin anew"
+                )
+            for part, value in head.items():
+                if points and lines[0].get(part) != value:
+                    raise JournalError(
+                        f"{self._path} is of a sweep with another {part}; remove the file to begin"
+                        " anew, or name another output"
+                    )
+            if not points:
+                return 0
+            for fields in points:
+                identity = _identity(fields["settings"], fields.pop("given_seed"))
+                fields["seconds"] = 0.0  # of another sweep
+                self._done.setdefault(identity, []).append(SweepPoint(**fields))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, JournalError):
+                raise
+            raise JournalError(f"{self._path} is no journal of a sweep; remove the file") from None
+        return len(whole)
+
+
+def _head(study: Study, keys: Sequence[str]) -> dict[str, Any]:
+    return {
+        "schema": _SCHEMA,
+        "version": __version__,
+        "scenario": hashlib.sha256(study.text.encode()).hexdigest(),
+        "keys": list(keys),
+        "metrics": list(study.metrics or ()),
+    }
+
+
+def _identity(settings: Mapping[str, Any], seed: int | None) -> str:
+    return json.dumps([settings, seed], sort_keys=True)

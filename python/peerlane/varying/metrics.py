@@ -1,0 +1,193 @@
+"""The numbers of a result by their paths in its JSON, such as `flows.up.bytes_per_second`.
+
+The entry of a list is found by its id; where several share one, the next part of the path is their
+direction, or what else tells them apart: `links.h0-s0.up.utilisation`.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from peerlane.fabric.paths import join_path, split_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Json = Mapping[str, Any]
+
+Scalar = float | int | str | bool | None
+
+_NAMES = ("id", "name", "host", "where", "by", "from")
+"""The fields that name an entry of a list, the first that it has."""
+_TELLING = ("direction", "what", "to", "buffer", "kind")
+"""The fields that tell entries of one name apart."""
+_NEAREST = 3
+
+
+class UnknownMetricError(ValueError):
+    """A result has nothing at this path; the message has the nearest path."""
+
+
+def value_at(document: Json, path: str) -> Scalar:
+    """The value at `path` of a result; `None` also where the result has observed nothing.
+
+    Raises:
+        UnknownMetricError: There is nothing, or no single value.
+    """
+    here: object = document
+    parts = split_path(path)
+    for depth, part in enumerate(parts):
+        if here is None:
+            return None
+        inner = _members(here)
+        if part not in inner:
+            raise _unknown(document, path, parts[:depth], part, inner)
+        here = inner[part]
+    if isinstance(here, dict | list):
+        raise _group(path, parts, _members(here))
+    found: Scalar = here  # type: ignore[assignment]
+    return found
+
+
+def check(document: Json, schema: Json, path: str) -> None:
+    """Refuses a path that results of this scenario cannot have.
+
+    Args:
+        document: A result of the scenario, perhaps of before the run, when much is `None`.
+        schema: The JSON schema of results.
+        path: Of a metric.
+
+    Raises:
+        UnknownMetricError: They cannot.
+    """
+    here: object = document
+    kind: Json = schema
+    parts = split_path(path)
+    for depth, part in enumerate(parts):
+        kinds = _kinds(schema, kind)
+        inner = _members(here)
+        known: Mapping[str, Any] = inner
+        if here is None:
+            known = {name: None for one in kinds for name in one.get("properties", {})}
+        if part not in known:
+            raise _unknown(document, path, parts[:depth], part, known)
+        here = None if here is None else inner[part]
+        kind = _below(kinds, part)
+    if isinstance(here, dict | list):
+        raise _group(path, parts, _members(here))
+    fields = {name: 0 for one in _kinds(schema, kind) for name in one.get("properties", {})}
+    if here is None and fields:
+        raise _group(path, parts, fields)
+
+
+def numbers(document: Json) -> dict[str, Scalar]:
+    """Every single value of a result by its path."""
+    return dict(_leaves(document, ()))
+
+
+def usual(document: Json) -> list[str]:
+    """The metrics of a sweep that names none: the rates of all workloads, or their times."""
+    rates = ("bytes_per_second", "accepted_bytes_per_second", "committed_per_second", "time_ns")
+    found = []
+    for section in ("flows", "traffic", "collectives", "accesses", "transactions"):
+        for name, entry in _members(document.get(section)).items():
+            rate = next((rate for rate in rates if rate in _members(entry)), None)
+            found += [join_path((section, name, rate))] if rate else []
+    found += [
+        join_path(("locks", name, "request_ns", "mean")) for name in _members(document.get("locks"))
+    ]
+    return found or ["simulated_ns"]
+
+
+def _leaves(here: object, before: tuple[str, ...]) -> Iterator[tuple[str, Scalar]]:
+    if isinstance(here, dict) or (isinstance(here, list) and _is_list_of_tables(here)):
+        for name, inner in _members(here).items():
+            yield from _leaves(inner, (*before, name))
+    elif not isinstance(here, list):
+        yield join_path(before), here  # type: ignore[misc]
+
+
+def _is_list_of_tables(here: Sequence[object]) -> bool:
+    return bool(here) and all(isinstance(one, dict) for one in here)
+
+
+def _members(here: object) -> Mapping[str, Any]:
+    """What a part of a path can name here, and what is there."""
+    if isinstance(here, dict):
+        return here
+    if not isinstance(here, list):
+        return {}
+    if not _is_list_of_tables(here):
+        return {str(number): one for number, one in enumerate(here)}
+    return _told_apart(here, _NAMES)
+
+
+def _told_apart(entries: Sequence[Json], fields: Sequence[str]) -> dict[str, Any]:
+    """The entries by the first of `fields` that they have; those that share it, by the next."""
+    key = next((field for field in fields if all(field in entry for entry in entries)), None)
+    if key is None:
+        return {str(number): entry for number, entry in enumerate(entries)}
+    groups: dict[str, list[Json]] = {}
+    for entry in entries:
+        groups.setdefault(str(entry[key]), []).append(entry)
+    return {
+        name: group[0] if len(group) == 1 else _told_apart(group, _others(group, key))
+        for name, group in groups.items()
+    }
+
+
+def _others(group: Sequence[Json], key: str) -> list[str]:
+    """The fields that tell the entries of a group apart, so that the path ends."""
+    return [
+        field
+        for field in _TELLING
+        if field != key and len({str(entry.get(field)) for entry in group}) > 1
+    ]
+
+
+def _kinds(schema: Json, kind: Json) -> list[Json]:
+    """The schemas that a value of this schema may follow, references resolved, without null."""
+    if "$ref" in kind:
+        return _kinds(schema, schema["$defs"][kind["$ref"].rpartition("/")[2]])
+    if "anyOf" in kind:
+        return [found for one in kind["anyOf"] for found in _kinds(schema, one)]
+    return [] if kind.get("type") == "null" else [kind]
+
+
+def _below(kinds: Sequence[Json], part: str) -> Json:
+    """The schema of what is at a part of a path below one of `kinds`."""
+    for kind in kinds:
+        properties = kind.get("properties", {})
+        if part in properties:
+            found: Json = properties[part]
+            return found
+        if isinstance(kind.get("items"), dict):
+            item: Json = kind["items"]
+            return item
+    # Told apart by direction and the like: still an entry of the list.
+    return kinds[0] if kinds else {}
+
+
+def _group(path: str, parts: Sequence[str], inner: Mapping[str, Any]) -> UnknownMetricError:
+    if not inner:
+        return UnknownMetricError(f"{path} is an empty list; name a single value of the result")
+    shown = ", ".join(join_path((*parts, name)) for name in list(inner)[:_NEAREST])
+    return UnknownMetricError(f"{path} is not a single value; write one of {shown}, ...")
+
+
+def _unknown(
+    document: Json, path: str, before: Sequence[str], part: str, known: Mapping[str, Any]
+) -> UnknownMetricError:
+    where = join_path(before) or "results"
+    near = get_close_matches(part, known, n=1, cutoff=0.5)
+    if near:
+        advice = f"did you mean {join_path((*before, near[0]))}?"
+    elif known:
+        advice = f"there are {', '.join(join_path([name]) for name in list(known)[:12])}"
+    else:
+        # The section may be right and empty, or the whole path misspelt.
+        all_paths = list(numbers(document))
+        whole = get_close_matches(path, all_paths, n=1, cutoff=0.3)
+        advice = f"did you mean {whole[0]}?" if whole else "it has no parts"
+    return UnknownMetricError(f"there is no metric {path}: {where} has no {part!r}; {advice}")

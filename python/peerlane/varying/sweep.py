@@ -1,0 +1,248 @@
+"""Sweeps of any key of a scenario: one run for each point, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from peerlane._core import ScenarioError
+from peerlane.fabric.paths import put
+from peerlane.fabric.variant import parsed, variant
+from peerlane.results.document import schema_of
+from peerlane.results.run import RunResult
+from peerlane.varying.axes import Axis
+from peerlane.varying.crew import crew
+from peerlane.varying.journal import Journal, journal_of
+from peerlane.varying.metrics import check, usual
+from peerlane.varying.points import Sample, combinations
+from peerlane.varying.table import check_ending, frame, write_table
+from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from os import PathLike
+
+    from pandas import DataFrame
+
+_ENDS = ("seed", "status", "error")
+"""Columns after those of the keys and metrics."""
+
+_UNKNOWN_KEY = "unknown key"
+"""The simulator says so of a key that no value makes right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The points of a sweep in their order: the keys that were set, and what was measured.
+
+    `wall_seconds` is the time of the runs that were made, on `workers` processors; `resumed` points
+    were there before.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    metrics: tuple[str, ...]
+    points: tuple[SweepPoint, ...]
+    workers: int = field(default=1, compare=False)
+    wall_seconds: float = field(default=0.0, compare=False)
+    resumed: int = field(default=0, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[SweepPoint]:
+        return iter(self.points)
+
+    @property
+    def wrong(self) -> tuple[SweepPoint, ...]:
+        """The points that failed, or have no result."""
+        return tuple(point for point in self.points if point.status != "ok")
+
+    @property
+    def point_seconds(self) -> float:
+        """The time that a worker took for a point, on average."""
+        ran = len(self.points) - self.resumed
+        return sum(point.seconds for point in self.points) / ran if ran else 0.0
+
+    @property
+    def overhead_seconds(self) -> float:
+        """The time of a worker, for each point that was run, in which it ran no point."""
+        ran = len(self.points) - self.resumed
+        return max(self.wall_seconds * self.workers / ran - self.point_seconds, 0.0) if ran else 0.0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table: keys, metrics, seed, status, error."""
+        return tuple(dict.fromkeys((*self.keys, *self.metrics, *_ENDS)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: a mapping from columns to values for each point."""
+        return [
+            {"seed": point.seed, "status": point.status, "error": point.error}
+            | dict(point.metrics)
+            | dict(point.settings)
+            for point in self.points
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The sweep as the command line writes it."""
+        return {
+            "name": self.name,
+            "keys": list(self.keys),
+            "metrics": list(self.metrics),
+            "points": [
+                {
+                    "settings": dict(point.settings),
+                    "seed": point.seed,
+                    "status": point.status,
+                    "error": point.error,
+                    "metrics": dict(point.metrics),
+                }
+                for point in self.points
+            ],
+        }
+
+    def to_pandas(self) -> DataFrame:
+        """One line for each point, with the `columns`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        """
+        return frame(self.columns, self.rows())
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Writes the table to a file that ends with .csv or .parquet.
+
+        Raises:
+            ValueError: The file ends with something else.
+            OSError: It could not be written.
+        """
+        write_table(check_ending(path), self.columns, self.rows())
+
+
+def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
+    text: str,
+    vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis],
+    metrics: Iterable[str] = (),
+    *,
+    source: str = "<text>",
+    settings: Mapping[str, Any] | None = None,
+    sample: str | Sample | None = None,
+    seed: int | None = None,
+    scheduler: str | None = None,
+    out: str | PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Points:
+    """Runs a scenario at every combination of the values of some keys, on every processor.
+
+    Points that fail are in the table, with their reason, and do not end the sweep.
+
+    Args:
+        text: The scenario, as TOML.
+        vary: The values of each key, by its path: a list, or a text such as "8..256*2".
+        metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of
+            all workloads, if there are none.
+        source: The name of the scenario in messages.
+        settings: Keys that are set in all points.
+        sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
+        seed: Of the sample, and of all random streams of each run; replaces the scenario's own.
+        scheduler: The address of a Dask scheduler, whose workers run the points.
+        out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
+            points are in a journal beside it.
+        resume: Whether to go on with the journal of an interrupted sweep.
+        progress: Hears how many points are done, and how many there are.
+
+    Raises:
+        ScenarioError: The scenario cannot be built, or has none of the keys.
+        ValueError: Values, metrics, sample or output are wrong.
+        ClusterError: The cluster cannot do the work.
+    """
+    table = None if out is None else check_ending(out)
+    axes = _axes(vary)
+    scenario = parsed(text, source)
+    if settings:
+        for path, value in settings.items():
+            put(scenario, path, value)
+        text = tomli_w.dumps(scenario)
+    name, found = _checked(scenario, source, axes, tuple(metrics))
+    draws = Sample.read(sample) if isinstance(sample, str) else sample
+    grid = combinations(axes) if draws is None else draws.points(axes, seed or 0)
+    points = [Point(one, seed) for one in grid]
+    study = Study(text, source, found)
+    keys = tuple(axis.key for axis in axes)
+    with ExitStack() as stack:
+        journal = None
+        if table is not None:
+            journal = stack.enter_context(Journal(journal_of(table), study, keys, resume=resume))
+        workers = stack.enter_context(crew(scheduler))
+        began = perf_counter()
+        done = {n: one for n, p in enumerate(points) if journal and (one := journal.take(p))}
+        resumed = len(done)
+        left = [number for number in range(len(points)) if number not in done]
+        wanted = [points[number] for number in left]
+        for number, outcome in workers.each(run_point, study, wanted, lost_point):
+            done[left[number]] = outcome
+            if journal is not None:
+                journal.add(wanted[number], outcome)
+            if progress is not None:
+                progress(len(done), len(points))
+        wall = perf_counter() - began
+        ordered = tuple(done[number] for number in range(len(points)))
+        result = Points(name, keys, found, ordered, workers.count, wall, resumed)
+        if journal is not None and table is not None:
+            write_table(table, result.columns, result.rows())
+            journal.remove()
+    return result
+
+
+def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis]:
+    if isinstance(vary, Mapping):
+        axes = [Axis.of(key, values) for key, values in vary.items()]
+    else:
+        axes = list(vary)
+    if not axes:
+        raise ValueError(
+            "nothing is varied; name a key and its values, such as devices.a.tags=8,16"
+        )
+    keys = [axis.key for axis in axes]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise ValueError(f"{twice} is varied twice; write all its values in one list")
+    return axes
+
+
+def _checked(
+    scenario: Mapping[str, Any], source: str, axes: Sequence[Axis], metrics: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """The name of the scenario, and the metrics that results of it have.
+
+    Raises:
+        ScenarioError: It cannot be built as it is, nor at the first point; or a key is unknown.
+        UnknownMetricError: There is no such metric.
+    """
+    first = {axis.key: axis.at(0.0) for axis in axes}
+    for key, value in first.items():
+        put(deepcopy(dict(scenario)), key, value)
+        try:
+            variant(scenario, {key: value}, source=source, warns=False)
+        except ScenarioError as error:
+            if _UNKNOWN_KEY in str(error):
+                raise
+    try:
+        simulation = variant(scenario, {}, source=source)
+    except ScenarioError as as_it_is:
+        try:
+            simulation = variant(scenario, first, source=source)
+        except ScenarioError:
+            raise as_it_is from None
+    result = simulation.result()
+    document = result.to_json()
+    for path in metrics:
+        check(document, schema_of(RunResult), path)
+    return result.name, metrics or tuple(usual(document))

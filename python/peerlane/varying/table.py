@@ -1,0 +1,112 @@
+"""The table of a sweep in a file: CSV, or Parquet with pandas and pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from pandas import DataFrame
+
+ENDINGS = (".csv", ".parquet")
+
+
+class MissingPackageError(RuntimeError):
+    """An optional package is not installed; the message says how to."""
+
+
+def check_ending(path: str | PathLike[str]) -> Path:
+    """The path of a table, if its ending says a format and what writes it is installed.
+
+    Raises:
+        ValueError: The ending says none.
+        MissingPackageError: pandas or pyarrow are not installed.
+    """
+    found = Path(path)
+    if found.suffix not in ENDINGS:
+        raise ValueError(f"{path}: write a name that ends with .csv or .parquet")
+    if found.suffix == ".parquet":
+        try:
+            import pandas as pd  # noqa: F401, PLC0415 - optional, and slow to load
+            import pyarrow as pa  # noqa: F401, PLC0415 - as above
+        except ModuleNotFoundError:
+            raise MissingPackageError(
+                "Parquet needs pandas and pyarrow: pip install 'peerlane[parquet]';"
+                " .csv needs nothing"
+            ) from None
+    return found
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes the rows, so that the file has all of them or stays as it was.
+
+    Raises:
+        OSError: The file could not be written; the error has its name.
+    """
+    content = _parquet(columns, rows) if path.suffix == ".parquet" else _csv(columns, rows)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def frame(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """The rows as pandas has them; a column with values of several kinds is of texts.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+    """
+    try:
+        import pandas as pd  # noqa: PLC0415 - optional, and slow to load
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
+        ) from error
+    return pd.DataFrame({name: _column([row[name] for row in rows]) for name in columns})
+
+
+def _column(values: list[Any]) -> list[Any]:
+    kinds = {_kind(value) for value in values if value is not None}
+    if len(kinds) <= 1 and "list" not in kinds:
+        return values
+    return [None if value is None else _text(value) for value in values]
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, int | float):
+        return "number"
+    return "list" if isinstance(value, list) else "text"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if row[name] is None else _text(row[name]) for name in columns])
+    return text.getvalue().encode()
+
+
+def _parquet(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    content = io.BytesIO()
+    frame(columns, rows).to_parquet(content, engine="pyarrow", index=False)
+    return content.getvalue()

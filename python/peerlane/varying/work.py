@@ -1,0 +1,130 @@
+"""One point of a sweep: the scenario with some keys set, its run, and the metrics of its result.
+
+A point is plain data, so that it can be run by any thread or process that has Peerlane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from peerlane.fabric.variant import parsed, told, variant
+from peerlane.varying.metrics import UnknownMetricError, numbers, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from peerlane.varying.metrics import Scalar
+
+Status = Literal["ok", "failed", "error"]
+
+_MOST_REASONS = 3
+"""Failures of one run that a point tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What all points of a sweep share: the scenario, and what is read from each result."""
+
+    text: str
+    source: str
+    metrics: tuple[str, ...] | None
+    """Their paths; `None` for every single value of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run that is wanted: the keys that differ, and the seed that replaces the scenario's."""
+
+    settings: Mapping[str, Any]
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One run of a sweep.
+
+    `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
+    doubtful, or "error" when there is no result; `error` says why. A metric that was never observed
+    is `None`. `seconds` is the time that it took, on one processor.
+    """
+
+    settings: Mapping[str, Any]
+    seed: int
+    metrics: Mapping[str, Scalar]
+    status: Status
+    error: str | None
+    seconds: float = field(default=0.0, compare=False)
+
+
+def run_point(
+    study: Study, point: Point, watch: Callable[[float], object] | None = None
+) -> SweepPoint:
+    """Runs a point; whatever is wrong with it is part of the outcome.
+
+    Args:
+        study: What the points share.
+        point: The one to run.
+        watch: Called while it runs; an exception from it ends the run and is passed on.
+    """
+    began = perf_counter()
+    scenario = tables_of(study.text, study.source)
+    seed = None if "seed" in point.settings else point.seed
+
+    def without_result(status: Status, error: BaseException) -> SweepPoint:
+        known = point.settings.get("seed", scenario.get("seed", 1) if seed is None else seed)
+        here = f"{study.source} with {told(point.settings)}: "  # is in the other columns
+        reason = str(error).removeprefix(here) or type(error).__name__
+        return _lost(study, point.settings, known, status, reason)
+
+    try:
+        simulation = variant(scenario, point.settings, source=study.source, seed=seed, warns=False)
+        result = simulation.run(watch)
+        document = result.to_json()
+        metrics = _read(document, study.metrics)
+    except UnknownMetricError as error:
+        return without_result("failed", error)
+    except (ValueError, RuntimeError, OSError, MemoryError) as error:
+        return without_result("error", error)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # a defect of the simulator at this point
+            raise
+        return without_result("error", error)
+    reasons = result.failures
+    more = len(reasons) - _MOST_REASONS
+    shown = reasons if more <= 0 else [*reasons[:_MOST_REASONS], f"and {more} more"]
+    return SweepPoint(
+        settings=point.settings,
+        seed=document["seed"],
+        metrics=metrics,
+        status="failed" if reasons else "ok",
+        error="; ".join(shown) or None,
+        seconds=perf_counter() - began,
+    )
+
+
+def lost_point(study: Study, point: Point, reason: str) -> SweepPoint:
+    """The outcome of a point whose worker did not come back."""
+    known = point.settings.get("seed", tables_of(study.text, study.source).get("seed", 1))
+    seed = known if point.seed is None or "seed" in point.settings else point.seed
+    return _lost(study, point.settings, seed, "error", reason)
+
+
+def _lost(
+    study: Study, settings: Mapping[str, Any], seed: int, status: Status, reason: str
+) -> SweepPoint:
+    return SweepPoint(settings, seed, dict.fromkeys(study.metrics or ()), status, reason)
+
+
+def _read(document: Mapping[str, Any], metrics: tuple[str, ...] | None) -> Mapping[str, Scalar]:
+    if metrics is None:
+        return numbers(document)
+    return {path: value_at(document, path) for path in metrics}
+
+
+@lru_cache(maxsize=8)
+def tables_of(text: str, source: str) -> Mapping[str, Any]:
+    """The tables of a scenario, which all points that run here share."""
+    return parsed(text, source)
