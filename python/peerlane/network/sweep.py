@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
@@ -12,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from peerlane import _core
 from peerlane._core import ScenarioError
 from peerlane.fabric import settings
-from peerlane.fabric.simulation import already_warned
+from peerlane.fabric.paths import join_path
+from peerlane.fabric.variant import variant
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results.collection import Collection
+from peerlane.varying.crew import crew
+from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from pandas import DataFrame
 
@@ -97,12 +97,13 @@ class Sweep:
         return self.points.to_pandas()
 
 
-def sweep(
+def sweep(  # noqa: PLR0913 - each says one thing of a sweep
     fabric: Fabric,
     loads: Iterable[str | float],
     traffic: str | None = None,
     *,
     seed: int | None = None,
+    scheduler: str | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Sweep:
     """Runs a workload at each of `loads`, on every processor; all else stays as it is.
@@ -115,6 +116,7 @@ def sweep(
         loads: Payload that each node offers: "1 GB/s", or a number in bytes a second.
         traffic: The id of the workload; not needed where there is only one.
         seed: Of all random streams; replaces the fabric's own.
+        scheduler: The address of a Dask scheduler, whose workers run the loads.
         progress: Hears the fraction of the runs that are done.
 
     Raises:
@@ -131,11 +133,13 @@ def sweep(
     rates = sorted({bytes_per_second(load) for load in loads})
     if not rates:
         raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
+    study = _Study(fabric.to_toml(), tree.name, workload, window, seed)
     points: dict[int, LoadPoint] = {}
-    for rate, point in _in_parallel(fabric, workload, window, rates, seed):
-        points[rate] = point
-        if progress is not None:
-            progress(len(points) / len(rates))
+    with crew(scheduler) as workers:
+        for number, point in workers.each(_point, study, rates, _lost):
+            points[rates[number]] = point
+            if progress is not None:
+                progress(len(points) / len(rates))
     return Sweep(
         name=tree.name,
         traffic=workload.id,
@@ -186,39 +190,28 @@ def even_loads(limit: float, count: int) -> list[float]:
     return [limit * step / count for step in range(1, count + 1)]
 
 
-def _in_parallel(
-    fabric: Fabric,
-    workload: Traffic,
-    window: tuple[float, float],
-    rates: list[int],
-    seed: int | None,
-) -> Iterator[tuple[int, LoadPoint]]:
-    """Each rate with what a run measured, in the order in which they are there."""
-    pool = ThreadPoolExecutor(os.cpu_count())
-    with already_warned():  # when the tree was made
-        contexts = {rate: copy_context() for rate in rates}
-    try:
-        running = {
-            pool.submit(context.run, _point, fabric, workload, window, rate, seed): rate
-            for rate, context in contexts.items()
-        }
-        for done in as_completed(running):
-            yield running[done], done.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
 def _full(workload: Traffic) -> tuple[float, float]:
     """The window in which the network is full of a workload, in nanoseconds."""
     end = workload.start_ns + workload.duration_ns
     return workload.start_ns + _FILLING * workload.duration_ns, end
 
 
-def _point(
-    fabric: Fabric, workload: Traffic, window: tuple[float, float], rate: int, seed: int | None
-) -> LoadPoint:
-    loaded = fabric.copy().set_traffic(workload.id, load=f"{rate} B/s")
-    simulation = loaded.simulation(seed=seed)
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """The scenario, its workload, the window of the rates, and the seed that replaces its own."""
+
+    text: str
+    name: str
+    workload: Traffic
+    window: tuple[float, float]
+    seed: int | None
+
+
+def _point(study: _Study, rate: int, _watch: Callable[[float], object] | None) -> LoadPoint:
+    workload, window = study.workload, study.window
+    load = {f"traffic.{join_path([workload.id])}.load": f"{rate} B/s"}
+    scenario = tables_of(study.text, study.name)
+    simulation = variant(scenario, load, source=study.name, seed=study.seed, warns=False)
     begin, until = window
     end = until + _DRAIN * (until - begin)
     simulation.step()  # time begins when the links are up
@@ -237,3 +230,7 @@ def _point(
         saturated=accepted < (1 - shortfall) * offered,
         lost=sum(fault.count for fault in result.errors),
     )
+
+
+def _lost(study: _Study, rate: int, reason: str) -> LoadPoint:
+    raise RuntimeError(f"{study.name} at {rate} B/s: {reason}")
