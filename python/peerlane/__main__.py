@@ -22,8 +22,8 @@ def main() -> None:
         if is_handled:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         status = run_command_line(sys.argv[1:])
-    except KeyboardInterrupt:
-        _end_interrupted()
+    except KeyboardInterrupt as error:
+        _end_interrupted(str(error))
     except BrokenPipeError:
         status = FAILED
     try:
@@ -35,8 +35,8 @@ def main() -> None:
     sys.exit(status)
 
 
-def _end_interrupted() -> None:
-    print("interrupted", file=sys.stderr, flush=True)
+def _end_interrupted(message: str = "") -> None:
+    print(message or "interrupted", file=sys.stderr, flush=True)
     # A second interrupt while the interpreter winds down would be a traceback.
     os._exit(INTERRUPTED)
 

@@ -10,7 +10,7 @@ import typer
 
 import peerlane
 from peerlane.cli.bench import bench_app
-from peerlane.cli.console import complain, warnings_on_one_line
+from peerlane.cli.console import InterruptedWorkError, complain, warnings_on_one_line
 from peerlane.cli.head import set_command
 from peerlane.cli.importing import import_app
 from peerlane.cli.list import list_
@@ -71,6 +71,8 @@ def run_command_line(arguments: list[str]) -> int:
     ) as error:
         complain(str(error))
         return WRONG_USE
+    except InterruptedWorkError as error:
+        raise KeyboardInterrupt(str(error)) from None
     except BrokenPipeError:
         raise
     except RuntimeError as error:

@@ -70,6 +70,10 @@ def warn(message: str) -> None:
     _mark(message, "warning:", "bold yellow")
 
 
+class InterruptedWorkError(Exception):
+    """Work that the user interrupted; the message says what is there of it."""
+
+
 @contextmanager
 def warnings_on_one_line() -> Iterator[None]:
     """Prints each warning about a scenario once, by `warn`, instead of as Python does."""

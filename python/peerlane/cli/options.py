@@ -55,6 +55,16 @@ def _settings(given: list[str] | None) -> list[str]:
     return given or []
 
 
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=2**64 - 1,
+        metavar="N",
+        help="Seed of all random streams, and of a sample; replaces the scenario's own.",
+    ),
+]
+
 Settings = Annotated[
     list[str] | None,
     typer.Option(

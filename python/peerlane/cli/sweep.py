@@ -1,4 +1,4 @@
-"""`peerlane sweep`: runs a workload of a network at several loads."""
+"""`peerlane sweep`: runs a scenario at many points, or the workload of a network at many loads."""
 
 from __future__ import annotations
 
@@ -7,24 +7,115 @@ from typing import Annotated
 
 import typer
 
-from peerlane import Fabric, Simulation
-from peerlane.cli.console import complain, emit, progress
+from peerlane import Fabric, ScenarioError, Simulation
+from peerlane.cli.console import InterruptedWorkError, complain, emit, progress, say, warn
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Scenario
-from peerlane.cli.tables.sweep import sweep as table
+from peerlane.cli.options import FAILED, JsonTo, Scenario, Seed, Settings, writable
+from peerlane.cli.tables.cells import duration
+from peerlane.cli.tables.points import points as points_table
+from peerlane.cli.tables.sweep import sweep as loads_table
+from peerlane.fabric.paths import read_setting
+from peerlane.fabric.settings import Setting
 from peerlane.fabric.simulation import already_warned, digest_of
+from peerlane.fabric.variant import parsed, variant
+from peerlane.fabric.variant import told as told_settings
 from peerlane.network.bounds import bounds
 from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
 from peerlane.network.sweep import sweep as sweep_loads
+from peerlane.varying.axes import Axis
+from peerlane.varying.journal import JournalError, journal_of
+from peerlane.varying.metrics import UnknownMetricError
+from peerlane.varying.points import Sample
+from peerlane.varying.sweep import sweep_points
+from peerlane.varying.table import check_ending
 
 STEPS = 10
 """Loads of a sweep that says none."""
 
 
-def sweep(  # noqa: PLR0913 - each is an option
+def _axes(given: list[str] | None) -> list[str]:
+    for one in given or ():
+        try:
+            Axis.read(one)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    return given or []
+
+
+def _sample(given: str | None) -> str | None:
+    if given is not None:
+        try:
+            Sample.read(given)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    return given
+
+
+def _table_file(path: str | None) -> str | None:
+    if path is not None:
+        try:
+            check_ending(path)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    return writable(path)
+
+
+def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
     file: Scenario,
     *,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=SPEC",
+            callback=_axes,
+            help="Vary a key of the scenario: `A..B*F` multiplies from A to B, `A..B+S` adds, "
+            "`a,b,c` lists; such as `devices.a.tags=8..256*2`, `links.generation=3,4,5` or "
+            '`flows.up.size="64 B..4 KiB*2"`. May be repeated: every combination is a point.',
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Take a value of the result's JSON, such as `flows.up.bytes_per_second` or "
+            "`links.h0-s0.up.utilisation`. May be repeated; the rates of all workloads, if absent.",
+        ),
+    ] = None,
+    settings: Settings = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="random:N|lhs:N",
+            callback=_sample,
+            help="Draw N points instead of every combination: at random, or by a Latin hypercube. "
+            "`A..B` then draws from all values between.",
+        ),
+    ] = None,
+    seed: Seed = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_table_file,
+            help="Write the points to FILE, which ends with .csv or .parquet: a column for each "
+            "key and metric, `seed`, `status`, `error`.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the sweep that was interrupted when it wrote --out."
+        ),
+    ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run the points on the workers of a Dask scheduler, such as tcp://HOST:8786, "
+            "instead of the processors of this machine.",
+        ),
+    ] = None,
     loads: Annotated[
         str | None,
         typer.Option(
@@ -53,7 +144,16 @@ def sweep(  # noqa: PLR0913 - each is an option
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
-    """Run a workload of a network at one load after the other: latency against offered load.
+    """Run a scenario at many points, on every processor.
+
+    `peerlane sweep scenarios/pair.toml --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
+
+    With --vary, each combination of the values is a run of its own, with a row for the keys and
+    metrics. A point that fails has its reason in --out and --json, and the others go on; the exit
+    status is 1 when all fail. While the sweep goes on, its points are in FILE.journal beside --out
+    FILE; after an interruption --resume runs the others.
+
+    Without --vary, the workload of a network runs at one load after the other:
 
     `peerlane sweep scenarios/torus.toml`
 
@@ -69,14 +169,100 @@ def sweep(  # noqa: PLR0913 - each is an option
     - bounds: by arithmetic, what the way into the network (injection), the way out of it (ejection)
       and its busiest fibre (bisection) carry at most. The smallest one binds.
 
-    The exit status is 1 when packets were lost.
+    The exit status is then 1 when packets were lost.
     """
+    loads_alone = {"--loads": loads, "--steps": steps, "--to": to, "--traffic": traffic}
+    points_alone = {"--metric": metric, "--sample": sample, "--out": out, "--resume": resume}
+    for option, value in (loads_alone if vary else points_alone).items():
+        if value:
+            other = "is for loads, and excludes --vary" if vary else "needs --vary"
+            raise typer.BadParameter(f"{option} {other}; peerlane sweep --help has both forms")
+    if resume and out is None:
+        raise typer.BadParameter("--resume needs --out, the file of the interrupted sweep")
+    journal = None if out is None else str(journal_of(check_ending(out)))
+    keep_apart([file], {"--json": json_to, "--out": out, "the journal of --out": journal})
+    text, source = scenario_text(file)
+    given = dict(map(read_setting, settings or ()))
+    if not vary:
+        _loads(text, source, given, (loads, steps, to, traffic), seed, scheduler, json_to)
+        return
+    axes = list(map(Axis.read, vary))
+    done = total = 0
+    try:
+        with progress("sweeping") as bar:
+
+            def told(so_far: int, of: int) -> None:
+                nonlocal done, total
+                done, total = so_far, of
+                bar(f"{so_far:,} of {of:,} points", so_far / of)
+
+            outcome = sweep_points(
+                text,
+                axes,
+                metric or (),
+                source=source,
+                settings=given,
+                sample=sample,
+                seed=seed,
+                scheduler=scheduler,
+                out=out,
+                resume=resume,
+                progress=told,
+            )
+    except KeyboardInterrupt:
+        kept = f"--resume goes on with those in {journal}" if journal else "--out would keep them"
+        raise InterruptedWorkError(
+            f"interrupted after {done:,} of {total:,} points; {kept}"
+        ) from None
+    except ScenarioError:
+        raise
+    except UnknownMetricError as error:
+        raise typer.BadParameter(str(error), param_hint="--metric") from None
+    except JournalError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--vary") from None
+    emit(outcome.to_json(), points_table(outcome), json_to)
+    if scheduler is not None:
+        ran, threads = len(outcome) - outcome.resumed, outcome.workers
+        say(
+            f"{ran:,} points by {threads} thread{'s' * (threads > 1)} of workers in"
+            f" {duration(outcome.wall_seconds * 1e9)}: {duration(outcome.point_seconds * 1e9)} a"
+            f" point, and {duration(outcome.overhead_seconds * 1e9)} of overhead"
+        )
+    if wrong := outcome.wrong:
+        every = (
+            "every point"
+            if len(wrong) == len(outcome)
+            else f"{len(wrong):,} of {len(outcome):,} points"
+        )
+        first = f"{every} failed, first {told_settings(wrong[0].settings)}: {wrong[0].error}"
+        if len(wrong) < len(outcome):
+            warn(first)
+        else:
+            complain(first)
+            raise typer.Exit(FAILED)
+
+
+def _loads(  # noqa: PLR0913, PLR0917 - each is an option
+    text: str,
+    source: str,
+    settings: dict[str, Setting],
+    which: tuple[str | None, int | None, str | None, str | None],
+    seed: int | None,
+    scheduler: str | None,
+    json_to: str | None,
+) -> None:
+    """The sweep of the load of a network."""
+    loads, steps, to, traffic = which
     if loads is not None and (to is not None or steps is not None):
         other = "--steps" if to is None else "--to"
         raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
-    keep_apart([file], {"--json": json_to})
-    text, source = scenario_text(file)
-    tree = Simulation(text, source=source).tree()
+    if settings:
+        simulation = variant(parsed(text, source), settings, source=source)
+    else:
+        simulation = Simulation(text, source=source)
+    tree = simulation.tree()
     workload = the_workload(tree, traffic)
     try:
         if loads is not None:
@@ -86,16 +272,22 @@ def sweep(  # noqa: PLR0913 - each is an option
             offered = [round(load) for load in even_loads(limit, steps or STEPS)]
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with already_warned(), progress(f"{workload.id} at {len(offered)} loads") as bar:
+    fabric = Fabric.from_toml(text, source=source)
+    for path, value in settings.items():
+        fabric.override(path, value)
+    what = f"{workload.id} at {len(offered)} loads"
+    with already_warned(), progress(what) as bar:
         outcome = sweep_loads(
-            Fabric.from_toml(text, source=source),
+            fabric,
             offered,
             workload.id,
-            progress=lambda done: bar(f"{workload.id} at {len(offered)} loads", done),
+            seed=seed,
+            scheduler=scheduler,
+            progress=lambda done: bar(what, done),
         )
     outcome = replace(outcome, name=tree.name)  # of the file, where the scenario has none
     document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
-    emit(document, table(outcome), json_to)
+    emit(document, loads_table(outcome), json_to)
     if lost := sum(point.lost for point in outcome.points):
-        complain(f"{lost} packets were lost; peerlane run {file} says where")
+        complain(f"{lost} packets were lost; peerlane run {source} says where")
         raise typer.Exit(FAILED)
