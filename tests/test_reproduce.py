@@ -25,6 +25,8 @@ from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from conftest import Run
+
 ROW: dict[str, Any] = {
     "id": "f/1",
     "what": "",
@@ -147,6 +149,33 @@ def test_a_parameter_is_moved_by_a_tenth_or_to_the_next_whole_number() -> None:
         assert share == 1
         assert "idle_cycles = 2" in system_fabric("rosta").to_toml()
     assert "idle_cycles = 1" in system_fabric("rosta").to_toml()
+
+
+def test_rows_with_a_key_set_otherwise_have_the_unchanged_value_too() -> None:
+    unchanged = reproduce("rosta", only="latency")
+    report = reproduce(
+        "rosta", only="latency", settings={"profiles.virtex7.send_latency": "270 ns"}
+    )
+    assert [row.unchanged for row in report.rows] == [row.simulated for row in unchanged.rows]
+    for row, before in zip(report.rows, unchanged.rows, strict=True):
+        assert row.simulated == pytest.approx((before.simulated or 0) + 10)
+        assert row.published == before.published
+        assert row.change_percent == pytest.approx(1000 / (before.simulated or 0))
+    assert "send_latency=270 ns" in shown(report_table(report, every=True)).splitlines()[0]
+    assert report.to_json()["settings"] == {"profiles.virtex7.send_latency": "270 ns"}
+    assert "unchanged" not in unchanged.to_json()["rows"][0]
+
+
+def test_a_calibration_is_shown_as_it_is_set() -> None:
+    report = reproduce("rosta", only="latency", settings={"profiles.plx-switch.latency": "100 ns"})
+    assert [one.value for one in report.calibration if one.name == "switch latency"] == [100]
+
+
+def test_a_key_that_the_system_does_not_have_is_refused(peerlane: Run) -> None:
+    set_ = ("reproduce", "rosta", "--figure", "latency", "--set")
+    peerlane(*set_, "profiles.virtex7.clok=200 MHz").refuses("did you mean", "clock")
+    peerlane(*set_, "profiles.virtex8.clock=200 MHz").refuses("did you mean profiles.virtex7?")
+    peerlane("reproduce", "--set", "links.lanes=8").refuses("needs the SYSTEM")
 
 
 def shown(table: RenderableType) -> str:

@@ -8,15 +8,16 @@ import typer
 
 from peerlane.cli.console import emit, progress
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo
+from peerlane.cli.options import FAILED, JsonTo, Settings
 from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
+from peerlane.fabric.paths import read_setting
 from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.reproduce import reproduce_all
 
 
-def reproduce(
+def reproduce(  # noqa: PLR0913 - each is an option
     system: Annotated[
         str | None,
         typer.Argument(metavar="[SYSTEM]", help="One of `peerlane list systems`; all, if absent."),
@@ -26,6 +27,7 @@ def reproduce(
         typer.Option(metavar="NAME", help="Only this figure or table, such as table3."),
     ] = None,
     json_to: JsonTo = None,
+    settings: Settings = None,
     *,
     every: Annotated[
         bool, typer.Option("--all", help="Show the rows without a published value, too.")
@@ -46,8 +48,13 @@ def reproduce(
     others counted. JSON has every row, with a note such as the arithmetic behind a limit, and with
     --sensitivity by how many percent each parameter moves it.
 
+    With --set, keys of the scenario in the system's folder have other values, and each row has that
+    of the unchanged scenario, too.
+
     The exit status is 1 when a row is further from the published value than its tolerance.
     """
+    if settings and system is None:
+        raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
     names = [system] if system else list(systems())
     is_summary = not (system or figure or every or json_to)
     with progress("reproducing", lines=True) as bar:
@@ -56,6 +63,7 @@ def reproduce(
             only=figure,
             published_only=is_summary,
             sensitivity=sensitivity,
+            settings=dict(map(read_setting, settings or ())),
             progress=lambda state: bar(f"reproducing {state.now}", state.share, state.remaining_s),
         )
     documents = [report.to_json() for report in reports]

@@ -12,8 +12,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from peerlane.fabric.settings import Setting
+
 _moves: ContextVar[dict[str, str | int | float] | None] = ContextVar("moves", default=None)
 """The keys of a scenario that are moved, with their new values."""
+
+
+_changes: ContextVar[Mapping[str, Setting] | None] = ContextVar("changes", default=None)
+"""The keys of a scenario that the user has set otherwise, with their values."""
+
+
+@contextmanager
+def changed(settings: Mapping[str, Setting]) -> Iterator[None]:
+    """Sets keys of the system's scenario otherwise for a while."""
+    token = _changes.set(settings)
+    try:
+        yield
+    finally:
+        _changes.reset(token)
+
+
+def changes() -> Mapping[str, Setting]:
+    """The keys that are set otherwise at the moment, with their values."""
+    return _changes.get() or {}
 
 
 def setting(scenario: Mapping[str, Any], where: str) -> object:

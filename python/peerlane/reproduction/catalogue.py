@@ -6,7 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from peerlane.fabric.builder import Fabric
-from peerlane.reproduction.calibration import moves
+from peerlane.reproduction.calibration import changes, moves
 from peerlane.reproduction.expected import Expected
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ def systems() -> dict[str, str]:
 def system_fabric(system: str) -> Fabric:
     """The machine of a published system, as its `scenario.toml` describes it.
 
-    While the sensitivity of its rows is measured, one of its calibration parameters is moved.
+    While the sensitivity of its rows is measured, one of its calibration parameters is moved; keys
+    that the user sets otherwise are set so.
     """
     fabric = Fabric.from_toml(scenario_text(system), source=f"{system}/scenario.toml")
-    for where, value in moves().items():
+    for where, value in (*changes().items(), *moves().items()):
         fabric.override(where, value)
     return fabric
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from peerlane.reproduction.calibration import moved, setting
-from peerlane.reproduction.catalogue import scenario_text
+from peerlane.reproduction.calibration import changed, moved, setting
+from peerlane.reproduction.catalogue import system_fabric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from peerlane.fabric.settings import Setting
 
 Measurements = Iterator[tuple[str, float]]
 """The output of a function of `experiments.py`: the id and the simulated value of each row."""
@@ -35,11 +37,15 @@ _NEARLY = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A figure to simulate, with the parameter at these keys moved; with none, as published."""
+    """A figure to simulate, with the parameter at `where` moved, and with keys set otherwise.
+
+    Without any it is simulated as published.
+    """
 
     system: str
     figure: str
     where: tuple[str, ...] = ()
+    settings: tuple[tuple[str, Setting], ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -133,11 +139,12 @@ class Pace:
 
 def _simulate(job: Job) -> Outcome:
     figure: Callable[[], Measurements] = getattr(_experiments(job.system), job.figure)
-    if not job.where:
-        return Outcome(dict(figure()), 0)
-    value = setting(tomllib.loads(scenario_text(job.system)), job.where[0])
-    with moved(value, job.where, STEP) as share:
-        return Outcome(dict(figure()), share)
+    with changed(dict(job.settings)):
+        if not job.where:
+            return Outcome(dict(figure()), 0)
+        scenario = tomllib.loads(system_fabric(job.system).to_toml())
+        with moved(setting(scenario, job.where[0]), job.where, STEP) as share:
+            return Outcome(dict(figure()), share)
 
 
 def _experiments(system: str) -> Any:  # noqa: ANN401 - a module

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.fabric.settings import Setting
     from peerlane.reproduction.expected import Kind
 
 
@@ -26,6 +29,17 @@ class Row:
     note: str
     sensitivity: dict[str, float] | None = None
     """Percent by which the value moves when each calibration parameter grows by 10 %."""
+    unchanged: float | None = None
+    """The simulated value of the published scenario, where keys of it are set otherwise."""
+
+    @property
+    def change_percent(self) -> float | None:
+        """The way from the unchanged value, in percent of it."""
+        if self.unchanged is None or self.simulated is None:
+            return None
+        if self.unchanged == 0:
+            return 0.0 if self.simulated == 0 else float("inf")
+        return 100 * (self.simulated / self.unchanged - 1)
 
     @property
     def is_published(self) -> bool:
@@ -60,13 +74,14 @@ class CalibrationEntry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A system's rows and calibration."""
+    """A system's rows and calibration, perhaps with keys of its scenario set otherwise."""
 
     system: str
     title: str
     source: str
     rows: tuple[Row, ...]
     calibration: tuple[CalibrationEntry, ...]
+    settings: Mapping[str, Setting] = field(default_factory=dict)
 
     @property
     def passes(self) -> bool:
@@ -96,8 +111,9 @@ class Report:
             fields = asdict(entry)
             fields["from"] = fields.pop("origin")
             calibration.append(fields)
-        return {
-            "system": self.system,
-            "rows": [asdict(row) for row in self.rows],
-            "calibration": calibration,
-        }
+        rows = [asdict(row) | {"change_percent": row.change_percent} for row in self.rows]
+        if not self.settings:
+            for row in rows:
+                del row["unchanged"], row["change_percent"]
+        document = {"system": self.system, "rows": rows, "calibration": calibration}
+        return document | ({"settings": dict(self.settings)} if self.settings else {})

@@ -6,6 +6,8 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from peerlane.fabric.paths import put
+from peerlane.fabric.variant import parsed, variant
 from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
@@ -15,6 +17,7 @@ from peerlane.reproduction.report import CalibrationEntry, Report, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from peerlane.fabric.settings import Setting
     from peerlane.reproduction.expected import ExpectedRow
     from peerlane.reproduction.jobs import Progress
 
@@ -28,6 +31,7 @@ def reproduce(
     *,
     only: str | None = None,
     sensitivity: bool = False,
+    settings: Mapping[str, Setting] | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Report:
     """Runs the experiments of `system`.
@@ -37,28 +41,34 @@ def reproduce(
         only: Runs one figure of the source instead of all.
         sensitivity: Runs each figure with predicted rows once more for each calibration parameter,
             with the parameter moved by 10 %.
+        settings: Keys of the system's scenario that have other values; each row then has the value
+            of the unchanged scenario, too.
         progress: Called several times a second, with what is done and how long the rest will take.
 
     Raises:
         UnknownNameError: There is no such system or figure.
+        ScenarioError: The scenario has no such key, or cannot be built with these values.
     """
-    (report,) = reproduce_all([system], only=only, sensitivity=sensitivity, progress=progress)
+    (report,) = reproduce_all(
+        [system], only=only, sensitivity=sensitivity, settings=settings, progress=progress
+    )
     return report
 
 
-def reproduce_all(
+def reproduce_all(  # noqa: PLR0913 - each is an option
     names: Iterable[str],
     *,
     only: str | None = None,
     published_only: bool = False,
     sensitivity: bool = False,
+    settings: Mapping[str, Setting] | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Report]:
     """Runs the experiments of several systems side by side, as `reproduce` runs those of one.
 
     With `published_only` it leaves out the figures for which the source has no value.
     """
-    wanted = [_Wanted.of(name, only) for name in names]
+    wanted = [_Wanted.of(name, only, settings or {}) for name in names]
     if published_only:
         wanted = [one.published() for one in wanted]
     jobs = [job for one in wanted for job in one.jobs(sensitivity=sensitivity)]
@@ -73,9 +83,10 @@ class _Wanted:
     system: str
     expected: Expected
     figures: Mapping[str, list[ExpectedRow]]
+    settings: Mapping[str, Setting]
 
     @classmethod
-    def of(cls, system: str, only: str | None) -> _Wanted:
+    def of(cls, system: str, only: str | None, settings: Mapping[str, Setting]) -> _Wanted:
         _known("system", system, systems())
         expected = Expected.load(folder_of(system))
         figures = expected.by_figure()
@@ -83,7 +94,10 @@ class _Wanted:
             only = only.replace("-", "_")
             _known("figure", only, figures)
             figures = {only: figures[only]}
-        return cls(system, expected, figures)
+        if settings:
+            source = f"{system}/scenario.toml"
+            variant(parsed(scenario_text(system), source), settings, source=source, warns=False)
+        return cls(system, expected, figures, settings)
 
     def published(self) -> _Wanted:
         """What is wanted of the system, without figures for which the source has no value."""
@@ -96,26 +110,42 @@ class _Wanted:
 
     def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
         for name, wanted in self.figures.items():
-            yield Job(self.system, name)
+            yield self._job(name)
+            if self.settings:
+                yield Job(self.system, name)
             if sensitivity and any(row.kind == "predicted" for row in wanted):
                 for entry in self.expected.calibration:
-                    yield Job(self.system, name, entry.where)
+                    yield self._job(name, entry.where)
+
+    def _job(self, figure: str, where: tuple[str, ...] = ()) -> Job:
+        return Job(self.system, figure, where, tuple(self.settings.items()))
 
     def report(self, outcomes: Mapping[Job, Outcome]) -> Report:
         rows: list[Row] = []
         for name, wanted in self.figures.items():
-            simulated = outcomes[Job(self.system, name)].values
+            simulated = outcomes[self._job(name)].values
+            published = outcomes[Job(self.system, name)].values if self.settings else {}
             _same_rows(name, wanted, simulated)
             moved_figures = {
                 entry.name: outcomes[job]
                 for entry in self.expected.calibration
-                if (job := Job(self.system, name, entry.where)) in outcomes
+                if (job := self._job(name, entry.where)) in outcomes
             }
-            known = (_row(name, row, simulated.get(row.id)) for row in wanted)
+            known = (
+                replace(_row(name, row, simulated.get(row.id)), unchanged=published.get(row.id))
+                for row in wanted
+            )
             rows += [_with_sensitivity(row, moved_figures) for row in known]
-        calibration = _calibration(self.system, self.expected)
+        calibration = _calibration(self.system, self.expected, self.settings)
         expected = self.expected
-        return Report(self.system, expected.title, expected.source, tuple(rows), calibration)
+        return Report(
+            system=self.system,
+            title=expected.title,
+            source=expected.source,
+            rows=tuple(rows),
+            calibration=calibration,
+            settings=self.settings,
+        )
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:
@@ -174,10 +204,14 @@ def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
     return replace(row, sensitivity=changes)
 
 
-def _calibration(system: str, expected: Expected) -> tuple[CalibrationEntry, ...]:
+def _calibration(
+    system: str, expected: Expected, settings: Mapping[str, Setting]
+) -> tuple[CalibrationEntry, ...]:
     if not expected.calibration:
         return ()
     scenario = tomllib.loads(scenario_text(system))
+    for where, value in settings.items():
+        put(scenario, where, value)
     entries = []
     for entry in expected.calibration:
         value, unit = quantity(setting(scenario, entry.where[0]))

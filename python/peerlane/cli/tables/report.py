@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from peerlane.cli.tables.cells import STYLE, blank, number, numbers
+from peerlane.fabric.variant import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +28,10 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     published = [row for row in outcome.rows if row.is_published]
     others = [row for row in outcome.rows if not row.is_published]
     shown = [*published, *others] if every or not published else published
-    parts: list[RenderableType] = [
-        Text(f"{outcome.system}: {outcome.title}", style="bold"),
-        _rows(shown),
-    ]
+    title = f"{outcome.system}: {outcome.title}"
+    if outcome.settings:
+        title += f", with {told(outcome.settings)}"
+    parts: list[RenderableType] = [Text(title, style="bold"), _rows(shown)]
     if left := len(outcome.rows) - len(shown):
         parts.append(Text(f"rows without a published value: {left} (--all shows them)\n"))
     if outcome.calibration:
@@ -87,11 +88,14 @@ def _rows(shown: Sequence[Row]) -> RenderableType:
     table.add_column("unit")
     numbers(table, "error", "within")
     table.add_column("kind")
+    changed = any(row.unchanged is not None for row in shown)
+    if changed:
+        numbers(table, "unchanged", "change")
     sensitive = any(row.sensitivity for row in shown)
     if sensitive:
         table.add_column("most sensitive to (10 % more)")
     for row in shown:
-        table.add_row(*_row(row), *[_sensitivity(row)] * sensitive)
+        table.add_row(*_row(row), *_change(row) * changed, *[_sensitivity(row)] * sensitive)
     return table
 
 
@@ -112,6 +116,12 @@ def _row(row: Row) -> list[RenderableType]:
         within,
         row.kind,
     ]
+
+
+def _change(row: Row) -> tuple[str, str]:
+    """The value of the unchanged scenario, and the way from it in percent."""
+    percent = row.change_percent
+    return number(row.unchanged), "-" if percent is None else f"{percent:+.2f} %"
 
 
 def _sensitivity(row: Row) -> str:
