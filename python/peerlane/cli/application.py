@@ -10,6 +10,7 @@ import typer
 
 import peerlane
 from peerlane.cli.bench import bench_app
+from peerlane.cli.compare import compare
 from peerlane.cli.console import InterruptedWorkError, complain, warnings_on_one_line
 from peerlane.cli.head import set_command
 from peerlane.cli.importing import import_app
@@ -44,6 +45,7 @@ the way hardware papers do. Begin with `peerlane reproduce`, then `peerlane show
 app.command()(run)
 app.command()(show)
 app.command()(sweep)
+app.command()(compare)
 app.command(context_settings={"ignore_unknown_options": True})(lspci)
 app.command()(reproduce)
 app.command("list")(list_)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Scalar = float | int | str | bool | None
 
-_NAMES = ("id", "name", "host", "where", "by", "from")
+_NAMES = ("id", "name", "host", "where", "by", "from", "direction")
 """The fields that name an entry of a list, the first that it has."""
-_TELLING = ("direction", "what", "to", "buffer", "kind")
+_TELLING = ("direction", "what", "from", "to", "buffer", "kind")
 """The fields that tell entries of one name apart."""
 _NEAREST = 3
 
@@ -83,7 +83,16 @@ def check(document: Json, schema: Json, path: str) -> None:
 
 def numbers(document: Json) -> dict[str, Scalar]:
     """Every single value of a result by its path."""
-    return dict(_leaves(document, ()))
+    return {join_path(parts): value for parts, value in leaves(document)}
+
+
+def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar]]:
+    """Every single value of a result, or of a part of it, with the parts of its path."""
+    if isinstance(here, dict) or (isinstance(here, list) and _is_list_of_tables(here)):
+        for name, inner in _members(here).items():
+            yield from leaves(inner, *before, name)
+    elif not isinstance(here, list | tuple):
+        yield before, here  # type: ignore[misc]
 
 
 def usual(document: Json) -> list[str]:
@@ -98,14 +107,6 @@ def usual(document: Json) -> list[str]:
         join_path(("locks", name, "request_ns", "mean")) for name in _members(document.get("locks"))
     ]
     return found or ["simulated_ns"]
-
-
-def _leaves(here: object, before: tuple[str, ...]) -> Iterator[tuple[str, Scalar]]:
-    if isinstance(here, dict) or (isinstance(here, list) and _is_list_of_tables(here)):
-        for name, inner in _members(here).items():
-            yield from _leaves(inner, (*before, name))
-    elif not isinstance(here, list):
-        yield join_path(before), here  # type: ignore[misc]
 
 
 def _is_list_of_tables(here: Sequence[object]) -> bool:

@@ -1,0 +1,59 @@
+"""`peerlane compare`: what changed from one result to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerlane.cli.console import emit
+from peerlane.cli.files import keep_apart
+from peerlane.cli.options import JsonTo
+from peerlane.cli.tables.comparison import comparison
+from peerlane.varying.comparison import ComparisonError, check_alike, read_document
+from peerlane.varying.comparison import compare as compare_documents
+
+
+def compare(
+    before: Annotated[
+        Path, typer.Argument(metavar="A.json", help="The earlier result, from `--json`.")
+    ],
+    after: Annotated[
+        Path, typer.Argument(metavar="B.json", help="The later result, from `--json`.")
+    ],
+    *,
+    every: Annotated[bool, typer.Option("--all", help="Show every change.")] = False,
+    any_version: Annotated[
+        bool,
+        typer.Option(
+            "--any-version", help="Compare results of different versions of Peerlane, too."
+        ),
+    ] = False,
+    json_to: JsonTo = None,
+) -> None:
+    """Show what changed from one result to another, the changes of most weight first.
+
+    `peerlane run FILE --json a.json`, then with another value
+    `peerlane run FILE --set devices.a.tags=16 --json b.json`, then `peerlane compare a.json b.json`
+
+    The weight of a change is its share of the larger value. Bytes of a link weigh by their share of
+    all bytes of the link, its times by their share of the run, and its use by the difference.
+    Values that one result alone has, and values that are no numbers, come first.
+    """
+    keep_apart([str(before), str(after)], {"--json": json_to})
+    names = (str(before), str(after))
+    try:
+        documents = [read_document(_text(path), str(path)) for path in (before, after)]
+        check_alike(documents[0], documents[1], names, any_version=any_version)
+    except ComparisonError as error:
+        raise typer.BadParameter(str(error)) from None
+    outcome = compare_documents(documents[0], documents[1])
+    emit(outcome.to_json(), comparison(outcome, names, every=every), json_to)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ComparisonError(f"{path} is not text; name a file that --json has written") from None

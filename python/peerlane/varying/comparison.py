@@ -1,0 +1,190 @@
+"""What changed from one result to another, the most important first."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from math import isclose
+from typing import TYPE_CHECKING, Any
+
+from peerlane._core import __version__
+from peerlane.fabric.paths import join_path
+from peerlane.varying.metrics import leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.varying.metrics import Scalar
+
+    Json = Mapping[str, Any]
+    Leaves = dict[tuple[str, ...], Scalar]
+
+_HEAD = ("schema", "version", "scenario_digest", "command")
+"""Fields that say what made a document, and not what it measured."""
+_FORM = re.compile(r"peerlane-([a-z-]+)/1")
+"""The forms of documents that this version reads."""
+_WIRES = ("links", "fibres")
+_TEXTS = ("histogram_ps",)
+"""Encoded values, whose quantiles are compared instead."""
+_EQUAL = 1e-12
+"""Numbers closer than this, relatively, are the same: the rest is rounding."""
+
+
+class ComparisonError(ValueError):
+    """Documents that cannot be compared; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value that differs: `before` and `after`, or `None` where only one document has it.
+
+    `relative` is the change over the earlier value, where both are numbers. `weight` is the share
+    of the larger value; that of a link's bytes is of all its bytes, that of its times of the run.
+    """
+
+    path: str
+    before: Scalar
+    after: Scalar
+    relative: float | None
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The changes, those of most weight first, and the number of values that are the same."""
+
+    changes: tuple[Change, ...]
+    same: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as the command line writes it."""
+        return {"changes": [asdict(change) for change in self.changes], "same": self.same}
+
+
+def read_document(text: str, source: str) -> Json:
+    """A document that `--json` has written.
+
+    Args:
+        text: Its text.
+        source: Its name in messages.
+
+    Raises:
+        ComparisonError: It is none, or of a form that this version does not read.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ComparisonError(
+            f"{source} is not JSON; name a file that `peerlane run FILE --json` has written"
+        ) from None
+    form = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or (form is None and "flows" not in document):
+        raise ComparisonError(
+            f"{source} is no result; name a file that `peerlane run FILE --json` has written"
+        )
+    if form is not None and not _FORM.fullmatch(str(form)):
+        raise ComparisonError(
+            f"{source} has the form {form!r}, which Peerlane {__version__} does not read;"
+            " write it again with this version"
+        )
+    return document
+
+
+def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_version: bool) -> None:
+    """Refuses documents of different kinds or versions.
+
+    Raises:
+        ComparisonError: They are.
+    """
+    for field, what in (("schema", "form"), ("version", "version of Peerlane")):
+        one, other = before.get(field), after.get(field)
+        if one == other or (any_version and field == "version"):
+            continue
+        told = [
+            f"{name} has {value or 'none'}" for name, value in zip(names, (one, other), strict=True)
+        ]
+        advice = "write both with the same version" + (
+            ", or add --any-version" if field == "version" else ""
+        )
+        raise ComparisonError(f"the {what} differs: {told[0]}, {told[1]}; {advice}")
+
+
+def compare(before: Json, after: Json) -> Comparison:
+    """The values that differ between two documents of one form."""
+    one, other = _values(before), _values(after)
+    changes = [
+        Change(
+            path=join_path(parts),
+            before=one.get(parts),
+            after=other.get(parts),
+            relative=_relative(one.get(parts), other.get(parts)),
+            weight=_weight(parts, one, other),
+        )
+        for parts in dict.fromkeys((*one, *other))
+        if not _is_same(parts, one, other)
+    ]
+    changes.sort(key=lambda change: -change.weight)
+    return Comparison(tuple(changes), len(one.keys() | other.keys()) - len(changes))
+
+
+def _values(document: Json) -> Leaves:
+    return {
+        parts: value
+        for parts, value in leaves(document)
+        if parts[0] not in _HEAD and parts[-1] not in _TEXTS
+    }
+
+
+def _is_same(parts: tuple[str, ...], one: Leaves, other: Leaves) -> bool:
+    if parts not in one or parts not in other:
+        return False
+    before, after = one[parts], other[parts]
+    if _is_number(before) and _is_number(after):
+        return isclose(before, after, rel_tol=_EQUAL)  # type: ignore[arg-type]
+    return before == after
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _relative(before: Scalar, after: Scalar) -> float | None:
+    if not (_is_number(before) and _is_number(after)) or not before:
+        return None
+    return float(after) / float(before) - 1  # type: ignore[arg-type]
+
+
+def _weight(parts: tuple[str, ...], one: Leaves, other: Leaves) -> float:
+    """The weight of a change; what is no number in both weighs more than any number."""
+    before, after = one.get(parts), other.get(parts)
+    if not (_is_number(before) and _is_number(after)):
+        return _CHANGED_KIND
+    way = abs(float(after) - float(before))  # type: ignore[arg-type]
+    whole = max(_whole(parts, one), _whole(parts, other))
+    return way / whole if whole else 0.0
+
+
+_CHANGED_KIND = 3.0
+"""More than the 2 that a number can weigh, which changes its sign."""
+
+
+def _whole(parts: tuple[str, ...], values: Leaves) -> float:
+    """The number that a value is a share of."""
+    if parts[0] in _WIRES:
+        key = parts[-1]
+        if key == "utilisation":
+            return 1.0
+        if key.endswith("_bytes"):
+            return sum(
+                _number(value)
+                for other, value in values.items()
+                if other[:-1] == parts[:-1] and other[-1].endswith("_bytes")
+            )
+        if key.endswith("_ns"):
+            return _number(values.get(("simulated_ns",)))
+    return abs(_number(values.get(parts)))
+
+
+def _number(value: Scalar) -> float:
+    return float(value) if _is_number(value) else 0.0  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""What changed from one result to another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conftest import PAIR
+from peerlane.fabric.simulation import Simulation
+from peerlane.varying.comparison import ComparisonError, check_alike, compare, read_document
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+
+HEAD = {"schema": "peerlane-result/1", "version": "0.1.0"}
+
+
+def flow(**fields: Any) -> dict[str, Any]:
+    return {"simulated_ns": 1000.0, "flows": [{"id": "f", **fields}], "links": []}
+
+
+def link(**fields: Any) -> dict[str, Any]:
+    links = [{"id": "h-d", "direction": "up", **fields}, {"id": "h-d", "direction": "down"}]
+    return {"simulated_ns": 1000.0, "flows": [], "links": links}
+
+
+def test_results_of_one_scenario_and_seed_are_the_same() -> None:
+    document = Simulation(PAIR).run().to_json()
+    outcome = compare(document, Simulation(PAIR).run().to_json())
+    assert outcome.changes == ()
+    assert outcome.same > 50
+
+
+def test_a_change_is_told_by_its_path_and_share() -> None:
+    (change,) = compare(flow(rate=100.0, bytes=5), flow(rate=80.0, bytes=5)).changes
+    assert (change.path, change.before, change.after) == ("flows.f.rate", 100.0, 80.0)
+    assert change.relative == pytest.approx(-0.2)
+    assert change.weight == pytest.approx(0.2)
+
+
+def test_the_changes_of_most_weight_come_first() -> None:
+    before = flow(small=100, large=100, gone=1, zero=0, completed=True)
+    after = flow(small=101, large=300, new=1, zero=5, completed=False)
+    paths = [change.path for change in compare(before, after).changes]
+    assert set(paths[:3]) == {"flows.f.gone", "flows.f.new", "flows.f.completed"}
+    assert paths[3:] == ["flows.f.zero", "flows.f.large", "flows.f.small"]
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "weight"),
+    [
+        ("utilisation", 0.002, 0.004, 0.002),
+        ("dllp_bytes", 10, 20, 10 / 1020),
+        ("credit_stall_ns", 0.0, 5.0, 0.005),
+        ("replays", 1, 2, 0.5),
+    ],
+)
+def test_counters_of_a_link_weigh_by_their_share_of_the_link(
+    key: str, before: float, after: float, weight: float
+) -> None:
+    (change,) = compare(
+        link(payload_bytes=1000, **{key: before}), link(payload_bytes=1000, **{key: after})
+    ).changes
+    assert change.path == f"links.h-d.up.{key}"
+    assert change.weight == pytest.approx(weight)
+
+
+def test_who_wrote_a_result_is_no_change() -> None:
+    commands = [HEAD | {"command": [name], "scenario_digest": name} | flow() for name in "ab"]
+    assert compare(*commands).changes == ()
+
+
+def test_results_of_other_forms_and_versions_are_refused() -> None:
+    text = json.dumps(HEAD | flow())
+    document = read_document(text, "a.json")
+    with pytest.raises(ComparisonError, match=r"form 'peerlane-result/2', which .* does not read"):
+        read_document(text.replace("result/1", "result/2"), "a.json")
+    other = dict(document, version="0.0.1")
+    with pytest.raises(ComparisonError, match=r"a has 0\.1\.0, b has 0\.0\.1; .* --any-version"):
+        check_alike(document, other, ("a", "b"), any_version=False)
+    check_alike(document, other, ("a", "b"), any_version=True)
+    with pytest.raises(ComparisonError, match="the form differs"):
+        check_alike(document, dict(document, schema="x"), ("a", "b"), any_version=True)
+
+
+def test_two_runs_are_compared(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    peerlane("run", file, "--json", "a.json")
+    peerlane("run", file, "--set", "flows.a-to-b.size=8 KiB", "--json", "b.json")
+    outcome = peerlane("compare", "a.json", "b.json")
+    assert outcome.status == 0
+    assert ["flows.a-to-b.bytes", "16384", "8192", "-50.00", "%"] in [
+        line.split() for line in outcome.out.splitlines()
+    ]
+    document = json.loads(peerlane("compare", "a.json", "b.json", "--json", "-").out)
+    weights = [change["weight"] for change in document["changes"]]
+    assert weights == sorted(weights, reverse=True)
+    assert "no change" in peerlane("compare", "a.json", "a.json").out
+
+
+def test_what_is_no_result_is_refused(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    peerlane("run", file, "--json", "a.json")
+    peerlane("compare", "a.json", file).refuses("fabric.toml is not JSON")
+    peerlane("compare", "a.json", "none.json").refuses("none.json: no such file")
+    peerlane("compare", "a.json", "a.json", "--json", "a.json").refuses("name another file")
+    Path("list.json").write_text("[1]", encoding="utf-8")
+    peerlane("compare", "list.json", "a.json").refuses("list.json is no result")
+    Path("bytes.json").write_bytes(bytes(range(256)))
+    peerlane("compare", "bytes.json", "a.json").refuses("bytes.json is not text")
