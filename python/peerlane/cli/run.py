@@ -12,6 +12,7 @@ from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, Scenario, Settings, writable
+from peerlane.cli.repeat import run_repeated
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
 
@@ -57,6 +58,16 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             metavar="EVENTS",
             help="Check the lines in all caches after every so many events: one writer, or "
             "readers of the same bytes. Slow.",
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=100_000,
+            metavar="N",
+            help="Run N times, with seeds one after the other, and print the means with their "
+            "95 % confidence intervals.",
         ),
     ] = None,
     json_to: JsonTo = None,
@@ -117,6 +128,12 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     that of the whole.
     """
     keep_apart([file], {"--json": json_to, "--trace": trace})
+    if repeat is not None:
+        if trace is not None or check_coherence is not None:
+            option = "--trace" if check_coherence is None else "--check-coherence"
+            raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
+        run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
+        return
     simulation = open_simulation(file, seed=seed, settings=settings)
     if check_coherence is not None:
         try:

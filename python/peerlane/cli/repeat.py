@@ -1,0 +1,50 @@
+"""`peerlane run --repeat`: a scenario with several seeds, and confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from peerlane.cli.console import InterruptedWorkError, complain, emit, progress
+from peerlane.cli.files import scenario_text
+from peerlane.cli.options import FAILED
+from peerlane.cli.tables.repeat import repeated as table
+from peerlane.fabric.paths import read_setting
+from peerlane.varying.repeat import repeat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def run_repeated(
+    file: str, count: int, *, seed: int | None, settings: Sequence[str], json_to: str | None
+) -> None:
+    """Runs the scenario of a file `count` times, and prints the intervals of its numbers."""
+    text, source = scenario_text(file)
+    done = 0
+    try:
+        with progress("running") as bar:
+
+            def told(so_far: int, of: int) -> None:
+                nonlocal done
+                done = so_far
+                bar(f"{so_far} of {of} runs", so_far / of)
+
+            outcome = repeat(
+                text,
+                count,
+                source=source,
+                settings=dict(map(read_setting, settings)),
+                seed=seed,
+                progress=told,
+            )
+    except KeyboardInterrupt:
+        raise InterruptedWorkError(f"interrupted after {done} of {count} runs") from None
+    emit(outcome.to_json(), table(outcome), json_to)
+    if wrong := outcome.wrong:
+        complain(
+            f"{len(wrong)} of {count} runs failed, first that with seed {wrong[0].seed}:"
+            f" {wrong[0].error}"
+        )
+        raise typer.Exit(FAILED)
