@@ -16,7 +16,7 @@ from peerlane.cli.tables.cells import blank, duration, numbers, size
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rich.table import Table
+    from peerlane.cli.tables.sheet import Sheet
 
 bench_app = group("Measure how fast the simulator itself is.")
 
@@ -136,10 +136,11 @@ def _counts(text: str) -> list[int]:
 
 def _fabric_table(
     runs: Sequence[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
-) -> Table:
+) -> Sheet:
     """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
     table = blank("simulator")
     numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
+    table.fold("TLPs", "wall time")
     for run_ in runs:
         table.add_row(*_row("peerlane", run_))
     for name, peer in peers.items():
@@ -147,10 +148,11 @@ def _fabric_table(
     return table
 
 
-def _network_table(runs: Sequence[Mapping[str, Any]]) -> Table:
+def _network_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Hops a second, and what one hop costs, for each size of torus."""
     table = blank("torus")
     numbers(table, "hops", "wall time", "hops/s", "ns/hop", "events/s", "peak memory")
+    table.fold("hops")
     for run_ in runs:
         rate = run_["hops_per_second"]
         table.add_row(
@@ -165,7 +167,7 @@ def _network_table(runs: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _message_table(runs: Sequence[Mapping[str, Any]]) -> Table:
+def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Payload a second of wall time, for each number of hosts."""
     table = blank()
     numbers(table, "hosts", "payload", "wall time", "payload/s", "events/s", "peak memory")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-WIDE = 160
-"""Columns when standard output is not a terminal, so that no cell is folded."""
+UNLIMITED = 1 << 20
+"""Columns when standard output is not a terminal: what is written there is as wide as it is."""
 
 
 def emit(document: object, table: RenderableType, json_to: str | None) -> None:
@@ -52,7 +52,7 @@ def write(path: str | PathLike[str], content: bytes) -> None:
 
 def out() -> Console:
     """Standard output."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else UNLIMITED)
 
 
 def say(message: str) -> None:

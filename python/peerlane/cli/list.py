@@ -25,6 +25,15 @@ class Topic(StrEnum):
     SYSTEMS = "systems"
 
 
+COLUMNS = {
+    "models": ("name", "help"),
+    "profiles": ("name", "help", "settings"),
+    "parameters": ("key", "default", "unit", "where", "help", "source"),
+    "systems": ("name", "title"),
+}
+"""The columns of each topic, of which the first is a name."""
+
+
 def list_(
     topic: Annotated[Topic | None, typer.Argument(help="The topic; all topics, if absent.")] = None,
     json_to: JsonTo = None,
@@ -32,12 +41,6 @@ def list_(
     """List device models, profiles, every parameter with its unit and default, and systems."""
     known: dict[str, list[dict[str, Any]]] = json.loads(_core.catalogue())
     known["systems"] = [{"name": name, "title": title} for name, title in systems().items()]
-    columns = {
-        "models": ("name", "help"),
-        "profiles": ("name", "help", "settings"),
-        "parameters": ("where", "key", "default", "unit", "help", "source"),
-        "systems": ("name", "title"),
-    }
     chosen = {topic.value: known[topic.value]} if topic else known
-    shown = [catalogue(name, rows, *columns[name]) for name, rows in chosen.items()]
+    shown = [catalogue(name, rows, *COLUMNS[name]) for name, rows in chosen.items()]
     emit(chosen, stack(shown), json_to)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import emit
@@ -15,12 +13,15 @@ from peerlane.cli.group import group
 from peerlane.cli.head import head
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
+from peerlane.cli.tables.cells import blank, numbers
 from peerlane.opae.card import configure, places
 from peerlane.opae.steady import steady_rates
 from peerlane.planning.video import Chroma, Format, use, videos
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from peerlane.cli.tables.sheet import Sheet
 
 plan_app = group("Find out what would fit on a fabric.")
 
@@ -108,16 +109,15 @@ def _rates(file: str | None) -> Mapping[str, float]:
     return {"to the cards": rates.host_to_card, "from the cards": rates.card_to_host}
 
 
-def _table(rows: list[dict[str, Any]], rates: Mapping[str, float]) -> Table:
+def _table(rows: list[dict[str, Any]], rates: Mapping[str, float]) -> Sheet:
     measured = ", ".join(f"{name} {rate / 1e9:.3f} GB/s" for name, rate in rates.items())
-    table = Table(box=box.SIMPLE_HEAD, title=f"measured: {measured}", title_justify="left")
-    for heading in ("format", "chroma", "bits", "1/s", "frame MiB", "needed MB/s"):
-        table.add_column(heading, justify="left" if heading == "format" else "right")
-    for name in rates:
-        table.add_column(name, justify="right")
+    table = blank("format", title=f"measured: {measured}")
+    shares = [f"{name} %" for name in rates]
+    numbers(table, "chroma", "bits", "1/s", "frame MiB", "needed MB/s", *shares)
     table.add_column("fits")
+    table.fold("bits", "1/s", "frame MiB")
     for row in rows:
-        shares = [f"{share:.1f} %" for share in row["percent"].values()]
+        shares = [f"{share:.1f}" for share in row["percent"].values()]
         fits = "yes" if row["fits"] else f"{row['needed_times']} times as much does"
         table.add_row(
             row["format"],

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from peerlane import _core
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Scenario, simulation_of
 from peerlane.cli.options import JsonTo
+from peerlane.cli.tables.cells import blank
 from peerlane.opae.card import places
 from peerlane.opae.session import include_folder, library_folder
 
@@ -40,9 +39,9 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
         }
         for place in places(simulation_of(scenario))
     ]
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("card", "host", "function", "ID", "interface", "accelerator", "memory"):
-        table.add_column(heading)
+    table = blank("card", "host", "function")
+    for heading in ("ID", "interface", "accelerator", "memory"):
+        table.add_column(heading, "prose" if heading in {"interface", "accelerator"} else "value")
     for row in rows:
         ids = f"{row['vendor_id'][2:]}:{row['device_id'][2:]}"
         loaded = f"{row['accelerator_id'] or 'none'} {row['accelerator'] or ''}".rstrip()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from peerlane import _core
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, simulation_of, wrong_use
 from peerlane.cli.options import JsonTo
+from peerlane.cli.tables.cells import blank, numbers
+from peerlane.cli.tables.sheet import Sheet
 from peerlane.opae.card import accelerators, configure, places
 from peerlane.opae.diag import Mode, diagnose
 from peerlane.opae.sweep import Sweep, sweep
@@ -48,9 +48,8 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
         accelerator = next(one for one in accelerators(simulation) if one.name == wanted)
         test = diagnose(accelerator, mode, lines=lines, request_lines=request_lines)
         found.append(accelerator.thread.run(test))
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("mode", "reads", "writes", "cycles", "read GB/s", "write GB/s"):
-        table.add_column(heading, justify="left" if heading == "mode" else "right")
+    table = blank("mode")
+    numbers(table, "reads", "writes", "cycles", "read GB/s", "write GB/s")
     for one in found:
         rates = one.read_bytes_per_second, one.write_bytes_per_second
         gigabytes = [f"{rate / 1e9:.3f}" if rate else "" for rate in rates]
@@ -83,10 +82,10 @@ def dma_test(
         raise RuntimeError("some bytes came back changed")
 
 
-def _sweeps(swept: list[Sweep]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("card", "bytes", "to the card MB/s", "from the card MB/s", "data"):
-        table.add_column(heading, justify="left" if heading in {"card", "data"} else "right")
+def _sweeps(swept: list[Sweep]) -> Sheet:
+    table = blank("card")
+    numbers(table, "bytes", "to the card MB/s", "from the card MB/s")
+    table.add_column("data")
     for one in swept:
         rates = [f"{rate / 1e6:.2f}" for rate in (one.host_to_card, one.card_to_host)]
         table.add_row(one.card, str(one.size), *rates, "intact" if one.intact else "differs")

@@ -9,14 +9,17 @@ from peerlane.cli.tables.cells import blank
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rich.table import Table
+    from peerlane.cli.tables.sheet import Sheet
+
+_PROSE = ("where", "help", "source", "settings", "title")
 
 
-def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Table:
-    """One line for each entry, in the given columns."""
-    table = blank(*columns)
-    table.title = title
-    table.title_justify = "left"
+def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Sheet:
+    """One line for each entry, in the given columns, of which the first is a name."""
+    name, *others = columns
+    table = blank(name, title=title)
+    for column in others:
+        table.add_column(column, "prose" if column in _PROSE else "value")
     for entry in entries:
         table.add_row(*(_cell(entry.get(column)) for column in columns))
     return table

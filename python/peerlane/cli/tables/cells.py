@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
+
+from peerlane.cli.tables.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,18 +14,15 @@ if TYPE_CHECKING:
 STYLE = {True: "green", False: "bold red"}
 
 
-def blank(*columns: str) -> Table:
-    """A table without rows."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+def blank(*names: str, title: str | None = None) -> Sheet:
+    """A table without rows, whose first columns are names."""
+    return Sheet(*names, title=title)
 
 
-def numbers(table: Table, *columns: str) -> None:
+def numbers(table: Sheet, *columns: str) -> None:
     """Adds columns of numbers."""
     for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, "number")
 
 
 def number(value: float | None) -> str:

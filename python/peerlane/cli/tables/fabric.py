@@ -101,6 +101,7 @@ def _network(fabric: Tree, network: Network) -> RenderableType:
         return head
     table = blank("fibre", "from", "to")
     numbers(table, "delay", "bit error rate", "cut at")
+    table.fold("cut at", "bit error rate")
     for fibre in fibres:
         table.add_row(
             fibre.id,

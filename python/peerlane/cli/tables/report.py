@@ -35,7 +35,10 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     if left := len(outcome.rows) - len(shown):
         parts.append(Text(f"rows without a published value: {left} (--all shows them)\n"))
     if outcome.calibration:
-        fitted = blank("calibrated", "value", "meaning", "from")
+        fitted = blank("calibrated")
+        fitted.add_column("value")
+        fitted.add_column("meaning", "prose")
+        fitted.add_column("from", "prose")
         for entry in outcome.calibration:
             unit = "" if entry.unit == "1" else f" {entry.unit}"
             value = number(entry.value) + unit
@@ -46,9 +49,11 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
     """A line for each system, the rows that are not within their tolerance, and what to do next."""
-    table = blank("system", "what")
+    table = blank("system")
+    table.add_column("what", "prose")
     numbers(table, "rows judged", "within tolerance", "fitted parameters", "worst error")
     table.add_column("of row")
+    table.fold("of row")
     for outcome in outcomes:
         judged, missed, worst = outcome.judged, outcome.missed, outcome.worst
         table.add_row(
@@ -83,7 +88,8 @@ def error_of(row: Row) -> str:
 
 
 def _rows(shown: Sequence[Row]) -> RenderableType:
-    table = blank("row", "what")
+    table = blank("row")
+    table.add_column("what", "prose")
     numbers(table, "published", "simulated")
     table.add_column("unit")
     numbers(table, "error", "within")
@@ -93,13 +99,14 @@ def _rows(shown: Sequence[Row]) -> RenderableType:
         numbers(table, "unchanged", "change")
     sensitive = any(row.sensitivity for row in shown)
     if sensitive:
-        table.add_column("most sensitive to (10 % more)")
+        table.add_column("most sensitive to (10 % more)", "prose")
+    table.fold("within", "kind")
     for row in shown:
         table.add_row(*_row(row), *_change(row) * changed, *[_sensitivity(row)] * sensitive)
     return table
 
 
-def _row(row: Row) -> list[RenderableType]:
+def _row(row: Row) -> list[str | Text]:
     published = number(row.published)
     if row.published_range is not None:
         published = "..".join(map(number, row.published_range))

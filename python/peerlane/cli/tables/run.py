@@ -13,8 +13,7 @@ from peerlane.results.flows import FlowResult
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.table import Table
-
+    from peerlane.cli.tables.sheet import Sheet
     from peerlane.fabric.tree import Tree
     from peerlane.results.flows import DirectionResult, LinkResult
     from peerlane.results.networks import FibreResult, TrafficResult
@@ -34,7 +33,7 @@ MOST_ERRORS = 16
 
 def run(result: RunResult, fabric: Tree) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors."""
-    parts: list[RenderableType] = [_head(result)]
+    parts: list[RenderableType] = [_head(result), ""]
     others = (
         result.traffic,
         result.collectives,
@@ -73,13 +72,15 @@ def _head(result: RunResult) -> Text:
     return Text.assemble(text, (partial, "bold yellow"))
 
 
-def _flows(result: RunResult) -> Table:
+def _flows(result: RunResult) -> Sheet:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
-    flows = blank("flow", "from", "to", "direction")
+    flows = blank("flow", "from", "to")
+    flows.add_column("direction")
     numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
     numbers(flows, "latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
+    flows.fold("MiB/s", "max", "direction", "bytes", "p99")
     for flow in result.flows:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
@@ -106,11 +107,13 @@ def _rates(flow: FlowResult | DirectionResult, *, steady: bool) -> list[str]:
     ]
 
 
-def _traffic(result: RunResult) -> Table:
-    table = blank("traffic", "network", "pattern")
-    numbers(table, "nodes", "offered GB/s a node", "accepted", "least", "most", "fairness")
+def _traffic(result: RunResult) -> Sheet:
+    table = blank("traffic", "network")
+    table.add_column("pattern")
+    numbers(table, "nodes", "offered GB/s", "accepted", "least", "most", "fairness")
     numbers(table, "latency p50", "p99", "max")
     table.add_column("data")
+    table.fold("nodes", "max", "pattern", "most", "least", "fairness", "p99")
     for one in result.traffic:
         latency = one.latency_ns
         times = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
@@ -129,10 +132,13 @@ def _traffic(result: RunResult) -> Table:
     return table
 
 
-def _collectives(result: RunResult) -> Table:
-    table = blank("collective", "network", "operation", "algorithm")
+def _collectives(result: RunResult) -> Sheet:
+    table = blank("collective", "network")
+    table.add_column("operation")
+    table.add_column("algorithm")
     numbers(table, "nodes", "size", "time", "moved")
     table.add_column("data")
+    table.fold("algorithm", "nodes", "moved", "operation", "size")
     for one in result.collectives:
         state = "correct" if one.correct else "differs" if one.completed else "incomplete"
         table.add_row(
@@ -149,10 +155,15 @@ def _collectives(result: RunResult) -> Table:
     return table
 
 
-def _accesses(result: RunResult) -> Table:
-    table = blank("accesses", "by", "buffer", "kind")
-    numbers(table, "size", "count", "mean", "p50", "p99", "max", "GB/s", "hits", "translations")
+def _accesses(result: RunResult) -> Sheet:
+    table = blank("accesses", "by", "buffer")
+    table.add_column("kind")
+    numbers(table, "size", "count", "latency mean", "p50", "p99", "max", "GB/s")
+    cached = any(one.cache for one in result.accesses)
+    translated = any(one.translations for one in result.accesses)
+    numbers(table, *["hits"] * cached, *["translations"] * translated)
     table.add_column("data")
+    table.fold("count", "max", "translations", "p99", "size", "hits", "kind", "p50")
     for one in result.accesses:
         latency = one.latency_ns
         times = (latency.mean, latency.p50, latency.p99, latency.max) if latency else (None,) * 4
@@ -167,8 +178,8 @@ def _accesses(result: RunResult) -> Table:
             str(one.count),
             *map(duration, times),
             gigabytes(one.bytes_per_second),
-            f"{one.cache.hits / lines:.1%}" if one.cache and lines else "",
-            f"{asked.count} of {duration(asked.mean_ns)}" if asked else "",
+            *[f"{one.cache.hits / lines:.1%}" if one.cache and lines else ""] * cached,
+            *[f"{asked.count} of {duration(asked.mean_ns)}" if asked else ""] * translated,
             _data(one, lost=bool(result.errors)),
         )
     return table
@@ -183,10 +194,11 @@ def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Tex
     return Text(state, style=STYLE[flow.intact])
 
 
-def _locks(result: RunResult) -> Table:
+def _locks(result: RunResult) -> Sheet:
     table = blank("locks", "by", "buffer")
-    numbers(table, "count", "request", "p50", "p99", "attempts", "waited", "waiting")
+    numbers(table, "count", "request mean", "p50", "p99", "attempts", "waited", "waiting")
     table.add_column("holders")
+    table.fold("attempts", "p50", "count", "p99", "waited")
     for one in result.locks:
         request, waiting = one.request_ns, one.waiting_ns
         times = (request.mean, request.p50, request.p99) if request else (None,) * 3
@@ -206,10 +218,11 @@ def _locks(result: RunResult) -> Table:
     return table
 
 
-def _transactions(result: RunResult) -> Table:
+def _transactions(result: RunResult) -> Sheet:
     table = blank("transactions", "by", "buffer", "lock")
-    numbers(table, "committed", "a second", "conflicts", "mean", "p50", "p99")
+    numbers(table, "committed", "a second", "conflicts", "latency mean", "p50", "p99")
     table.add_column("versions")
+    table.fold("p50", "committed", "conflicts", "p99")
     for one in result.transactions:
         latency = one.latency_ns
         times = (latency.mean, latency.p50, latency.p99) if latency else (None,) * 3
@@ -230,8 +243,10 @@ def _transactions(result: RunResult) -> Table:
 
 
 def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
-    table = blank("link", "direction")
-    numbers(table, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
+    table = blank("link")
+    table.add_column("direction")
+    numbers(table, "used %", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
+    table.fold("ordered sets", "DLLPs", "overhead", "replays")
     shown = links if len(links) <= MOST_LINKS else _busiest(links)
     for link in shown:
         table.add_row(*_link(link))
@@ -244,7 +259,7 @@ def _link(link: LinkResult) -> list[str]:
     return [
         link.id,
         link.direction,
-        f"{100 * link.utilisation:.1f} %",
+        f"{100 * link.utilisation:.1f}",
         size(link.payload_bytes),
         size(link.overhead_bytes),
         size(link.dllp_bytes),
@@ -270,21 +285,23 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
     amounts = ("payload", "overhead", "control", "replays", "stalled")
     if few:
         table = blank("fibre", "from", "to")
-        numbers(table, "used", "frames", *amounts)
+        numbers(table, "used %", "frames", *amounts)
+        table.fold("control", "frames", "overhead", "replays")
         for fibre in few:
-            cells = [f"{100 * fibre.utilisation:.1f} %", str(fibre.frames), *_carried([fibre])]
+            cells = [f"{100 * fibre.utilisation:.1f}", str(fibre.frames), *_carried([fibre])]
             table.add_row(fibre.id, fibre.source, fibre.target, *cells)
         yield table
     if many:
         table = blank("fibres of")
-        numbers(table, "fibres", "used: mean", "most", "frames", *amounts)
+        numbers(table, "fibres", "used % mean", "most", "frames", *amounts)
+        table.fold("control", "frames", "overhead", "fibres")
         for name, all_ in many.items():
             used = [100 * fibre.utilisation for fibre in all_]
             table.add_row(
                 name,
                 str(len(all_) // 2),
-                f"{sum(used) / len(used):.1f} %",
-                f"{max(used):.1f} %",
+                f"{sum(used) / len(used):.1f}",
+                f"{max(used):.1f}",
                 str(sum(fibre.frames for fibre in all_)),
                 *_carried(all_),
             )
@@ -301,10 +318,11 @@ def _carried(fibres: Sequence[FibreResult]) -> list[str]:
     ]
 
 
-def _iommus(result: RunResult) -> Table:
+def _iommus(result: RunResult) -> Sheet:
     table = blank("I/O MMU of")
     numbers(table, "requests", "hits", "walks", "reads")
-    numbers(table, "invalidations", "faults", "wait", "longest")
+    numbers(table, "invalidations", "faults", "wait mean", "longest")
+    table.fold("reads", "invalidations", "longest", "walks")
     for one in result.iommus:
         table.add_row(
             one.host,
@@ -321,7 +339,8 @@ def _iommus(result: RunResult) -> Table:
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
-    table = blank("error at", "what")
+    table = blank("error at")
+    table.add_column("what", "prose")
     numbers(table, "count")
     for fault in sorted(errors, key=lambda fault: -fault.count)[:MOST_ERRORS]:
         table.add_row(fault.where, Text(fault.what, style="bold red"), str(fault.count))

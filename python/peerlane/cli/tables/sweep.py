@@ -21,6 +21,7 @@ def sweep(outcome: Sweep) -> RenderableType:
     rows = blank()
     numbers(rows, "offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
     rows.add_column("")
+    rows.fold("p50", "fairness", "p99")
     for point in outcome.points:
         latency = point.latency_ns
         times = (latency.mean, latency.p50, latency.p99) if latency else (None, None, None)

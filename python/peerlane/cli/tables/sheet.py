@@ -1,0 +1,265 @@
+"""A table that fits its terminal: names are whole, and the columns of least weight fold away.
+
+A terminal of 80 columns holds most tables only in part. A sheet takes the first of these forms that
+fits: headings on one line, headings with a word on each line, prose below its row, fewer columns,
+names on a line above their values, each value after its heading. A note says which columns it
+leaves out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Literal
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+GAP = 2
+"""Spaces between two columns."""
+
+INDENT = 4
+"""Spaces before what stands below the first line of a row."""
+
+LEAST_PROSE = 30
+"""Columns of a terminal in which prose can be read beside other columns."""
+
+Kind = Literal["name", "value", "number", "prose"]
+
+_VALUES = ("value", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by its heading: numbers are on the right, prose alone may be on several lines."""
+
+    heading: str
+    kind: Kind
+
+
+class Sheet:
+    """A table without rows; its first columns are names.
+
+    Args:
+        names: Their headings.
+        title: A line above the table.
+    """
+
+    def __init__(self, *names: str, title: str | None = None) -> None:
+        self.columns = [Column(name, "name") for name in names]
+        self._title = title
+        self._rows: list[list[Text]] = []
+        self._folds: list[str] = []
+
+    def add_column(self, heading: str, kind: Kind = "value") -> None:
+        """Adds a column on the right."""
+        self.columns.append(Column(heading, kind))
+
+    def fold(self, *headings: str) -> None:
+        """Gives the columns that a narrow terminal may leave out, those of least weight first."""
+        known = [column.heading for column in self.columns]
+        self._folds += [heading for heading in headings if heading in known]
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Adds a row, with a cell for each column."""
+        if len(cells) != len(self.columns):
+            raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
+        self._rows.append([Text(cell) if isinstance(cell, str) else cell for cell in cells])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        form = self._fitting(options.max_width)
+        rule = "-" if options.ascii_only else "─"
+        if self._title:
+            yield _whole(Text(self._title, style="italic"))
+        for line in _Layout(self.columns, self._rows, form, console).lines(rule):
+            line.rstrip()
+            yield _whole(line)
+        if form.left_out:
+            note = f"not shown at {form.width} columns: {', '.join(form.left_out)}; "
+            yield from _wrapped(
+                Text(f"{note}widen the terminal or use --json", "dim"), form, console
+            )
+        yield Text("")
+
+    def _fitting(self, width: int) -> _Form:
+        """The first form that is not wider than the terminal, or the narrowest."""
+        form = _Form(width)
+        for form in self._forms(width):
+            if _needed(self.columns, self._rows, form) <= width:
+                return form
+        return form
+
+    def _forms(self, width: int) -> Iterator[_Form]:
+        plain = _Form(width)
+        yield plain
+        yield (stacked := replace(plain, headings="stacked"))
+        if any(column.kind == "prose" for column in self.columns):
+            yield replace(plain, prose="wrapped")
+            yield replace(stacked, prose="wrapped")
+        for base in (replace(plain, prose="below"), replace(plain, prose="below", names="above")):
+            for count in range(len(self._folds) + 1):
+                folded = replace(base, left_out=tuple(self._folds[:count]))
+                yield folded
+                yield replace(folded, headings="stacked")
+        yield replace(plain, prose="below", names="above", values="listed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a table is laid out in a terminal of `width` columns."""
+
+    width: int
+    headings: Literal["plain", "stacked"] = "plain"
+    prose: Literal["plain", "wrapped", "below"] = "plain"
+    names: Literal["beside", "above"] = "beside"
+    values: Literal["aligned", "listed"] = "aligned"
+    left_out: tuple[str, ...] = ()
+
+    def heading(self, column: Column) -> list[Text]:
+        """The lines of a heading."""
+        words = [column.heading] if self.headings == "plain" else column.heading.split(" ")
+        return [Text(word, style="bold") for word in words]
+
+    def is_aligned(self, column: Column) -> bool:
+        """Whether the cells of a column stand below each other."""
+        if column.heading in self.left_out or self.values == "listed":
+            return False
+        if column.kind == "name":
+            return self.names == "beside"
+        return column.kind != "prose" or self.prose != "below"
+
+
+def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Text]], form: _Form) -> int:
+    """The columns of a terminal that a form needs."""
+    shown = [number for number, column in enumerate(columns) if form.is_aligned(column)]
+    widths = [_least(columns[number], number, rows, form) for number in shown]
+    indent = INDENT if form.names == "above" else 0
+    return indent + sum(widths) + GAP * max(len(widths) - 1, 0)
+
+
+def _least(column: Column, number: int, rows: Sequence[Sequence[Text]], form: _Form) -> int:
+    natural = _natural(column, number, rows, form)
+    return min(natural, LEAST_PROSE) if _wraps(column, form) else natural
+
+
+def _natural(column: Column, number: int, rows: Sequence[Sequence[Text]], form: _Form) -> int:
+    cells = [line.cell_len for row in rows for line in row[number].split("\n")]
+    return max([line.cell_len for line in form.heading(column)] + cells)
+
+
+def _wraps(column: Column, form: _Form) -> bool:
+    return column.kind == "prose" and form.prose == "wrapped"
+
+
+class _Layout:
+    """The lines of a table in one form."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[Text]],
+        form: _Form,
+        console: Console,
+    ) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._form = form
+        self._console = console
+        self._aligned = [n for n, column in enumerate(columns) if form.is_aligned(column)]
+        above = form.names == "above"
+        self._above = [n for n, one in enumerate(columns) if above and one.kind == "name"]
+        below = form.prose == "below"
+        self._below = [n for n, one in enumerate(columns) if below and one.kind == "prose"]
+        listed = form.values == "listed"
+        self._listed = [n for n, one in enumerate(columns) if listed and one.kind in _VALUES]
+        self._indent = " " * INDENT * above
+        self._widths = {
+            number: _least(columns[number], number, rows, form) for number in self._aligned
+        }
+        self._widen_prose()
+
+    def lines(self, rule: str) -> Iterator[Text]:
+        """Headings, a rule, and the rows."""
+        if self._above:
+            yield self._joined([Text(self._columns[n].heading, style="bold") for n in self._above])
+        headings = [self._form.heading(self._columns[number]) for number in self._aligned]
+        tallest = max(map(len, headings), default=0)
+        # The last words of all headings are on one line.
+        bottom = [[Text("")] * (tallest - len(lines)) + lines for lines in headings]
+        yield from self._beside(bottom)
+        width = max(
+            [line.cell_len for cells in self._rows for line in self._row(cells)]
+            + [line.cell_len for line in self._beside(bottom)]
+        )
+        yield Text(rule * min(width, self._form.width), style="dim")
+        for cells in self._rows:
+            yield from self._row(cells)
+
+    def _row(self, cells: Sequence[Text]) -> Iterator[Text]:
+        if self._above:
+            yield from self._cut(self._joined([cells[number] for number in self._above]), 0)
+        if self._aligned:
+            beside = [self._cell(cells[number], number) for number in self._aligned]
+            yield from self._beside(beside)
+        values = [f"{self._columns[n].heading} {cells[n]}" for n in self._listed if cells[n].plain]
+        if values:
+            yield from self._cut(Text(", ".join(values)), INDENT)
+        for number in self._below:
+            for line in cells[number].split("\n"):
+                if line.cell_len:
+                    yield from self._cut(line, INDENT)
+
+    def _beside(self, cells: Sequence[Sequence[Text]]) -> Iterator[Text]:
+        """The lines of cells that stand beside each other."""
+        for parts in zip_longest(*cells, fillvalue=Text("")):
+            line = Text(self._indent)
+            for place, (number, part) in enumerate(zip(self._aligned, parts, strict=True)):
+                space = " " * max(self._widths[number] - part.cell_len, 0)
+                right = self._columns[number].kind == "number"
+                line.append(" " * GAP * (place > 0))
+                line.append_text(
+                    Text.assemble(space, part) if right else Text.assemble(part, space)
+                )
+            line.rstrip()
+            yield line
+
+    def _cell(self, cell: Text, number: int) -> list[Text]:
+        lines = cell.split("\n", allow_blank=True) or [cell]
+        if not _wraps(self._columns[number], self._form):
+            return list(lines)
+        return [part for line in lines for part in line.wrap(self._console, self._widths[number])]
+
+    def _cut(self, text: Text, indent: int) -> Iterator[Text]:
+        return _wrapped(text, self._form, self._console, indent)
+
+    def _joined(self, cells: Sequence[Text]) -> Text:
+        return Text(" " * GAP).join(cells)
+
+    def _widen_prose(self) -> None:
+        """Gives prose the width that is left, each column as much as it can use."""
+        wrapping = [n for n in self._aligned if _wraps(self._columns[n], self._form)]
+        gaps = GAP * max(len(self._aligned) - 1, 0)
+        left = self._form.width - gaps - sum(self._widths.values())
+        for place, number in enumerate(wrapping):
+            natural = _natural(self._columns[number], number, self._rows, self._form)
+            more = min(left // (len(wrapping) - place), natural - self._widths[number])
+            self._widths[number] += max(more, 0)
+            left -= max(more, 0)
+
+
+def _wrapped(text: Text, form: _Form, console: Console, indent: int = 0) -> Iterator[Text]:
+    """Text on as many lines as it needs; a word is cut only if no line can hold it."""
+    for line in text.wrap(console, max(form.width - indent, 1)):
+        line.rstrip()
+        yield Text.assemble(" " * indent, line)
+
+
+def _whole(line: Text) -> Text:
+    """A line that the console does not break."""
+    line.no_wrap = True
+    line.overflow = "ignore"
+    return line

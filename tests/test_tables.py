@@ -1,0 +1,158 @@
+"""Tables in a terminal: whole names, no line that is too long, a note of what is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from conftest import figure
+from peerlane import Simulation, _core
+from peerlane.cli.list import COLUMNS
+from peerlane.cli.tables.catalogue import catalogue
+from peerlane.cli.tables.fabric import tree as drawing
+from peerlane.cli.tables.report import report, summary
+from peerlane.cli.tables.run import run as tables
+from peerlane.cli.tables.sheet import Sheet
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from conftest import Run, Write
+    from peerlane import RunResult, Tree
+
+SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.toml"))
+NAMES = [path.stem for path in SCENARIOS]
+
+
+@cache
+def ran(name: str) -> tuple[RunResult, Tree]:
+    """The result of a shipped scenario, and its fabric."""
+    path = next(path for path in SCENARIOS if path.stem == name)
+    simulation = Simulation.open(path)
+    return simulation.run(), simulation.tree()
+
+
+def lines(shown: RenderableType, width: int = 80) -> list[str]:
+    """What a terminal of so many columns shows."""
+    console = Console(width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(shown)
+    return captured.get().splitlines()
+
+
+def holds(shown: list[str], *names: str) -> bool:
+    """Whether all names stand in the lines, each on one line and with nothing beside it."""
+    words = {word for line in shown for word in re.split(r"[\s,]+", line)}
+    return set(names) <= words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_whole_and_no_line_is_longer_than_80_columns(name: str) -> None:
+    result, fabric = ran(name)
+    shown = lines(tables(result, fabric))
+    assert max(map(cell_len, shown)) <= 80
+    for flow in result.flows:
+        assert holds(shown, flow.id, flow.source, flow.target)
+    for one in result.traffic:
+        assert holds(shown, one.id, one.network)
+    for other in result.collectives:
+        assert holds(shown, other.id, other.network)
+    for accesses in result.accesses:
+        assert holds(shown, accesses.id, accesses.by, accesses.buffer)
+    for locks in result.locks:
+        assert holds(shown, locks.id, locks.by, locks.buffer)
+    for updates in result.transactions:
+        assert holds(shown, updates.id, updates.by, updates.buffer, updates.lock)
+    if len(result.links) <= 32:
+        assert holds(shown, *(link.id for link in result.links))
+    if len(result.fibres) <= 32:
+        assert holds(shown, *(fibre.id for fibre in result.fibres))
+    drawn = lines(drawing(fabric))
+    assert max(map(cell_len, drawn)) <= 80
+    assert holds(
+        drawn, *(node.name for node in fabric.nodes[: 1 if len(fabric.nodes) > 32 else None])
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_left_out_where_there_is_space(name: str) -> None:
+    result, fabric = ran(name)
+    shown = lines(tables(result, fabric), 1 << 20)
+    assert not any("not shown" in line for line in shown)
+    (headings,) = (line for line in shown if line.startswith("link "))
+    for heading in ("used %", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled"):
+        assert heading in headings
+
+
+def test_a_table_says_which_columns_it_leaves_out() -> None:
+    shown = lines(tables(*ran("shared")))
+    (note,) = (line for line in shown if "MiB/s" in line)
+    assert note.startswith("not shown at 80 columns: MiB/s, max")
+    assert "--json" in note
+
+
+@pytest.mark.parametrize("topic", ["models", "profiles", "parameters"])
+def test_the_catalogue_fits(topic: str) -> None:
+    entries = json.loads(_core.catalogue())[topic]
+    shown = lines(catalogue(topic, entries, *COLUMNS[topic]))
+    assert max(map(cell_len, shown)) <= 80
+    assert holds(shown, *(entry[COLUMNS[topic][0]] for entry in entries))
+    assert not any("not shown" in line for line in shown)
+
+
+def test_the_report_on_a_system_fits() -> None:
+    outcome = figure("rosta", "table1")
+    shown = lines(report(outcome, every=True)) + lines(summary([outcome]))
+    assert max(map(cell_len, shown)) <= 80
+    assert holds(shown, "rosta", *(row.id for row in outcome.rows))
+
+
+NAME = st.text("abcdefghij-", min_size=1, max_size=30)
+CELL = st.text("0123456789. ", max_size=12)
+
+
+@given(
+    st.lists(st.tuples(NAME, NAME, CELL, CELL, CELL), min_size=1, max_size=5),
+    st.integers(min_value=34, max_value=140),
+)
+def test_a_sheet_keeps_names_and_stays_within_its_terminal(
+    rows: list[tuple[str, ...]], width: int
+) -> None:
+    sheet = Sheet("one", "other")
+    sheet.add_column("the first number", "number")
+    sheet.add_column("second", "number")
+    sheet.add_column("state")
+    sheet.fold("second", "the first number")
+    for row in rows:
+        sheet.add_row(*row)
+    shown = lines(sheet, width)
+    assert max(map(cell_len, shown)) <= width
+    for one, other, *_ in rows:
+        assert any(one in line for line in shown)
+        assert any(other in line for line in shown)
+
+
+def test_a_name_that_no_line_can_hold_is_on_several_lines() -> None:
+    sheet = Sheet("name")
+    sheet.add_row("x" * 100)
+    shown = lines(sheet, 40)
+    assert max(map(cell_len, shown)) <= 40
+    assert sum(line.count("x") for line in shown) == 100
+
+
+def test_piped_output_is_as_wide_as_its_content(peerlane: Run, scenario: Write) -> None:
+    name = "a-name-of-a-device-that-is-far-longer-than-any-terminal-is-wide" * 3
+    path = scenario(("[devices.a]", f"[devices.{name}]"), ('from = "a"', f'from = "{name}"'))
+    shown = peerlane("run", path).out.splitlines()
+    (flow,) = (line for line in shown if line.startswith("a-to-b"))
+    assert flow.split()[1] == name
+    assert flow.endswith("intact")
