@@ -12,7 +12,6 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from peerlane.cli.console import progress
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.reproduction.calibration import moved, quantity, setting
@@ -254,18 +253,6 @@ def test_a_job_that_takes_longer_than_expected_makes_all_others_longer(
 def test_what_is_said_to_take_long_is_a_figure(name: str) -> None:
     seconds = import_module(f"peerlane.systems.{name}.experiments").__dict__.get("SECONDS", {})
     assert seconds.keys() <= Expected.load(files("peerlane.systems") / name).by_figure().keys()
-
-
-def test_progress_is_a_line_every_few_seconds_where_nobody_sees_a_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with progress("work", lines=True) as bar:
-        bar("early", 0.1, 100)
-        monkeypatch.setattr("peerlane.cli.console.EVERY_S", 0.0)
-        bar("late", 0.5, 75)
-        bar("later", 0.75)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == ["late: 50 % done, about 1 min 15 s left", "later: 75 % done"]
 
 
 def test_figures_for_which_the_source_has_no_value_can_be_left_out() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 import warnings
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from peerlane.fabric.simulation import ScenarioWarning
@@ -104,6 +107,9 @@ def _mark(message: str, word: str, style: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
 
 
+_clock = time.monotonic
+
+
 class Bar(Protocol):
     """A bar that work moves."""
 
@@ -112,50 +118,92 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress(what: str, *, lines: bool = False) -> Iterator[Bar]:
-    """A bar on standard error while work lasts.
+def progress(what: str) -> Iterator[Bar]:
+    """Shows on standard error how far long work is, and the time that is left.
 
-    Where nobody can see a bar, nothing is shown; with `lines`, a line every few seconds.
+    A terminal has a bar, anything else a line every few seconds. Short work shows nothing.
     """
-    if not sys.stderr.isatty():
-        yield _lines() if lines else lambda _now, _share, _remaining_s=None: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0, left="")
+    work = _Work(what)
+    over = threading.Event()
+    manner = BAR if sys.stderr.isatty() else LINES
 
-        def update(now: str, share: float, remaining_s: float | None = None) -> None:
-            bar.update(task, description=now, completed=share, left=_left(remaining_s))
+    def tell() -> None:
+        if over.wait(manner.first_s):
+            return
+        with manner.show() as told:
+            told(work)
+            while not over.wait(manner.every_s):
+                told(work)
 
-        yield update
-
-
-EVERY_S = 5.0
-"""Seconds between two lines of progress."""
+    teller = threading.Thread(target=tell, name="progress", daemon=True)
+    teller.start()
+    try:
+        yield work.update
+    finally:
+        over.set()
+        teller.join()
 
 
-def _lines() -> Bar:
-    last = time.monotonic()
+class _Work:
+    """What is being done, and how far it was when it was last heard of."""
 
-    def line(now: str, share: float, remaining_s: float | None = None) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY_S:
-            last = time.monotonic()
-            left = _left(remaining_s)
-            say(f"{now}: {100 * share:.0f} % done" + (f", {left}" if left else ""))
+    def __init__(self, what: str) -> None:
+        self.now = what
+        self.share = 0.0
+        self._remaining_s: float | None = None
+        self._began_s = self._heard_s = _clock()
 
-    return line
+    def update(self, now: str, share: float, remaining_s: float | None = None) -> None:
+        """Takes news of the work, as a `Bar` does."""
+        self.now, self.share, self._remaining_s = now, share, remaining_s
+        self._heard_s = _clock()
+
+    def left(self) -> str:
+        """The time left, by the pace of the work so far where nobody knows better."""
+        remaining_s = self._remaining_s
+        if remaining_s is None and self.share > 0:
+            remaining_s = (self._heard_s - self._began_s) * (1 - self.share) / self.share
+        if remaining_s is None:
+            return f"{_time(_clock() - self._began_s)} so far"
+        return f"{_time(remaining_s - (_clock() - self._heard_s))} left"
 
 
-def _left(remaining_s: float | None) -> str:
-    """The time left in words."""
-    if remaining_s is None:
-        return ""
-    minutes, seconds = divmod(round(remaining_s), 60)
-    return f"about {minutes} min {seconds} s left" if minutes else f"about {seconds} s left"
+@contextmanager
+def _bar() -> Iterator[Callable[[_Work], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[left]}"))
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("", total=1.0, left="")
+
+        def told(work: _Work) -> None:
+            left = f"{100 * work.share:.0f} %, {work.left()}"
+            bar.update(task, description=escape(work.now), completed=work.share, left=left)
+            bar.refresh()
+
+        yield told
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[_Work], None]]:
+    yield lambda work: say(f"{work.now}: {100 * work.share:.0f} %, {work.left()}")
+
+
+class _Manner(NamedTuple):
+    """A manner of showing progress, and the seconds before it begins and between two looks."""
+
+    show: Callable[[], AbstractContextManager[Callable[[_Work], None]]]
+    first_s: float
+    every_s: float
+
+
+BAR = _Manner(_bar, first_s=0.5, every_s=0.2)
+LINES = _Manner(_lines, first_s=5.0, every_s=5.0)
+
+
+def _time(seconds: float) -> str:
+    """A time in words, in its two largest units."""
+    whole = max(round(seconds), 0)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

@@ -39,8 +39,9 @@ def lspci(
     """
     simulation = open_simulation(file)
     if after_run:
-        with progress(f"running {Path(file).name}") as bar:
-            simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+        what = f"running {Path(file).stem}"
+        with progress(what) as bar:
+            simulation.run(lambda fraction: bar(what, fraction))
     status = _lspci_on(simulation.lspci(), arguments or ["-tv"])
     if status:
         raise typer.Exit(status)

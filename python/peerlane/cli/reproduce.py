@@ -57,7 +57,7 @@ def reproduce(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
     names = [system] if system else list(systems())
     is_summary = not (system or figure or every or json_to)
-    with progress("reproducing", lines=True) as bar:
+    with progress("reproducing") as bar:
         reports = reproduce_all(
             names,
             only=figure,

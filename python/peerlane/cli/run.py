@@ -143,9 +143,10 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     if trace is not None:
         simulation.trace_to(trace)
     interrupt = None
-    with progress(f"running {Path(file).name}") as bar:
+    what = f"running {Path(file).stem}"
+    with progress(what) as bar:
         try:
-            result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+            result = simulation.run(lambda fraction: bar(what, fraction))
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
     document = head("result", scenario_digest=simulation.scenario_digest) | result.to_json()
