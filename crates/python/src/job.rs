@@ -12,6 +12,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use sim::job::{self, Call, CallError, Done, Letter, Number, Operator, Spot, Wanted};
 
+use sim::scenario::advice;
+
 use crate::{ScenarioError, Simulation, access_error, watched};
 
 /// The ranks of a job on hosts of a simulation.
@@ -273,10 +275,8 @@ fn named<T: Copy>(what: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
     let found = names.iter().find(|(known, _)| *known == name);
     found.map(|(_, one)| *one).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
-        let known = known.join(", ");
-        PyValueError::new_err(format!(
-            "{what} {name:?} is not known; write one of {known}"
-        ))
+        let advice = advice(name, &known);
+        PyValueError::new_err(format!("{what} {name:?} is not known; {advice}"))
     })
 }
 

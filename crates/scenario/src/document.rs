@@ -410,6 +410,22 @@ pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     (near.0 <= 2.max(shorter / 3) && near.0 < shorter).then_some(near.1)
 }
 
+/// The most names that advice lists.
+const SHOWN: usize = 8;
+
+/// Advice on a wrong name: the most similar one of `known`, or a list of them.
+pub fn advice(written: &str, known: &[&str]) -> String {
+    match (nearest(written, known), known) {
+        (Some(near), _) => format!("did you mean {near:?}?"),
+        (None, []) => "there is none".to_owned(),
+        (None, [one]) => format!("write {one:?}"),
+        (None, known) if known.len() > SHOWN => {
+            format!("write one of {}, ...", known[..SHOWN].join(", "))
+        }
+        (None, known) => format!("write one of {}", known.join(", ")),
+    }
+}
+
 fn join(section: &str, key: &str) -> String {
     if section.is_empty() {
         key.to_owned()
@@ -426,6 +442,18 @@ mod tests {
     fn message(text: &str) -> Option<String> {
         let source = Source::new("wide.toml", text, |_| Vec::new());
         source.parse(text).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn advice_is_the_nearest_name_or_a_list() {
+        assert_eq!(advice("nodes", &[]), "there is none");
+        assert_eq!(advice("nodes", &["a"]), "write \"a\"");
+        assert_eq!(advice("nodes", &["a", "b"]), "write one of a, b");
+        assert_eq!(advice("nodes", &["a", "node"]), "did you mean \"node\"?");
+        let many: Vec<String> = (0..9).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let listed = "write one of 0, 1, 2, 3, 4, 5, 6, 7, ...";
+        assert_eq!(advice("nodes", &many), listed);
     }
 
     #[test]

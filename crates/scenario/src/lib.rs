@@ -8,5 +8,5 @@ mod error;
 mod extent;
 
 pub use code::Code;
-pub use document::{At, Item, Lines, Section, Source, nearest};
+pub use document::{At, Item, Lines, Section, Source, advice, nearest};
 pub use error::ScenarioError;

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use session::{Failure, Kind, Object};
+use sim::scenario::advice;
 use sim::{Afu, AfuId, BuiltInAfu, CardPlace, Simulation};
 
 use crate::bitstream::Image;
@@ -162,8 +163,7 @@ pub fn load_image(
     let place = cards.iter().find(|place| place.name == card);
     let place = place.ok_or_else(|| {
         let names: Vec<&str> = cards.iter().map(|place| place.name.as_str()).collect();
-        let there_are = names.join(", ");
-        format!("there is no card {card:?}; use one of: {there_are}")
+        format!("there is no card {card:?}; {}", advice(card, &names))
     })?;
     let afu = accelerator(bitstream, place, loader)?;
     let done = simulation.load_afu(card, afu);

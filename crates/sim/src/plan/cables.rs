@@ -2,7 +2,7 @@
 
 use kernel::Quantity;
 
-use crate::scenario::{At, Cable, Scenario, ScenarioError};
+use crate::scenario::{At, Cable, Scenario, ScenarioError, advice};
 
 use super::controllers::{CablePlan, Controllers};
 use super::topology::Topology;
@@ -16,7 +16,7 @@ impl Controllers {
                 let names: Vec<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
                 let advice = match names.as_slice() {
                     [] => "write [controllers.NAME]".to_owned(),
-                    names => format!("write one of {}", names.join(", ")),
+                    names => advice(&name.value, names),
                 };
                 let message = format!("there is no controller {:?}; {advice}", name.value);
                 scenario.error(name.line, message)

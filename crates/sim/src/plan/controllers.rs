@@ -11,7 +11,7 @@ use link::PortParameters;
 use protocol::Bar;
 
 use crate::scenario::{
-    Controller, LinkParameters, Node, NodeKind, Scenario, ScenarioError, nearest,
+    Controller, LinkParameters, Node, NodeKind, Scenario, ScenarioError, advice,
 };
 
 use super::address::show;
@@ -297,13 +297,10 @@ fn find(
         )),
         (Some(wanted), _) => match names.iter().position(|known| known == wanted) {
             Some(found) => Ok(found),
-            None => error(match nearest(wanted, &names) {
-                Some(near) => format!("there is no controller {wanted:?}; did you mean {near:?}?"),
-                None => format!(
-                    "there is no controller {wanted:?}; write one of {}",
-                    names.join(", ")
-                ),
-            }),
+            None => error(format!(
+                "there is no controller {wanted:?}; {}",
+                advice(wanted, &names)
+            )),
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest};
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, advice};
 
 use super::network::Networks;
 
@@ -194,15 +194,8 @@ fn above(
 pub(crate) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
     let fitting = scenario.nodes.iter().filter(|node| fits(node));
     let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();
-    match nearest(wanted, &names) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None if names.len() > SHOWN => format!("there are {}, ...", names[..SHOWN].join(", ")),
-        None => format!("there are {}", names.join(", ")),
-    }
+    advice(wanted, &names)
 }
-
-/// The most names that a list in a message shows.
-const SHOWN: usize = 8;
 
 /// The root above each node; an error if the nodes above one form a cycle.
 fn roots(scenario: &Scenario, parents: &[Option<usize>]) -> Result<Vec<usize>, ScenarioError> {

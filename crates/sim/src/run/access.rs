@@ -9,6 +9,7 @@ use transaction::{Addresses, Content, Direction, Extent, Flow};
 use crate::observe::coherence;
 use crate::plan::NodePlan;
 use crate::run::simulation::{CHUNK, Simulation};
+use crate::scenario::advice;
 
 /// Longest read from outside, in bytes.
 const LONGEST_READ: u64 = 1 << 30;
@@ -17,8 +18,13 @@ const LONGEST_READ: u64 = 1 << 30;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccessError {
     /// No node has this name.
-    #[error("there is no node {0:?} in this scenario")]
-    NoSuchNode(String),
+    #[error("there is no node {name:?} in this scenario; {advice}")]
+    NoSuchNode {
+        /// The wrong name.
+        name: String,
+        /// The most similar name, or a list of all.
+        advice: String,
+    },
     /// Switches and reflectors make no requests.
     #[error("{0} makes no requests of its own; name a host or a dma device")]
     NoRequester(String),
@@ -290,11 +296,14 @@ impl Simulation {
     }
 
     pub(crate) fn node(&self, name: &str) -> Result<usize, AccessError> {
-        let found = self
-            .plan
-            .nodes
-            .iter()
-            .position(|node: &NodePlan| node.name == name);
-        found.ok_or_else(|| AccessError::NoSuchNode(name.to_owned()))
+        let all = &self.plan.nodes;
+        let found = all.iter().position(|node: &NodePlan| node.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|node| node.name.as_str()).collect();
+            AccessError::NoSuchNode {
+                name: name.to_owned(),
+                advice: advice(name, &names),
+            }
+        })
     }
 }

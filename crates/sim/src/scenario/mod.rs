@@ -37,7 +37,7 @@ pub use crate::workload::lock::section::{
     LockParameters, Locked, LockedParameters, LockedPart, TransactionParameters, UnderWritten,
 };
 
-pub(crate) use ::scenario::nearest;
+pub use ::scenario::{advice, nearest};
 
 use std::path::Path;
 

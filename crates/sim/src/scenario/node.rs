@@ -16,7 +16,7 @@ use super::link::LinkParameters;
 use super::network::{Network, read_network};
 use super::node_parameters::NodeParameters;
 use super::profile::{Profile, Profiles};
-use ::scenario::{At, Item, Lines, Section, nearest};
+use ::scenario::{At, Item, Lines, Section, advice};
 
 /// The kind of a node, with the parameters that only this kind has.
 #[derive(Clone, Debug)]
@@ -331,9 +331,6 @@ fn model(item: &Item<'_>) -> Result<DeviceParameters, ScenarioError> {
         return Ok((model.make)());
     }
     let names: Vec<&str> = LEAVES.iter().map(|model| model.name).collect();
-    let hint = nearest(&name, &names).map_or_else(
-        || format!("the models are {}", names.join(", ")),
-        |near| format!("did you mean {near:?}?"),
-    );
-    Err(item.error(&format!("unknown model {name:?}; {hint}")))
+    let advice = advice(&name, &names);
+    Err(item.error(&format!("unknown model {name:?}; {advice}")))
 }

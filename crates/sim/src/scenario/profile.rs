@@ -13,7 +13,7 @@ use super::device::LEAVES;
 
 use super::ScenarioError;
 use super::node_parameters::NodeParameters;
-use ::scenario::{Item, Section, nearest};
+use ::scenario::{Item, Section, advice};
 
 /// The profile of a node that names none, and the base of a profile that names none.
 const DEFAULT: &str = "generic";
@@ -124,11 +124,7 @@ impl<'a> Profiles<'a> {
 
     fn unknown(&self, name: &str) -> String {
         let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-        let hint = nearest(name, &names).map_or_else(
-            || format!("the profiles are {}", names.join(", ")),
-            |near| format!("did you mean {near:?}?"),
-        );
-        format!("unknown profile {name:?}; {hint}")
+        format!("unknown profile {name:?}; {}", advice(name, &names))
     }
 }
 

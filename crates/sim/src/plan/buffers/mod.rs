@@ -5,6 +5,8 @@ mod plan;
 use kernel::Span;
 use transaction::{Mapping, PageSize, Rights};
 
+use crate::scenario::advice;
+
 /// A buffer in the memory of a host.
 #[derive(Clone, Debug)]
 pub struct BufferPlan {
@@ -61,8 +63,7 @@ pub(crate) fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, Str
         if names.is_empty() {
             format!("there is no buffer {name:?}; write a [buffers.{name}]")
         } else {
-            let names = names.join(", ");
-            format!("there is no buffer {name:?}; write one of {names}")
+            format!("there is no buffer {name:?}; {}", advice(name, &names))
         }
     })
 }

@@ -22,7 +22,7 @@ use protocol::QueuePairId;
 use crate::result::name_of_fault;
 use crate::run::access::AccessError;
 use crate::run::simulation::{CHUNK, Simulation};
-use crate::scenario::nearest;
+use crate::scenario::advice;
 use crate::workload::Workload;
 use program::{Bell, Desk, Order, serve};
 use staging::{Staged, Window};
@@ -371,11 +371,8 @@ pub fn parameters<'a>(
             continue;
         }
         let keys = parameters.keys();
-        let hint = nearest(key, keys).map_or_else(
-            || format!("they are {}", keys.join(", ")),
-            |near| format!("did you mean {near:?}?"),
-        );
-        return Err(format!("unknown parameter {key:?} of ranks; {hint}"));
+        let advice = advice(key, keys);
+        return Err(format!("unknown parameter {key:?} of ranks; {advice}"));
     }
     Ok(parameters)
 }

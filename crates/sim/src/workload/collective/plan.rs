@@ -7,7 +7,7 @@ use device::router::program::{Message, Step};
 use kernel::{Bytes, Quantity, Time};
 
 use crate::scenario::{
-    Algorithm, Collective, NetworkParameters, Operation, Scenario, ScenarioError, Sides,
+    Algorithm, Collective, NetworkParameters, Operation, Scenario, ScenarioError, Sides, advice,
 };
 
 use crate::plan::NodePlan;
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
                 let names: Vec<&str> = names.map(|network| network.name.value.as_str()).collect();
                 let there = match names.as_slice() {
                     [] => "there is none; write [networks.NAME]".to_owned(),
-                    names => format!("there are {}", names.join(", ")),
+                    names => advice(name, names),
                 };
                 self.error(
                     "network",

@@ -8,7 +8,7 @@ use kernel::{Bytes, Span};
 use crate::plan::NodePlan;
 use crate::plan::address::show;
 use crate::plan::planner::Planner;
-use crate::scenario::{Clock, Direction, Flow, ScenarioError};
+use crate::scenario::{Clock, Direction, Flow, ScenarioError, advice};
 use crate::workload::Workload;
 
 use super::{FlowPlan, PLACE_KEYS, TransferPlan};
@@ -188,8 +188,13 @@ impl Planner<'_> {
         let mut all = (0..).zip(earlier.iter().filter_map(Workload::flow));
         let found = all.find(|(_, other)| other.id == id);
         found.ok_or_else(|| {
-            let message =
-                format!("there is no flow {id:?} above this one; write the id of one that is");
+            let above = earlier.iter().filter_map(Workload::flow);
+            let above: Vec<&str> = above.map(|other| other.id.as_str()).collect();
+            let advice = match above.as_slice() {
+                [] => "write the id of one that is".to_owned(),
+                above => advice(id, above),
+            };
+            let message = format!("there is no flow {id:?} above this one; {advice}");
             self.error(flow, key, &message)
         })
     }

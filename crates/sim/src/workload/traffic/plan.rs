@@ -5,7 +5,9 @@ use std::sync::Arc;
 use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
 use transaction::Arrivals;
 
-use crate::scenario::{ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern};
+use crate::scenario::{
+    ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern, advice,
+};
 
 use crate::plan::network::{Networks, port_to};
 use crate::plan::{ControllerPlan, NodePlan};
@@ -189,7 +191,7 @@ impl Planner<'_> {
             let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
             let there = match names.as_slice() {
                 [] => "there is none; write [networks.NAME] or [controllers.NAME]".to_owned(),
-                names => format!("there are {}", names.join(", ")),
+                names => advice(name, names),
             };
             self.error("network", &format!("there is no network {name:?}; {there}"))
         })

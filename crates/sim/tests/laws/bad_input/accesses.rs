@@ -56,7 +56,7 @@ fn accesses_are_to_a_buffer_that_is_there() {
     );
     assert_eq!(
         changed("host = \"h0\"", "host = \"s\""),
-        "bad.toml:14: buffer \"b\", host: there is no host \"s\"; there are h0, h1"
+        "bad.toml:14: buffer \"b\", host: there is no host \"s\"; write one of h0, h1"
     );
     assert_eq!(
         changed("host = \"h0\"\n", ""),

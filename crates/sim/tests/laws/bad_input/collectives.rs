@@ -34,6 +34,11 @@ fn a_collective_fits_its_network() {
         collective("iterations = 2"),
         "bad.toml:7: collective \"collective-1\", iterations: an all-reduce is made once; leave it out, or write another collective"
     );
+    let torus = "[networks.torus]\nshape = \"torus\"\nsize = \"4x4\"\n";
+    assert_eq!(
+        two(&format!("{torus}[[collectives]]\nnetwork = \"tours\"\n")),
+        "bad.toml:16: collective \"collective-1\", network: there is no generated network \"tours\"; did you mean \"torus\"?"
+    );
     assert_eq!(
         two("[[collectives]]\nnetwork = \"r0\"\n"),
         "bad.toml:13: collective \"collective-1\", network: there is no generated network \"r0\"; there is none; write [networks.NAME]"

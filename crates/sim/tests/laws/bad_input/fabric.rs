@@ -219,7 +219,7 @@ fn profiles_based_on_each_other_in_a_circle_are_refused() {
     assert!(refusal(text).starts_with("bad.toml:1: profiles.p: this profile is based on itself"));
     let text = "[profiles.p]\nbase = \"no-such-thing\"\n[hosts.h0]";
     assert!(refusal(text).starts_with(
-        "bad.toml:2: profiles.p.base: unknown profile \"no-such-thing\"; the profiles are "
+        "bad.toml:2: profiles.p.base: unknown profile \"no-such-thing\"; write one of "
     ));
     let text = "[profiles.generic]\n[hosts.h0]";
     assert!(

@@ -36,7 +36,7 @@ fn a_nic_belongs_to_a_controller() {
     let named = HOSTS.replace("upstream = \"h0\"", "upstream = \"h0\"\ncontroller = \"d\"");
     assert_eq!(
         refusal(&named),
-        "bad.toml:8: a.controller: there is no controller \"d\"; write one of c"
+        "bad.toml:8: a.controller: there is no controller \"d\"; write \"c\""
     );
     assert_eq!(
         hosts("[controllers.d]\n"),
@@ -151,7 +151,7 @@ fn flows_have_queue_pairs_of_their_own() {
 fn cables_join_two_controllers() {
     assert_eq!(
         hosts("[[cables]]\nfrom = \"c\"\nto = \"d\"\n"),
-        "bad.toml:13: there is no controller \"d\"; write one of c"
+        "bad.toml:13: there is no controller \"d\"; write \"c\""
     );
     assert_eq!(
         hosts("[[cables]]\nfrom = \"c\"\nto = \"c\"\n"),
@@ -314,7 +314,7 @@ fn a_message_goes_to_somebody() {
     };
     assert_eq!(
         to("bb"),
-        "bad.toml:13: flow \"flow-1\", to: there is no host or device \"bb\"; there are h0, h1, a, b"
+        "bad.toml:13: flow \"flow-1\", to: there is no host or device \"bb\"; write one of h0, h1, a, b"
     );
     assert_eq!(
         message("size = \"1 B\"\nclock = \"application\""),

@@ -96,6 +96,11 @@ fn bytes_that_come_by_a_fifo_are_those_of_a_flow_above() {
         transfer("", "size = \"4 KiB\"\nafter = \"g\""),
         r#"bad.toml:15: flow "f", after: there is no flow "g" above this one; write the id of one that is"#
     );
+    let more = "[[flows]]\nid = \"back\"\nfrom = \"a\"\nto = \"h0\"\nsize = \"4 KiB\"\n";
+    assert_eq!(
+        transfer("", &format!("size = \"4 KiB\"\n{more}after = \"ff\"")),
+        r#"bad.toml:20: flow "back", after: there is no flow "ff" above this one; write "f""#
+    );
 }
 
 #[test]

@@ -93,7 +93,11 @@ fn a_workload_has_a_network_and_a_name_of_its_own() {
         |network: &str| format!("[[traffic]]\n{network}\nload = \"1 GB/s\"\nduration = \"1 us\"\n");
     assert_eq!(
         two(&traffic("network = \"x\"")),
-        "bad.toml:13: traffic \"traffic-1\", network: there is no network \"x\"; there are r0"
+        "bad.toml:13: traffic \"traffic-1\", network: there is no network \"x\"; write \"r0\""
+    );
+    assert_eq!(
+        two(&traffic("network = \"r1\"")),
+        "bad.toml:13: traffic \"traffic-1\", network: there is no network \"r1\"; did you mean \"r0\"?"
     );
     assert_eq!(
         two(&traffic("")),
