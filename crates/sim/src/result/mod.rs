@@ -59,7 +59,7 @@ pub struct RunResult {
     /// I/O MMUs that translate all addresses from below, by host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub iommus: Vec<IommuResult>,
-    /// Packets that ended before their target, by node.
+    /// Packets that ended before their target, by node, and links that did not come up.
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
@@ -67,15 +67,15 @@ pub struct RunResult {
     pub standing_packets: usize,
 }
 
-/// Packets that ended before their target.
+/// Packets that ended before their target, or a link that did not come up.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorCount {
-    /// The node that ended the packets.
+    /// The node that ended the packets, or the link.
     #[serde(rename = "where")]
     pub place: String,
     /// Reason, in the words of the specification.
     pub what: &'static str,
-    /// Number of packets.
+    /// Number of packets; 1 for a link.
     pub count: u64,
 }
 

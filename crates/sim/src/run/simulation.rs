@@ -15,10 +15,10 @@ use crate::model::Model;
 use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
-use crate::observe::reading::Reading;
+use crate::observe::reading::{Reading, link_ends};
 use crate::observe::trace::Trace;
 use crate::plan::Plan;
-use crate::result::{Refusals, RunResult, gather};
+use crate::result::{ErrorCount, Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
@@ -176,6 +176,23 @@ impl Simulation {
             }
         }
         true
+    }
+
+    /// The number of packets that wait for the wire, of each direction of a link, in the order of the links of a result.
+    pub fn waiting(&self) -> Vec<usize> {
+        let ends = link_ends(&self.plan.fabric, &self.models);
+        ends.map(|one| one.end.waiting()).collect()
+    }
+
+    /// The links of which an end has not come up.
+    fn down(&self) -> Vec<String> {
+        let ends = link_ends(&self.plan.fabric, &self.models);
+        let mut down: Vec<String> = ends
+            .filter(|one| !one.end.is_up())
+            .map(|one| one.id.to_owned())
+            .collect();
+        down.dedup();
+        down
     }
 
     fn is_open(&self) -> bool {
@@ -441,15 +458,23 @@ impl Simulation {
             watchers: &self.watchers,
             now: self.world.now(),
         };
-        RunResult {
-            incoherence: self.watch.as_ref().and_then(Watch::found),
-            partial: !self.stuck && !self.meter.are_workloads_complete(),
-            standing_packets: if self.stuck {
-                self.world.store.count()
-            } else {
-                0
-            },
-            ..gather(&seen, &self.refusals, bounds.as_ref())
+        let mut result = gather(&seen, &self.refusals, bounds.as_ref());
+        result.incoherence = self.watch.as_ref().and_then(Watch::found);
+        result.partial = !self.stuck && !self.meter.are_workloads_complete();
+        if self.stuck {
+            let down = self.down();
+            // Packets that wait for a link that is down do not wait for each other.
+            if down.is_empty() {
+                result.standing_packets = self.world.store.count();
+            }
+            result
+                .errors
+                .extend(down.into_iter().map(|link| ErrorCount {
+                    place: link,
+                    what: "the link did not come up",
+                    count: 1,
+                }));
         }
+        result
     }
 }

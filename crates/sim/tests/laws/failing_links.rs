@@ -87,6 +87,18 @@ fn a_link_that_fails_before_it_is_up_lets_the_run_end() {
     );
 }
 
+#[test]
+fn a_link_that_does_not_come_up_is_named_and_is_no_deadlock() {
+    for kept_down in ["bit_error_rate = 0.3", "fails_at = \"1 ns\""] {
+        let text = two("write").replace("fails_at = \"20 us\"", kept_down);
+        let result = run(&text);
+        assert!(!result.flow("d0").completed && result.flow("d1").intact);
+        assert_eq!(result.standing_packets, 0);
+        assert_eq!(result.errors("h0-d0", "the link did not come up"), 1);
+        assert_eq!(result.errors("h0-d1", "the link did not come up"), 0);
+    }
+}
+
 /// A corrupt packet that a cut-through switch has begun to forward was never in its receive buffer: when the link that it waits for
 /// fails, it frees no credit.
 #[test]
