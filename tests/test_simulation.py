@@ -128,3 +128,19 @@ def test_a_result_is_what_the_simulator_writes_and_stays_so() -> None:
         RunResult.from_json(json.dumps(document))
     with pytest.raises(FrozenInstanceError):
         result.name = "another"  # type: ignore[misc]
+
+
+def test_a_run_in_pieces_is_the_run() -> None:
+    text = PAIR.replace('"16 KiB"', '"8 MiB"\nwindow = "16 KiB"')
+    whole, pieces = Simulation(text), Simulation(text)
+    shares: list[float] = []
+
+    def stops(share: float) -> bool:
+        shares.append(share)
+        return False
+
+    while not pieces.run_while(stops):
+        assert len(pieces.waiting()) == len(pieces.result().links)
+    assert len(shares) > 1
+    assert shares == sorted(shares)
+    assert pieces.result() == whole.run()

@@ -7,6 +7,7 @@ mod job;
 mod session;
 mod wire;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -100,6 +101,23 @@ impl Simulation {
         ran.and_then(|_| self.result())
     }
 
+    fn run_while(&mut self, py: Python<'_>, goes_on: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let goes_on = goes_on.clone().unbind();
+        let simulation = &mut self.0;
+        let ran = watched(py, |watch| {
+            simulation.run(&mut |share| {
+                let more = Cell::new(true);
+                let told = watch(&|py| {
+                    more.set(goes_on.bind(py).call1((share,))?.is_truthy()?);
+                    Ok(())
+                });
+                told && more.get()
+            })
+        });
+        self.flush_trace()?;
+        ran
+    }
+
     fn run_until(&mut self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
         if !(0.0..=1e13).contains(&time_ns) {
             return Err(PyValueError::new_err(format!(
@@ -113,6 +131,10 @@ impl Simulation {
         });
         self.flush_trace()?;
         ran
+    }
+
+    fn waiting(&self) -> Vec<usize> {
+        self.0.waiting()
     }
 
     fn step(&mut self) -> bool {
@@ -254,6 +276,20 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
 #[pyfunction]
 fn catalogue() -> PyResult<String> {
     json(&scenario::catalogue())
+}
+
+/// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
+#[pyfunction]
+fn nearest(written: &str, known: Vec<String>) -> Option<String> {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    scenario::nearest(written, &known).map(str::to_owned)
+}
+
+/// Returns advice on a wrong name: the most similar one of `known`, or a list of them.
+#[pyfunction]
+fn advice(written: &str, known: Vec<String>) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    scenario::advice(written, &known)
 }
 
 /// Returns the `length` bytes at `offset` of pattern number `number`. All patterns differ.
@@ -488,6 +524,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest, module)?)?;
+    module.add_function(wrap_pyfunction!(advice, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;

@@ -118,6 +118,13 @@ class Simulation:
         """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1."""
         return RunResult.from_json(self._core.run(progress))
 
+    def run_while(self, goes_on: Callable[[float], object]) -> bool:
+        """Runs as `run` does while `goes_on`, called with the share done, returns true.
+
+        The next call goes on from there. Returns whether nothing is left to happen.
+        """
+        return self._core.run_while(goes_on)
+
     def run_until(self, time_ns: float) -> bool:
         """Runs to `time_ns`; false when nothing is left to happen."""
         return self._core.run_until(time_ns)
@@ -229,6 +236,10 @@ class Simulation:
     def lspci(self) -> str:
         """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""
         return self._core.lspci()
+
+    def waiting(self) -> list[int]:
+        """The TLPs that wait for the wire now, for each of the `links` of a result."""
+        return self._core.waiting()
 
     def result(self) -> RunResult:
         """The measurements up to now."""
