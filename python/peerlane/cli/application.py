@@ -16,6 +16,7 @@ from peerlane.cli.head import set_command
 from peerlane.cli.importing import import_app
 from peerlane.cli.list import list_
 from peerlane.cli.lspci import MissingLspciError, lspci
+from peerlane.cli.new import new
 from peerlane.cli.opae.group import opae_app
 from peerlane.cli.options import FAILED, WRONG_USE
 from peerlane.cli.plan import plan_app
@@ -36,14 +37,14 @@ app = typer.Typer(
     help="""A lab for PCIe-class fabrics of hosts, switches and FPGAs.
 
 Describe a fabric in a scenario file, simulate it packet by packet with real bytes, and measure it
-the way hardware papers do. Begin with `peerlane reproduce`, then `peerlane show FILE` and
-`peerlane run FILE` on a scenario of your own.""",
-    add_completion=False,
+the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pair`; then let
+`peerlane new` write a scenario of your own, and give it to `peerlane show` and `peerlane run`.""",
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
 app.command()(show)
+app.command()(new)
 app.command()(sweep)
 app.command()(compare)
 app.command(context_settings={"ignore_unknown_options": True})(lspci)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from peerlane._core import ScenarioError
+from peerlane.cli import shipped
 from peerlane.fabric.paths import read_setting
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
 from peerlane.fabric.variant import parsed, variant
@@ -51,13 +53,20 @@ def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) ->
 def scenario_text(file: str) -> tuple[str, str]:
     """The text of a scenario, and its name in messages; - is standard input.
 
+    A name of a shipped scenario is that scenario, unless there is a file of this name.
+
     Raises:
         OSError: The file cannot be read.
-        ScenarioError: It is empty, too long, or is not text.
+        ScenarioError: It is not there, is empty, too long, or is not text.
     """
     if file == "-":
         return scenario_of(sys.stdin.buffer, "standard input"), "standard input"
-    return read_scenario(file), file
+    if shipped.is_shipped(file):
+        return shipped.text_of(file), f"{file}.toml"
+    try:
+        return read_scenario(file), file
+    except FileNotFoundError:
+        raise ScenarioError(f"{file}: {shipped.advice(file)}") from None
 
 
 def open_simulation(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from peerlane.cli import completion
 from peerlane.cli.files import is_standard_output
 from peerlane.fabric.paths import read_setting
 
@@ -31,7 +32,13 @@ def json_file(path: str | None) -> str | None:
 
 
 Scenario = Annotated[
-    str, typer.Argument(metavar="FILE|-", help="The scenario: a TOML file; - is standard input.")
+    str,
+    typer.Argument(
+        metavar="FILE|NAME|-",
+        help="The scenario: a TOML file, or the name of a shipped one, such as pair; - is standard "
+        "input. `peerlane list scenarios` has the names.",
+        autocompletion=completion.scenarios,
+    ),
 ]
 
 JsonTo = Annotated[

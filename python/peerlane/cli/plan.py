@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from peerlane import Fabric, Simulation
+from peerlane.cli import completion
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
@@ -33,7 +34,11 @@ TRANSFER = 4 << 30
 def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="The scenario; the published card, if absent."),
+        typer.Argument(
+            metavar="[FILE|NAME|-]",
+            help="The scenario, or the name of a shipped one; the published card, if absent.",
+            autocompletion=completion.scenarios,
+        ),
     ] = None,
     formats: Annotated[
         list[Format] | None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from peerlane.cli import completion
 from peerlane.cli.console import emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, Settings
@@ -20,11 +21,19 @@ from peerlane.reproduction.reproduce import reproduce_all
 def reproduce(  # noqa: PLR0913 - each is an option
     system: Annotated[
         str | None,
-        typer.Argument(metavar="[SYSTEM]", help="One of `peerlane list systems`; all, if absent."),
+        typer.Argument(
+            metavar="[SYSTEM]",
+            help="One of `peerlane list systems`; all, if absent.",
+            autocompletion=completion.systems,
+        ),
     ] = None,
     figure: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Only this figure or table, such as table3."),
+        typer.Option(
+            metavar="NAME",
+            help="Only this figure or table, such as table3.",
+            autocompletion=completion.figures,
+        ),
     ] = None,
     json_to: JsonTo = None,
     settings: Settings = None,

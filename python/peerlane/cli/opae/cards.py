@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane import ScenarioError, Simulation
+from peerlane.cli import completion
 from peerlane.cli.files import scenario_text
 from peerlane.opae import slots
 from peerlane.opae.afu import load
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 Scenario = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="The scenario; the published card in a server (`pac`), if absent."
+        metavar="FILE",
+        help="The scenario, or the name of a shipped one; the published card in a server, if "
+        "absent.",
+        autocompletion=completion.scenarios,
     ),
 ]
 

@@ -1,0 +1,100 @@
+"""`peerlane new`: writes a first scenario."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerlane import _core
+from peerlane.cli import completion, shipped
+from peerlane.cli.console import say
+
+FIRST = """\
+# A device writes to the memory of a host and to another device, through a switch.
+#
+#   peerlane show {file}        the fabric: widths, rates, payload sizes, addresses
+#   peerlane run {file}         rates and latencies of its flows, and what its links carried
+#   peerlane list parameters    every key, with its unit and default
+#   peerlane list tags          the keys that have to do with tags
+#
+# A key that is left out has its default. A quantity has a unit: "4 KiB", "150 ns", "2 GB/s".
+
+name = {name}
+
+[links]                         # of all links; upstream = {{ to = "s0", lanes = 4 }} changes one
+generation = 3                  # 8 GT/s; "16 GT/s" is a way to write it, too
+lanes = 8
+
+[hosts.h0]                      # a root complex and its memory
+memory = "64 MiB"
+
+[switches.s0]
+upstream = "h0"                 # the node above
+
+[devices.a]                     # model = "dma" without another: peerlane list models
+upstream = "s0"
+tags = 32                       # reads that are outstanding at once
+
+[devices.b]
+upstream = "s0"
+bar = "1 MiB"                   # the size of its memory, as others see it
+
+[[flows]]                       # to the memory of the host
+id = "to-host"
+from = "a"
+to = "h0"
+direction = "write"             # or "read", "both", "round-trip"
+size = "1 MiB"
+
+[[flows]]                       # from device to device: the switch turns it round
+id = "peer"
+from = "a"
+to = "b"
+size = "1 MiB"
+start = "400 us"                # when the first flow is over
+"""
+
+
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="The file to write; .toml is added if need be.")
+    ] = "fabric",
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A copy of this shipped scenario: `peerlane list scenarios`.",
+            autocompletion=completion.shipped_scenarios,
+        ),
+    ] = None,
+) -> None:
+    """Write a first scenario to begin with: a host, a switch, two devices and their flows.
+
+    `peerlane new mine; peerlane run mine.toml`
+    """
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    text = _text(path, like)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        message = f"{path} exists, and nothing is overwritten; write another name"
+        raise typer.BadParameter(message) from None
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    say(f"{path} is written; peerlane show {path} draws it, peerlane run {path} simulates it")
+
+
+def _text(path: Path, like: str | None) -> str:
+    if like is None:
+        return FIRST.format(file=path, name=json.dumps(path.stem, ensure_ascii=False))
+    known = shipped.names()
+    if like not in known:
+        advice = _core.advice(like, known)
+        message = f"there is no shipped scenario {like!r}; {advice}"
+        raise typer.BadParameter(message, param_hint="--like")
+    return shipped.text_of(like)

@@ -1,0 +1,45 @@
+"""The scenarios that come with Peerlane: commands take their names where no file has the name."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from peerlane import _core
+
+
+def names() -> list[str]:
+    """The names of all shipped scenarios."""
+    files = resources.files("peerlane") / "scenarios"
+    return sorted(file.name.removesuffix(".toml") for file in files.iterdir())
+
+
+def is_shipped(file: str) -> bool:
+    """Whether an argument names a shipped scenario: a file of that name would be meant instead."""
+    return file in names() and not Path(file).exists()
+
+
+def text_of(name: str) -> str:
+    """The text of a shipped scenario."""
+    file = resources.files("peerlane") / "scenarios" / f"{name}.toml"
+    return file.read_text(encoding="utf-8")
+
+
+def title_of(name: str) -> str:
+    """What a shipped scenario shows: the first sentence of its first comment."""
+    comment: list[str] = []
+    for line in text_of(name).splitlines():
+        if not line.startswith("#"):
+            break
+        comment.append(line.removeprefix("#").strip())
+    return " ".join(comment).partition(". ")[0].removesuffix(".")
+
+
+def advice(file: str) -> str:
+    """What may be meant by a file that is not there."""
+    known = names()
+    if Path(file).name == file and not Path(file).suffix:
+        return f"no such file, and no shipped scenario of this name; {_core.advice(file, known)}"
+    near = _core.nearest(Path(file).stem, known)
+    meant = f'; did you mean the shipped scenario "{near}"?' if near else ""
+    return f"no such file{meant}"
