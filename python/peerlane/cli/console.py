@@ -29,15 +29,21 @@ UNLIMITED = 1 << 20
 """Columns when standard output is not a terminal: what is written there is as wide as it is."""
 
 
-def emit(document: object, table: RenderableType, json_to: str | None) -> None:
-    """Prints the table, or the JSON alone when it goes to standard output."""
+def emit(
+    document: object,
+    table: RenderableType,
+    json_to: str | None,
+    *,
+    show: Callable[[RenderableType], object] | None = None,
+) -> None:
+    """Prints the table, by `show` if given, or the JSON alone when it goes to standard output."""
     if json_to is not None:
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         if json_to == "-":
             sys.stdout.write(text)
             return
         write(json_to, text.encode())
-    out().print(table)
+    (show or out().print)(table)
 
 
 def write(path: str | PathLike[str], content: bytes) -> None:

@@ -1,28 +1,24 @@
-"""`peerlane list`: names models, profiles, parameters and published systems."""
+"""`peerlane list`: names models, profiles, parameters, published systems, scenarios."""
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from peerlane import _core
+from peerlane.cli import completion, pager, shipped
 from peerlane.cli.console import emit
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.catalogue import catalogue
 from peerlane.cli.tables.cells import stack
 from peerlane.reproduction.catalogue import systems
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
-class Topic(StrEnum):
-    """A topic of `peerlane list`."""
-
-    MODELS = "models"
-    PROFILES = "profiles"
-    PARAMETERS = "parameters"
-    SYSTEMS = "systems"
+Entry = dict[str, Any]
 
 
 COLUMNS = {
@@ -30,17 +26,116 @@ COLUMNS = {
     "profiles": ("name", "help", "settings"),
     "parameters": ("key", "default", "unit", "where", "help", "source"),
     "systems": ("name", "title"),
+    "scenarios": ("name", "title"),
 }
-"""The columns of each topic, of which the first is a name."""
+"""The topics, and the columns of each, of which the first is a name."""
 
 
 def list_(
-    topic: Annotated[Topic | None, typer.Argument(help="The topic; all topics, if absent.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TOPIC] [WORD]...",
+            help="A topic (models, profiles, parameters, systems, scenarios), and words to find in "
+            "names and descriptions; everything, if absent.",
+            autocompletion=completion.listed,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this device model, and the parameters that a device of it has.",
+            autocompletion=completion.models,
+        ),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
-    """List device models, profiles, every parameter with its unit and default, and systems."""
-    known: dict[str, list[dict[str, Any]]] = json.loads(_core.catalogue())
+    """List device models, profiles, every parameter with its unit and default, and systems.
+
+    - `peerlane list parameters`: all parameters
+    - `peerlane list tags`: what has "tags" in its name or description
+    - `peerlane list --model nic latency`: the parameters of a `nic` that have to do with latency
+
+    In a terminal that is too short for all of it, the list is shown by `$PAGER`, or `less`.
+    """
+    known = _everything()
+    wanted = list(words or ())
+    chosen = known
+    if wanted and wanted[0] in known:
+        topic = wanted.pop(0)
+        chosen = {topic: known[topic]}
+    if model is not None:
+        chosen = _of_model(chosen, model, known["models"])
+    if wanted:
+        found = {name: _having(entries, wanted) for name, entries in chosen.items()}
+        chosen = {name: entries for name, entries in found.items() if entries}
+        if not chosen:
+            raise typer.BadParameter(_nothing(wanted, known))
+    shown = stack([catalogue(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
+    emit(chosen, shown, json_to, show=pager.show)
+
+
+def _everything() -> dict[str, list[Entry]]:
+    known: dict[str, list[Entry]] = json.loads(_core.catalogue())
     known["systems"] = [{"name": name, "title": title} for name, title in systems().items()]
-    chosen = {topic.value: known[topic.value]} if topic else known
-    shown = [catalogue(name, rows, *COLUMNS[name]) for name, rows in chosen.items()]
-    emit(chosen, stack(shown), json_to)
+    known["scenarios"] = [
+        {"name": name, "title": shipped.title_of(name)} for name in shipped.names()
+    ]
+    return known
+
+
+def _of_model(chosen: dict[str, list[Entry]], name: str, models: list[Entry]) -> dict[str, Any]:
+    """The model of that name, and its parameters: its own, then those of every device.
+
+    Raises:
+        typer.BadParameter: There is no such model.
+    """
+    names = [entry["name"] for entry in models]
+    if name not in names:
+        raise typer.BadParameter(
+            f"there is no model {name!r}; {_core.advice(name, names)}", param_hint="--model"
+        )
+    own = [entry for entry in _parameters(chosen) if entry["where"] == f"devices, model {name}"]
+    every = [
+        entry
+        for entry in _parameters(chosen)
+        if "devices" in entry["where"].split(", ") and ", model " not in entry["where"]
+    ]
+    found = {
+        "models": [entry for entry in chosen.get("models", ()) if entry["name"] == name],
+        "parameters": own + every,
+    }
+    return {topic: entries for topic, entries in found.items() if entries}
+
+
+def _parameters(chosen: dict[str, list[Entry]]) -> list[Entry]:
+    return chosen.get("parameters", [])
+
+
+def _having(entries: Iterable[Entry], words: Sequence[str]) -> list[Entry]:
+    """The entries that have all words; those first whose name has one."""
+    sought = [word.casefold() for word in words]
+    found = [entry for entry in entries if all(word in _text(entry) for word in sought)]
+    return sorted(found, key=lambda entry: min(_distance(entry, word) for word in sought))
+
+
+def _distance(entry: Entry, word: str) -> int:
+    """How far a name is from being the word: it is, it has the word, or it has not."""
+    name = _name(entry).casefold()
+    return 0 if name == word else 1 if word in name else 2
+
+
+def _name(entry: Entry) -> str:
+    return str(entry.get("key") or entry.get("name"))
+
+
+def _text(entry: Entry) -> str:
+    return json.dumps(list(entry.values()), ensure_ascii=False).casefold()
+
+
+def _nothing(words: Sequence[str], known: dict[str, list[Entry]]) -> str:
+    names = sorted({_name(entry) for entries in known.values() for entry in entries})
+    near = next(filter(None, (_core.nearest(word, names) for word in words)), None)
+    meant = f"did you mean {near!r}?" if near else "write fewer words, or others"
+    return f"nothing has {' and '.join(map(repr, words))} in its name or description; {meant}"

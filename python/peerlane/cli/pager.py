@@ -1,0 +1,58 @@
+"""Long output in a terminal, a screen at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from peerlane.cli.console import out
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def show(shown: RenderableType) -> None:
+    """Prints to standard output, by a pager if a terminal is too short for all of it.
+
+    The pager is the program in the variable PAGER, or `less`, or `more`.
+    """
+    console = out()
+    pager = _pager() if sys.stdin.isatty() and sys.stdout.isatty() else None
+    if pager is None:
+        console.print(shown)
+        return
+    with console.capture() as captured:
+        console.print(shown)
+    text = captured.get()
+    if text.count("\n") < console.height:
+        sys.stdout.write(text)
+    else:
+        _page(text if "less" in pager else Text.from_ansi(text).plain, pager)
+
+
+def _pager() -> str | None:
+    """The command of the pager; none where the terminal can do nothing but print."""
+    if os.environ.get("TERM") in {None, "dumb"}:
+        return None
+    found = shutil.which("less") or shutil.which("more")
+    return os.environ.get("PAGER") or found
+
+
+def _page(text: str, pager: str) -> None:
+    # -R lets colours through; a user's own options of less win.
+    environment = {"LESS": "-R"} | os.environ
+    process = subprocess.Popen(  # noqa: S602 - a pager is a command of the user's shell
+        pager, shell=True, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8"
+    )
+    # Who leaves the pager has seen enough.
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        process.communicate(text)
+    while process.poll() is None:
+        with suppress(KeyboardInterrupt):
+            process.wait()
