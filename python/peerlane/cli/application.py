@@ -24,6 +24,7 @@ from peerlane.cli.reproduce import reproduce
 from peerlane.cli.run import run
 from peerlane.cli.show import show
 from peerlane.cli.sweep import sweep
+from peerlane.cli.top import top
 from peerlane.importing import ListingError
 from peerlane.reproduction.reproduce import UnknownNameError
 
@@ -43,6 +44,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(top)
 app.command()(show)
 app.command()(new)
 app.command()(sweep)

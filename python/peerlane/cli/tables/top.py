@@ -1,0 +1,195 @@
+"""The screen of `peerlane top`: what flows and links did between two looks at a simulation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from peerlane.cli.tables.cells import blank, duration, gigabytes, numbers, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane import FibreResult, LinkResult, RunResult, Simulation, Tree
+    from peerlane.cli.tables.sheet import Sheet
+
+Row = TypeVar("Row")
+
+BAR = 10
+"""Signs of a bar that is full."""
+
+HEAD = 5
+"""Lines of a table that are not rows: headings on two lines, a rule, a note, an empty line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The counters of a simulation at one time."""
+
+    result: RunResult
+    waiting: tuple[int, ...]
+    """The packets that wait for the wire, for each of the links of the result."""
+    share: float
+    wall_s: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def at(cls, simulation: Simulation, share: float) -> Look:
+        """The counters now, when a `share` of the run is done."""
+        return cls(simulation.result(), tuple(simulation.waiting()), share)
+
+    @property
+    def ns(self) -> float:
+        """Simulated time."""
+        return self.result.simulated_ns
+
+
+def frame(tree: Tree, before: Look, now: Look, *, height: int, over: bool) -> RenderableType:
+    """What happened between two looks, in the lines of a screen."""
+    left = height - 2
+    parts: list[RenderableType] = [_head(tree, before, now, over=over), ""]
+    tables = [
+        (_flows, len(now.result.flows)),
+        (_traffic, len(now.result.traffic)),
+        (_links, len(now.result.links)),
+        (_fibres, len(now.result.fibres)),
+    ]
+    waiting = [(table, count) for table, count in tables if count]
+    for place, (table, count) in enumerate(waiting):
+        others = sum(min(HEAD + many, HEAD + 4) for _, many in waiting[place + 1 :])
+        most = min(count, max(left - others - HEAD, 1))
+        parts.append(table(before, now, most))
+        left -= HEAD + most
+    return Group(*parts)
+
+
+def _head(tree: Tree, before: Look, now: Look, *, over: bool) -> Text:
+    text = Text.assemble((tree.name, "bold"), f": {duration(now.ns)} simulated, ")
+    if over:
+        return text.append("ended; rates of the whole run")
+    pace = (now.ns - before.ns) / max(now.wall_s - before.wall_s, 1e-9)
+    return text.append(f"{100 * now.share:.0f} % done, {duration(pace)} a second")
+
+
+def _flows(before: Look, now: Look, most: int) -> Sheet:
+    table = blank("flow", "from", "to")
+    numbers(table, "GB/s", "arrived", "latency p50", "p99")
+    table.add_column("state")
+    table.fold("p99", "latency p50", "arrived")
+    span = now.ns - before.ns
+    pairs = zip(before.result.flows, now.result.flows, strict=True)
+    rows = [(_rate(new.bytes - old.bytes, span), new) for old, new in pairs]
+    busiest = rows if len(rows) <= most else sorted(rows, key=lambda row: -(row[0] or 0.0))
+    for rate, flow in islice(busiest, most):
+        latency = flow.latency_ns
+        state = "done" if flow.completed else "moving" if rate else "waiting"
+        table.add_row(
+            flow.id,
+            flow.source,
+            flow.target,
+            gigabytes(rate),
+            size(flow.bytes),
+            duration(latency.p50 if latency else None),
+            duration(latency.p99 if latency else None),
+            state,
+        )
+    return table
+
+
+def _traffic(before: Look, now: Look, most: int) -> Sheet:
+    table = blank("traffic", "network")
+    numbers(table, "GB/s a node", "offered", "arrived", "latency p50", "p99")
+    table.fold("p99", "arrived")
+    span = now.ns - before.ns
+    pairs = zip(before.result.traffic, now.result.traffic, strict=True)
+    for old, new in islice(pairs, most):
+        rate = _rate(new.bytes - old.bytes, span)
+        latency = new.latency_ns
+        table.add_row(
+            new.id,
+            new.network,
+            gigabytes(None if rate is None else rate / new.nodes),
+            gigabytes(new.offered_bytes_per_second),
+            size(new.bytes),
+            duration(latency.p50 if latency else None),
+            duration(latency.p99 if latency else None),
+        )
+    return table
+
+
+def _links(before: Look, now: Look, most: int) -> Sheet:
+    table = blank("link")
+    table.add_column("direction")
+    table.add_column("used")
+    numbers(table, "%", "GB/s", "stalled %", "replays", "waiting")
+    table.fold("used", "replays", "GB/s")
+    pairs = zip(before.result.links, now.result.links, strict=True)
+    rows = [(_moved(old, new, now.ns - before.ns, now.ns), new) for old, new in pairs]
+    for place, (moved, link) in _busiest(rows, most):
+        waiting = str(now.waiting[place])
+        table.add_row(link.id, link.direction, *moved.cells(), waiting)
+    return table
+
+
+def _fibres(before: Look, now: Look, most: int) -> Sheet:
+    table = blank("fibre", "from", "to")
+    table.add_column("used")
+    numbers(table, "%", "GB/s", "stalled %", "replays")
+    table.fold("used", "replays", "GB/s")
+    pairs = zip(before.result.fibres, now.result.fibres, strict=True)
+    rows = [(_moved(old, new, now.ns - before.ns, now.ns), new) for old, new in pairs]
+    for _, (moved, fibre) in _busiest(rows, most):
+        table.add_row(fibre.id, fibre.source, fibre.target, *moved.cells())
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """What one direction carried between two looks; shares are 0 to 1."""
+
+    used: float
+    payload_per_second: float | None
+    stalled: float
+    replays: int
+
+    def cells(self) -> list[str | Text]:
+        full = round(BAR * min(self.used, 1.0))
+        bar = Text.assemble(("\u2588" * full, "green"), ("\u2591" * (BAR - full), "dim"))
+        rate = gigabytes(self.payload_per_second)
+        return [
+            bar,
+            f"{100 * self.used:.1f}",
+            rate,
+            f"{100 * self.stalled:.1f}",
+            str(self.replays),
+        ]
+
+
+def _moved(
+    old: LinkResult | FibreResult, new: LinkResult | FibreResult, span_ns: float, now_ns: float
+) -> _Moved:
+    """The difference of the counters at `now_ns` and `span_ns` before."""
+    busy = new.utilisation * now_ns - old.utilisation * (now_ns - span_ns)
+    return _Moved(
+        used=max(busy / span_ns, 0.0) if span_ns else 0.0,
+        payload_per_second=_rate(new.payload_bytes - old.payload_bytes, span_ns),
+        stalled=(new.credit_stall_ns - old.credit_stall_ns) / span_ns if span_ns else 0.0,
+        replays=new.replays,
+    )
+
+
+def _busiest(rows: Sequence[tuple[_Moved, Row]], most: int) -> list[tuple[int, tuple[_Moved, Row]]]:
+    """The rows with their places: all in their order, or the busiest first."""
+    placed = list(enumerate(rows))
+    if len(placed) > most:
+        placed.sort(key=lambda row: -row[1][0].used)
+    return placed[:most]
+
+
+def _rate(amount: int, span_ns: float) -> float | None:
+    """Bytes a second; none where no time has passed."""
+    return amount / span_ns * 1e9 if span_ns > 0 else None

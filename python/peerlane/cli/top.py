@@ -1,0 +1,81 @@
+"""`peerlane top`: shows links, queues and flows while a simulation runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.live import Live
+
+from peerlane.cli.console import complain, out
+from peerlane.cli.files import open_simulation
+from peerlane.cli.options import FAILED, Scenario
+from peerlane.cli.tables.top import Look, frame
+
+if TYPE_CHECKING:
+    from peerlane import Simulation
+
+EVERY_S = 0.25
+"""Seconds between two looks."""
+
+MOST_SHARE = 0.25
+"""The share of the time that looking may take: large fabrics are looked at less often."""
+
+
+def top(
+    file: Scenario,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2**64 - 1,
+            metavar="N",
+            help="Seed of all random streams; replaces the scenario's own.",
+        ),
+    ] = None,
+) -> None:
+    """Show links, queues and flows while a scenario is simulated, several times a second.
+
+    Rates, `used` and `stalled` are those of the simulated time since the last look; when the run
+    has ended, those of all of it, which stay on the screen. `waiting` is the number of TLPs that
+    wait for the wire at the time of the look. Where the screen is too short, the busiest are shown.
+
+    It needs a terminal. Ctrl-C ends it. The exit status is that of `peerlane run`.
+    """
+    if not sys.stdout.isatty():
+        raise typer.BadParameter(
+            f"top needs a terminal; peerlane run {file} writes to files and pipes"
+        )
+    simulation = open_simulation(file, seed=seed)
+    tree = simulation.tree()
+    console = out()
+    first = Look.at(simulation, 0.0)
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        before, pause_s, over = first, EVERY_S, False
+        while not over:
+            share, over = _run_for(simulation, pause_s)
+            begun_s = time.monotonic()
+            now = Look.at(simulation, 1.0 if over else share)
+            since = first if over else before
+            live.update(frame(tree, since, now, height=console.height, over=over), refresh=True)
+            pause_s = max(EVERY_S, (time.monotonic() - begun_s) / MOST_SHARE)
+            before = now
+    if failures := now.result.failures:
+        complain("; ".join(failures))
+        raise typer.Exit(FAILED)
+
+
+def _run_for(simulation: Simulation, seconds: float) -> tuple[float, bool]:
+    """Simulates for some seconds of this machine; the share done, and whether that is all."""
+    until_s = time.monotonic() + seconds
+    done = 0.0
+
+    def goes_on(share: float) -> bool:
+        nonlocal done
+        done = share
+        return time.monotonic() < until_s
+
+    over = simulation.run_while(goes_on)
+    return done, over
