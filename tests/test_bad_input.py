@@ -174,7 +174,7 @@ class TestFiles:
         (["run", "x.toml", "--trace", "."], ["folder"]),
         (["run", "x.toml", "--trace", "-"], ["--trace", "file"]),
         (["reproduce", "atlantis"], ["atlantis", "rosta"]),
-        (["reproduce", "rosta", "--figure", "table9"], ["table9", "table3"]),
+        (["reproduce", "rosta", "--figure", "table9"], ["table9", "did you mean", "table1"]),
         (["list", "wishes"], ["wishes"]),
         (["bench", "fabric", "--endpoints", "none"], ["none"]),
         (["bench", "fabric", "--tlps", "0"], ["--tlps"]),

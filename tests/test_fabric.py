@@ -152,7 +152,7 @@ def test_a_workload_is_changed_by_its_id() -> None:
 
 
 REFUSED: dict[str, Callable[[Fabric], object]] = {
-    "there is no node, controller or network 'nobody'; there are h0, s0, a, b": lambda fabric: (
+    "there is no node, controller or network 'nobody'; write one of h0, s0, a, b": lambda fabric: (
         fabric.set("nobody", bar="1 KiB")
     ),
     "'h0' has no link above it": lambda fabric: fabric.set("h0", memory="2 MiB", lanes=8),
@@ -170,6 +170,17 @@ def test_a_refusal_leaves_the_fabric_as_it_was(why: str) -> None:
     with pytest.raises(ScenarioError, match=f"^{re.escape(why)}"):
         REFUSED[why](fabric)
     assert fabric.to_toml() == pair().to_toml()
+
+
+def test_a_wrong_name_is_offered_the_nearest() -> None:
+    fabric = torus().links(lanes=8)
+    with pytest.raises(ScenarioError, match="network 'hots'; did you mean \"host\""):
+        fabric.host("host").set("hots", memory="1 MiB")
+    with pytest.raises(ScenarioError, match=r"no section \[linsk\]; did you mean \"links\""):
+        fabric.override("linsk.lanes", 4)
+    fabric.traffic("t", load=1e9, duration="1 us", id="uniform")
+    with pytest.raises(ScenarioError, match="no traffic 'uniforn'; did you mean \"uniform\""):
+        fabric.set_traffic("uniforn", load=2e9)
 
 
 def test_what_is_not_toml_is_refused_with_its_line(tmp_path: Path) -> None:

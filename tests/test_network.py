@@ -258,7 +258,7 @@ def test_a_load_is_read_as_a_scenario_s_is() -> None:
 
 def test_a_sweep_needs_a_workload_and_loads() -> None:
     fabric = ring()
-    with pytest.raises(ScenarioError, match="there is no traffic 'x'; write one of w"):
+    with pytest.raises(ScenarioError, match="there is no traffic 'x'; write \"w\""):
         sweep(fabric, [1e9], "x")
     with pytest.raises(ScenarioError, match="there is no workload"):
         sweep(fabric.copy().without_flows(), [1e9])

@@ -144,3 +144,15 @@ def test_a_run_in_pieces_is_the_run() -> None:
     assert len(shares) > 1
     assert shares == sorted(shares)
     assert pieces.result() == whole.run()
+
+
+def test_a_node_that_is_not_there_is_offered_the_nearest() -> None:
+    simulation = Simulation(PAIR.replace("h0", "host"))
+    for access in (
+        lambda: simulation.memory("hots", 0, 4),
+        lambda: simulation.write("hots", 0, b"1234"),
+        lambda: simulation.host_thread("hots"),
+        lambda: simulation.config_read("hots", "00:00.0", 0),
+    ):
+        with pytest.raises(ValueError, match=r'no node "hots" .*; did you mean "host"'):
+            access()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import tomli_w
 
-from peerlane._core import ScenarioError
+from peerlane._core import ScenarioError, advice
 from peerlane.fabric.keys import check_keys, check_name
 from peerlane.fabric.paths import put
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
@@ -207,7 +207,7 @@ class Fabric:
         table = tables.get(name)
         if not isinstance(table, dict):
             known = [*tables, *others]
-            there = f"there are {', '.join(known)}" if known else "there is none yet"
+            there = advice(name, known) if known else "there is none yet"
             raise ScenarioError(f"there is no node, controller or network {name!r}; {there}")
         link, own = split(settings)
         changed = merged(table, own)
@@ -294,7 +294,7 @@ class Fabric:
                 ]
                 return self
         known = [one.get("id", f"traffic-{number}") for number, one in enumerate(entries, 1)]
-        there = f"there is {', '.join(known)}" if known else "there is none; write [[traffic]]"
+        there = advice(id, known) if known else "there is none; write [[traffic]]"
         raise ScenarioError(f"there is no traffic {id!r}; {there}")
 
     def collective(

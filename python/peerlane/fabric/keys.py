@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -36,8 +35,8 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
         if key in places:
             continue
         fitting = [one for one, where in places.items() if kind in where or "upstream" in where]
-        near = get_close_matches(key, fitting, n=1) or get_close_matches(key, places, n=1)
-        advice = f"did you mean {near[0]!r}?" if near else "peerlane list parameters has all keys"
+        near = _core.nearest(key, fitting) or _core.nearest(key, list(places))
+        advice = f"did you mean {near!r}?" if near else "peerlane list parameters has all keys"
         raise _core.ScenarioError(f"{kind} have no key {key!r}; {advice}")
 
 

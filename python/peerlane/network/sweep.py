@@ -165,7 +165,7 @@ def the_workload(tree: Tree, traffic: str | None) -> Traffic:
         )
     if traffic is not None and traffic not in known:
         raise ScenarioError(
-            f"{tree.name}: there is no traffic {traffic!r}; write one of {', '.join(known)}"
+            f"{tree.name}: there is no traffic {traffic!r}; {_core.advice(traffic, known)}"
         )
     return tree.traffic[traffic or 0]
 

@@ -27,8 +27,10 @@ def bitstream(image: str) -> bytes:
         place = str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
         return _core.write_bitstream(Path(path).stem, afu.load(place).uuid, place)
     if not Path(image).is_file():
-        names = ", ".join(built_in)
-        raise ValueError(f"there is no image {image!r}; name a file (.gbs, .py) or one of {names}")
+        there = _core.advice(image, list(built_in))
+        raise ValueError(
+            f"there is no image {image!r}, nor a file (.gbs, .py) of this name; {there}"
+        )
     found = Path(image).read_bytes()
     try:
         _core.read_bitstream(found)

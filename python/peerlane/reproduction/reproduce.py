@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from peerlane._core import advice
 from peerlane.fabric.paths import put
 from peerlane.fabric.variant import parsed, variant
 from peerlane.reproduction.calibration import quantity, setting
@@ -150,7 +151,7 @@ class _Wanted:
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:
     if name not in names:
-        raise UnknownNameError(f"there is no {what} {name!r}; write one of {', '.join(names)}")
+        raise UnknownNameError(f"there is no {what} {name!r}; {advice(name, list(names))}")
 
 
 def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, float]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peerlane import Simulation
+from peerlane import Simulation, _core
 from peerlane.cli.console import say, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import (
@@ -47,8 +47,9 @@ def conf(
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     name = card or first(simulation)
-    if name not in {place.name for place in places(simulation)}:
-        raise typer.BadParameter(f"{source} has no card {name!r}")
+    known = [place.name for place in places(simulation)]
+    if name not in known:
+        raise typer.BadParameter(f"{source} has no card {name!r}; {_core.advice(name, known)}")
     if image == "default":
         slots.forget(source, name)
     else:
