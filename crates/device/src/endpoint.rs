@@ -3,6 +3,7 @@
 //! An engine receives packets after the receive path, and sends packets into the send path.
 
 mod service;
+mod standing;
 mod timer;
 mod virtual_functions;
 
@@ -16,6 +17,7 @@ use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Datapath, FunctionPlace, Functions, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
+pub use standing::Gate;
 pub use timer::EndpointTimer;
 use virtual_functions::VirtualMemory;
 

@@ -13,9 +13,9 @@ pub use root_complex::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, Cpu,
     DescriptorReads, INTERRUPTS, IdentityMapping, InvalidationScope, Iommu, IommuAnswer,
     IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError, Purpose,
-    Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootTimer, Step, TableChange,
-    TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder, TranslationTable,
-    builtin_host, host_profiles,
+    Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootHold, RootTimer, Step,
+    TableChange, TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder,
+    TranslationTable, builtin_host, host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

@@ -117,6 +117,10 @@ impl LinkEnd {
         counters
     }
 
+    pub(crate) fn transmitter(&self) -> &Transmitter {
+        &self.transmitter
+    }
+
     /// The timing of this wire.
     pub fn timing(&self) -> &WireTiming {
         self.transmitter.timing()

@@ -214,6 +214,25 @@ impl Transmitter {
         !self.kept.is_empty()
     }
 
+    /// The queue of each channel, with its credit.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (&Queue, &[Budget; 3])> {
+        let channels = self.channels.iter();
+        channels.map(|channel| (&channel.queue, &channel.budgets))
+    }
+
+    /// Whether no new packet may be sent before one is acknowledged.
+    #[inline]
+    pub(crate) fn is_replay_buffer_full(&self) -> bool {
+        self.kept_bytes >= self.replay_buffer || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
+    }
+
+    /// The packet that was sent last, of those that are not acknowledged.
+    pub(crate) fn last_sent(&self) -> Option<PacketId> {
+        let next = self.replaying.unwrap_or(self.kept.len());
+        let last = next.checked_sub(1)?;
+        self.kept.get(last).map(|kept| kept.packet)
+    }
+
     /// Sets the initial limits of a class.
     pub(crate) fn open(&mut self, credit: &Credit) {
         if let Some(budget) = self.budget(credit) {
@@ -305,9 +324,7 @@ impl Transmitter {
             self.send_again(at, position, cx);
             return Turn::Sent;
         }
-        if self.kept_bytes >= self.replay_buffer
-            || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
-        {
+        if self.is_replay_buffer_full() {
             return Turn::Nothing;
         }
         let (channel, picked) = self.pick(at, cx.packets());

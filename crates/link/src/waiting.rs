@@ -6,6 +6,7 @@ use kernel::Time;
 use protocol::{Class, Passing};
 
 use crate::credit::Budget;
+use crate::hold::Concern;
 use packet::{Charge, PacketId, Packets};
 
 /// A packet that waits for the wire.
@@ -133,6 +134,24 @@ impl Queue {
         let class = self.sources[source].occupied.trailing_zeros() as usize;
         let class = Class::ALL[class];
         Some((source as u16, self.take(source as u16, class)))
+    }
+
+    /// The oldest packet of the source and class in which packets wait that `concern` describes, and the number of these.
+    pub(crate) fn first_with(
+        &self,
+        concern: Concern,
+        packets: &Packets,
+    ) -> Option<(u16, &Waiting, usize)> {
+        (0_u16..).zip(&self.sources).find_map(|(number, source)| {
+            Class::ALL.into_iter().find_map(|class| {
+                let queued = &source.classes[class.index()];
+                let is_concerned =
+                    |queued: &&Queued| concern.is(number, class, &packets[queued.waiting.packet]);
+                let count = queued.iter().filter(is_concerned).count();
+                let head = queued.front().filter(|_| count > 0)?;
+                Some((number, &head.waiting, count))
+            })
+        })
     }
 
     /// The number of waiting packets of one class of one source.

@@ -85,6 +85,10 @@ impl Simulation {
         Err(PyValueError::new_err(message))
     }
 
+    fn watch_waits(&mut self) {
+        self.0.watch_waits();
+    }
+
     #[pyo3(signature = (progress = None))]
     fn run(&mut self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
         let progress = progress.map(|progress| progress.clone().unbind());

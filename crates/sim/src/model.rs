@@ -6,8 +6,8 @@ use device::{AnyLeaf, Leaf};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Time, World};
 use link::LinkEnd;
-use packet::{Frame, Pcie};
-use transaction::{Flow, FunctionPlace, Functions, Memory, Requester};
+use packet::{FlowId, Frame, Pcie};
+use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
 
 use crate::registry::registry;
 
@@ -158,6 +158,21 @@ impl Model {
             Model::Host(host) => Some(host.cpu_mut().requester_mut()),
             _ => self.leaf_mut()?.requester_mut(0),
         }
+    }
+
+    /// What keeps `flow` from its next request at `now`; none if no requester here has it, or if it has sent its last one.
+    pub fn standing(&self, flow: FlowId, now: Time) -> Option<Standing> {
+        if let Some(host) = self.host() {
+            return host.cpu().requester().standing(flow, now);
+        }
+        let leaf = self.leaf()?;
+        let mut requesters = (0..=u8::MAX).map_while(|function| leaf.requester(function));
+        requesters.find_map(|requester| requester.standing(flow, now))
+    }
+
+    /// Whether a requester here makes the requests of flows, rather than an engine that software tells what to do.
+    pub fn has_requester(&self) -> bool {
+        self.requester().is_some()
     }
 
     /// The time at which an outstanding request of a device times out, of those for which it is woken in the background.

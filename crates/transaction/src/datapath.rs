@@ -47,6 +47,14 @@ impl Datapath {
         }
     }
 
+    /// The time that a packet of `bytes` takes, with the idle beats behind it.
+    pub fn time_of(&self, bytes: u64) -> Span {
+        let beats = bytes
+            .checked_div(self.width)
+            .map_or(0, |_| bytes.div_ceil(self.width));
+        self.cycle * (beats + u64::from(self.idle))
+    }
+
     /// Passes, by a limited datapath, a packet of `bytes` that may begin at `ready`; returns the time at which its last beat has passed.
     pub fn pass(&mut self, ready: Time, bytes: u64) -> Time {
         let (begin, shared) = if self.rest > 0 && ready <= self.last_beat() {

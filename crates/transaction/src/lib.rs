@@ -50,7 +50,7 @@ pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, written};
-pub use requester::{Next, Requester, Taken};
+pub use requester::{Next, Requester, Standing, Taken};
 pub use spread::{Arrivals, Spread};
 pub use translation_cache::{GeometryError, TranslationCache};
 pub use writes::writes;

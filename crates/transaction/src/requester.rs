@@ -1,11 +1,15 @@
 //! A requester: it turns flows into requests and matches completions to requests by their tags.
 
+mod standing;
+
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 
 use crate::flow::{Content, Direction, Flow, Running};
 use crate::{AnsweredPart, Outstanding, RequesterLimits};
+
+pub use standing::Standing;
 
 /// An outstanding read.
 #[derive(Clone, Copy, Debug)]

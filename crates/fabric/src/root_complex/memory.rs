@@ -53,6 +53,16 @@ impl Ingest {
         begun
     }
 
+    fn is_late(&self, bytes: u64, now: Time, there: Time) -> bool {
+        let least = there + self.rate.time_of(bytes);
+        let is_full = |done: &VecDeque<Time>| {
+            self.buffers > 0
+                && done.len() == self.buffers
+                && done.front().is_some_and(|first| *first > now)
+        };
+        self.free.iter().any(|free| *free > least) || self.done.iter().any(is_full)
+    }
+
     fn buffer(&mut self, socket: usize, taken: Time, done: Time) -> Time {
         if self.buffers == 0 {
             return done;
@@ -137,6 +147,14 @@ impl MemoryController {
         let socket = self.socket_of(request);
         let ingest = self.ingest.as_mut();
         ingest.map_or(done, |ingest| ingest.buffer(socket, taken, done))
+    }
+
+    /// Whether the memory of any socket has more work at `now` than a request for `bytes` that comes to it at `there`.
+    pub(super) fn is_late(&self, bytes: u64, now: Time, there: Time) -> bool {
+        let lines = self.line * (bytes >> self.line_bits).max(1) + self.partial_line * 2;
+        let is_busy = self.free.iter().any(|free| *free > there + lines);
+        let ingest = self.ingest.as_ref();
+        is_busy || ingest.is_some_and(|ingest| ingest.is_late(bytes, now, there))
     }
 
     pub(super) fn base(&self) -> u64 {

@@ -10,6 +10,7 @@ mod peers;
 mod ports;
 mod profiles;
 mod sockets;
+mod standing;
 mod timer;
 mod translation;
 
@@ -49,6 +50,7 @@ pub use cpu::{Cpu, INTERRUPTS};
 pub use memory::Ram;
 pub use parameters::RootComplexParameters;
 pub use profiles::{builtin_host, host_profiles};
+pub use standing::RootHold;
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,

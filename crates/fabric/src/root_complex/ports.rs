@@ -97,6 +97,13 @@ impl RootPorts {
         }
     }
 
+    /// Whether the datapaths of `port` have more work at `now` than a packet of `bytes`.
+    pub(super) fn is_late(&self, port: Port, bytes: u64, now: Time) -> bool {
+        let port = &self.ports[port.index()];
+        let mut both = [&port.incoming, &port.outgoing].into_iter();
+        both.any(|datapath| datapath.opens() > now + datapath.time_of(bytes))
+    }
+
     /// Whether the link of `port` has failed by `now`.
     #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {

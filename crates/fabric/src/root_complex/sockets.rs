@@ -105,6 +105,19 @@ impl Sockets {
         Some(due)
     }
 
+    /// The connection of the socket of `port` that has the most work at `now`, in either direction, if that is more than a packet of
+    /// `bytes`.
+    pub(super) fn busiest(&self, port: Port, bytes: u64, now: Time) -> Option<(usize, usize)> {
+        let own = self.of_ports[port.index()];
+        let others = (0..self.count).filter(|other| *other != own);
+        let pairs = others.flat_map(|other| [(own, other), (other, own)]);
+        let free = |(from, to): (usize, usize)| self.free[from * self.count + to];
+        let least = now + self.bandwidth.time_of(bytes);
+        pairs
+            .filter(|pair| free(*pair) > least)
+            .max_by_key(|pair| free(*pair))
+    }
+
     /// The next packet that has arrived by `now`.
     pub(super) fn next(&mut self, now: Time) -> Option<(Crossing, PacketId)> {
         let first = self.under_way.first_entry()?;

@@ -6,3 +6,4 @@ pub mod latency;
 pub mod meter;
 pub mod reading;
 pub mod trace;
+pub mod waits;

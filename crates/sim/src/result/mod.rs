@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::observe::reading::Reading;
 use crate::workload::{Seen, WorkloadResult};
 
+pub use crate::observe::waits::FlowWaits;
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
 pub use crate::workload::collective::CollectiveResult;
 pub use crate::workload::flow::{DirectionResult, FlowResult};
@@ -63,6 +64,9 @@ pub struct RunResult {
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
+    /// What flows waited for, if that was watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Vec<FlowWaits>>,
     /// Packets that nothing could move at the end: a deadlock.
     pub standing_packets: usize,
 }
@@ -114,6 +118,7 @@ pub(crate) fn gather(
         iommus: iommu::iommus(plan, models),
         errors: errors.collect(),
         incoherence: None,
+        waits: None,
         standing_packets: 0,
     };
     for one in seen.workloads {

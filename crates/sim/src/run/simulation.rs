@@ -17,6 +17,7 @@ use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
 use crate::observe::reading::{Reading, link_ends};
 use crate::observe::trace::Trace;
+use crate::observe::waits::Waits;
 use crate::plan::Plan;
 use crate::result::{ErrorCount, Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
@@ -40,6 +41,7 @@ pub struct Simulation {
     interval: Interval,
     trace: Option<Trace>,
     watch: Option<Watch>,
+    waits: Option<Box<Waits>>,
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
@@ -91,6 +93,7 @@ impl Simulation {
             interval: Interval::default(),
             trace: None,
             watch: None,
+            waits: None,
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
             started: false,
@@ -252,6 +255,11 @@ impl Simulation {
         let Some(first) = self.world.advance(limit) else {
             return self.step_on(limit);
         };
+        if let Some(waits) = &mut self.waits
+            && waits.is_due(self.world.now())
+        {
+            waits.look(&self.models, &self.world, &self.meter);
+        }
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
         for _ in 0..CHUNK {
@@ -432,6 +440,11 @@ impl Simulation {
         }
     }
 
+    /// Finds out from now on what flows wait for.
+    pub fn watch_waits(&mut self) {
+        self.waits = Some(Box::new(Waits::new(&self.plan, &self.models)));
+    }
+
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
     pub fn check_coherence(&self) -> Result<usize, Incoherence> {
         coherence::check((&self.plan, &self.models, self.world.now()))
@@ -460,6 +473,7 @@ impl Simulation {
         };
         let mut result = gather(&seen, &self.refusals, bounds.as_ref());
         result.incoherence = self.watch.as_ref().and_then(Watch::found);
+        result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
         result.partial = !self.stuck && !self.meter.are_workloads_complete();
         if self.stuck {
             let down = self.down();

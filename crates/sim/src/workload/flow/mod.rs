@@ -118,7 +118,7 @@ impl FlowPlan {
     }
 
     /// Whether the part with this number is one of reads: the only one, or the second of both directions.
-    pub(super) fn is_read(&self, part: u32) -> bool {
+    pub(crate) fn is_read(&self, part: u32) -> bool {
         match self.direction {
             Direction::Both => part == 1,
             direction => direction.reads(),

@@ -1,0 +1,42 @@
+//! What keeps an endpoint from its next packet: the question that the probes ask at some time between two events.
+
+use kernel::Time;
+
+use super::Endpoint;
+
+/// What keeps the engine's next packet from the send path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The queue for the wire is full.
+    Full,
+    /// The datapath takes the next packet at this time.
+    Datapath(Time),
+    /// Nothing.
+    Open,
+}
+
+impl Endpoint {
+    /// What keeps the engine's next packet from the send path at `now`.
+    pub fn gate(&self, now: Time) -> Gate {
+        let in_send_path = self.outbound.iter().filter(|ready| **ready > now).count();
+        let waiting = self.link.waiting().saturating_sub(in_send_path);
+        if waiting >= self.parameters.send_queue as usize {
+            Gate::Full
+        } else if !self.sending.is_unlimited() && self.sending.opens() > now {
+            Gate::Datapath(self.sending.opens())
+        } else {
+            Gate::Open
+        }
+    }
+
+    /// Whether packets wait for each other in the receive path at `now`.
+    pub fn is_receiving_late(&self, now: Time) -> bool {
+        let coming = self.inbound.iter().filter(|(due, _)| *due > now);
+        !self.receiving.is_unlimited() && coming.count() > 1
+    }
+
+    /// Whether completions wait for the datapath at `now`.
+    pub fn is_answering_late(&self, now: Time) -> bool {
+        self.answers.iter().any(|(due, _)| *due <= now)
+    }
+}

@@ -1,0 +1,34 @@
+//! What keeps packets in a root complex: the question that the probes ask at some time between two events.
+
+use kernel::{Port, Time};
+
+use super::{Cpu, RootComplex};
+
+/// What packets that came in by a root port wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootHold {
+    /// The memory of a socket, which has more work than a packet's.
+    Memory,
+    /// The connection from one socket to another.
+    Socket(usize, usize),
+    /// The datapath of a root port.
+    Datapath,
+}
+
+impl<C: Cpu> RootComplex<C> {
+    /// What packets of `bytes` that come in by `port`, or their answers, wait for at `now`, besides links; none if nothing has more
+    /// work than that of one such packet.
+    pub fn standing(&self, port: Port, bytes: u64, now: Time) -> Option<RootHold> {
+        if self.ports.is_late(port, bytes, now) {
+            return Some(RootHold::Datapath);
+        }
+        if let Some(sockets) = &self.sockets
+            && let Some((from, to)) = sockets.busiest(port, bytes, now)
+        {
+            return Some(RootHold::Socket(from, to));
+        }
+        let there = now + self.parameters.latency;
+        let is_late = self.memory.is_late(bytes, now, there);
+        is_late.then_some(RootHold::Memory)
+    }
+}

@@ -1,0 +1,113 @@
+//! What the packets of a flow wait for at a link end: the question that the probes ask at some time between two events.
+
+use kernel::Time;
+use packet::{FlowId, Packet, Packets};
+use protocol::Class;
+
+use crate::LinkEnd;
+use crate::transmitter::Transmitter;
+
+/// What the first packet in the way of the packets that are asked for waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The wire, which is busy with a packet of this flow, or of none.
+    Wire(Option<FlowId>),
+    /// Credit for packets of this source and class.
+    Credit {
+        /// The source among those that share the wire.
+        source: u16,
+        /// The class.
+        class: Class,
+        /// Whether headers lack credit; otherwise it is data alone.
+        headers: bool,
+    },
+    /// Space in the replay buffer.
+    ReplayBuffer,
+    /// The time at which it may leave its port.
+    NotBefore(Time),
+    /// The link, which is not up.
+    LinkDown,
+}
+
+/// The packets that a question concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// Those of a flow.
+    Flow(FlowId),
+    /// Those of one source and class.
+    Source(u16, Class),
+}
+
+impl Concern {
+    pub(crate) fn is(self, source: u16, class: Class, packet: &Packet) -> bool {
+        match self {
+            Concern::Flow(flow) => packet.stamp.flow == Some(flow),
+            Concern::Source(wanted, of) => wanted == source && of == class,
+        }
+    }
+}
+
+/// Packets that wait at a link end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What they wait for.
+    pub by: Hold,
+    /// The number of packets that the question concerns, of those that are in the queue.
+    pub packets: usize,
+}
+
+impl LinkEnd {
+    /// What the packets that `concern` describes wait for at `now`; none if no such packet waits for this wire.
+    pub fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Held> {
+        let held = self.transmitter().held(concern, now, packets)?;
+        let by = if self.is_up() && !self.has_failed(now) {
+            held.by
+        } else {
+            Hold::LinkDown
+        };
+        Some(Held { by, ..held })
+    }
+
+    /// The flow of the packet that is on the wire at `now`; the outer option is none while the wire is free.
+    pub fn on_wire(&self, now: Time, packets: &Packets) -> Option<Option<FlowId>> {
+        self.transmitter().on_wire(now, packets)
+    }
+}
+
+impl Transmitter {
+    fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Held> {
+        let mut all = self.queues();
+        let (head, count) = all.find_map(|(queue, budgets)| {
+            let (source, head, count) = queue.first_with(concern, packets)?;
+            Some(((source, head, budgets), count))
+        })?;
+        let (source, waiting, budgets) = head;
+        let on_wire = self.on_wire(now, packets);
+        let class = waiting.charge.class;
+        let budget = &budgets[class.index()];
+        let by = if waiting.ready > now.max(self.busy_until) {
+            Hold::NotBefore(waiting.ready)
+        } else if let Some(flow) = on_wire {
+            Hold::Wire(flow)
+        } else if !waiting.corrupt && !budget.allows(waiting.charge.data) {
+            Hold::Credit {
+                source,
+                class,
+                headers: !budget.headers.allows(1),
+            }
+        } else if self.is_replay_buffer_full() {
+            Hold::ReplayBuffer
+        } else {
+            // An older packet of another class is in its way, or the next event sends it.
+            Hold::Wire(None)
+        };
+        Some(Held { by, packets: count })
+    }
+
+    fn on_wire(&self, now: Time, packets: &Packets) -> Option<Option<FlowId>> {
+        (self.busy_until > now).then(|| {
+            let last = self.last_sent()?;
+            packets[last].stamp.flow
+        })
+    }
+}

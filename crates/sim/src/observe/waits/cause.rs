@@ -1,0 +1,227 @@
+//! What a flow waits for at one time: from the place that is farthest down its way back to its engine.
+
+use device::Gate;
+use fabric::RootHold;
+use kernel::Time;
+use link::{Concern, Held, Hold, LinkEnd};
+use packet::{FlowId, Packets};
+use protocol::Class;
+use transaction::Standing;
+
+use crate::model::Model;
+
+use super::path::{End, Station, Wire, Wires};
+
+/// What a flow waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    /// A wire that its own packets keep busy, by its transmitter.
+    Wire(End),
+    /// A wire that the packets of another flow keep busy.
+    Arbitration(End, FlowId),
+    /// Credit of a class, which no packet holds that waits for anything else.
+    Credit(End, u8, bool),
+    /// Space in a replay buffer.
+    ReplayBuffer(End),
+    /// Tags of a node.
+    Tags(usize),
+    /// Requests that a node may have outstanding.
+    Outstanding(usize),
+    /// The datapath, or the pace, of a node.
+    Datapath(usize),
+    /// The memory of a host.
+    Memory(usize),
+    /// A connection between sockets of a host.
+    Socket(usize, usize, usize),
+    /// The software of a host.
+    Software(usize),
+    /// Anything else.
+    Other,
+}
+
+/// A fabric between two events.
+#[derive(Clone, Copy)]
+pub(super) struct Moment<'a> {
+    pub(super) wires: &'a Wires,
+    pub(super) models: &'a [Model],
+    pub(super) packets: &'a Packets,
+    pub(super) now: Time,
+}
+
+/// A flow, or one way of it, as its packets go.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub(super) part: FlowId,
+    /// The node that makes the requests.
+    pub(super) from: usize,
+    /// The bytes of its largest request.
+    pub(super) request: u64,
+    /// The host whose software moves the flow, if one does.
+    pub(super) software: Option<usize>,
+    pub(super) stations: Vec<Station>,
+    /// The transmitter of the slowest wire on the way of the data.
+    pub(super) slowest: Option<Wire>,
+}
+
+/// Most receive buffers that one wait is followed through.
+const DEPTH: u32 = 32;
+
+impl Moment<'_> {
+    fn link(&self, (component, port): End) -> Option<&LinkEnd> {
+        self.models[component].link(port)
+    }
+
+    fn held(&self, wire: Wire, concern: Concern) -> Option<Held> {
+        self.link(wire.end)?.held(concern, self.now, self.packets)
+    }
+
+    fn is_on(&self, wire: Wire, flow: FlowId) -> bool {
+        let link = self.link(wire.end);
+        let on_wire = link.and_then(|link| link.on_wire(self.now, self.packets));
+        on_wire == Some(Some(flow))
+    }
+
+    /// What `route` waits for; none if it has not begun, or has sent its last request. `is_open` tells whether a flow that has no
+    /// requester has begun and is not complete; `leader` is the route of another flow.
+    pub(super) fn cause<'r>(
+        &self,
+        route: &'r Route,
+        is_open: bool,
+        leader: &dyn Fn(FlowId) -> Option<&'r Route>,
+    ) -> Option<Cause> {
+        let standing = self.models[route.from].standing(route.part, self.now);
+        let standing = match standing {
+            Some(Standing::Early) => return None,
+            Some(Standing::Follows(flow)) => {
+                return leader(flow).and_then(|route| self.cause(route, is_open, &|_| None));
+            }
+            None if !is_open || self.models[route.from].has_requester() => return None,
+            standing => standing,
+        };
+        Some(
+            self.behind(route)
+                .unwrap_or_else(|| self.at_engine(route, standing)),
+        )
+    }
+
+    /// What the packets of a flow wait for behind its own wire, farthest down.
+    fn behind(&self, route: &Route) -> Option<Cause> {
+        let mut stations = route.stations.iter().skip(1).rev();
+        stations.find_map(|station| match *station {
+            Station::Wire(wire) => {
+                let held = self.held(wire, Concern::Flow(route.part))?;
+                self.of_hold(route, wire, held.by, 0)
+            }
+            Station::ReceivePath(node) => self.is_late(node).then_some(Cause::Datapath(node)),
+            Station::Answers(node) => {
+                let endpoint = self.models[node].leaf()?.endpoint();
+                let is_late = endpoint.is_answering_late(self.now);
+                is_late.then_some(Cause::Datapath(node))
+            }
+            Station::Root(node, port) => self.in_root(route, (node, port)),
+        })
+    }
+
+    fn is_late(&self, node: usize) -> bool {
+        let leaf = self.models[node].leaf();
+        leaf.is_some_and(|leaf| leaf.endpoint().is_receiving_late(self.now))
+    }
+
+    fn in_root(&self, route: &Route, (node, port): End) -> Option<Cause> {
+        let host = self.models[node].host()?;
+        let port = kernel::Port(port as u16);
+        Some(match host.standing(port, route.request, self.now)? {
+            RootHold::Memory => Cause::Memory(node),
+            RootHold::Socket(from, to) => Cause::Socket(node, from, to),
+            RootHold::Datapath => Cause::Datapath(node),
+        })
+    }
+
+    /// What packets wait for that a wire holds; none while they pass a latency.
+    fn of_hold(&self, route: &Route, wire: Wire, hold: Hold, depth: u32) -> Option<Cause> {
+        match hold {
+            Hold::Wire(Some(flow)) if flow != route.part => {
+                Some(Cause::Arbitration(wire.end, flow))
+            }
+            Hold::Wire(_) | Hold::LinkDown => Some(Cause::Wire(wire.end)),
+            Hold::ReplayBuffer => Some(Cause::ReplayBuffer(wire.end)),
+            Hold::NotBefore(_) => None,
+            Hold::Credit { class, headers, .. } => Some(
+                self.holder(route, wire.far, class, depth)
+                    .unwrap_or(Cause::Credit(wire.end, class.index() as u8, headers)),
+            ),
+        }
+    }
+
+    /// What the packets wait for that are in the receive buffer of a class at `end`.
+    fn holder(&self, route: &Route, end: End, class: Class, depth: u32) -> Option<Cause> {
+        let (node, port) = end;
+        let out = self.wires.from(node).filter(|wire| wire.end != end);
+        let mut waiting = out.filter_map(|wire| {
+            let held = self.held(wire, Concern::Source(port as u16, class))?;
+            Some((wire, held.by))
+        });
+        let on_wires = waiting.find_map(|(wire, hold)| {
+            let goes_on = depth < DEPTH || !matches!(hold, Hold::Credit { .. });
+            goes_on
+                .then(|| self.of_hold(route, wire, hold, depth + 1))
+                .flatten()
+        });
+        on_wires
+            .or_else(|| self.in_root(route, end))
+            .or_else(|| self.is_late(node).then_some(Cause::Datapath(node)))
+    }
+
+    /// What the engine of a flow waits for, while none of its packets waits farther down.
+    fn at_engine(&self, route: &Route, standing: Option<Standing>) -> Cause {
+        let node = route.from;
+        let pace = match self.models[node].host() {
+            Some(_) => Cause::Software(node),
+            None => Cause::Datapath(node),
+        };
+        match standing {
+            Some(Standing::Tags) => self.data_on_wire(route).unwrap_or(Cause::Tags(node)),
+            Some(Standing::CompletionBuffer) => {
+                self.data_on_wire(route).unwrap_or(Cause::Outstanding(node))
+            }
+            Some(Standing::Away) => Cause::Outstanding(node),
+            Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
+            Some(_) => {
+                let gate = self.models[node]
+                    .leaf()
+                    .map(|leaf| leaf.endpoint().gate(self.now));
+                let is_slow = matches!(gate, Some(Gate::Datapath(_)));
+                let wire = self.first_wire(route);
+                wire.or(is_slow.then_some(pace))
+                    .or_else(|| self.data_on_wire(route))
+                    .unwrap_or(match self.models[node].host() {
+                        Some(_) => Cause::Software(node),
+                        None => Cause::Other,
+                    })
+            }
+            None => {
+                let idle = route
+                    .software
+                    .map_or(Cause::Datapath(node), Cause::Software);
+                let wire = self.first_wire(route);
+                wire.or_else(|| self.data_on_wire(route)).unwrap_or(idle)
+            }
+        }
+    }
+
+    /// What the packets of a flow wait for at its own wire.
+    fn first_wire(&self, route: &Route) -> Option<Cause> {
+        let Some(Station::Wire(wire)) = route.stations.first() else {
+            return None;
+        };
+        let held = self.held(*wire, Concern::Flow(route.part))?;
+        self.of_hold(route, *wire, held.by, 0)
+    }
+
+    /// The slowest wire on the way of the data, while a packet of the flow is on it.
+    fn data_on_wire(&self, route: &Route) -> Option<Cause> {
+        let wire = route.slowest?;
+        self.is_on(wire, route.part)
+            .then_some(Cause::Wire(wire.end))
+    }
+}

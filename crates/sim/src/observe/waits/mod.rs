@@ -1,0 +1,190 @@
+//! What the flows of a run wait for: a probe that asks the components for it at times between events.
+//!
+//! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe looks where the packets of a flow are and
+//! what keeps its engine from the next request, and adds the length of the slot to what it finds. Slots are longer the longer a run
+//! lasts, so that its cost is a small part of any long run. The times within slots follow no rhythm that a fabric could have, and
+//! depend on nothing but the slot's number.
+
+mod cause;
+mod path;
+mod told;
+
+use std::collections::BTreeMap;
+
+use kernel::{Span, Time, World};
+use link::LinkEnd;
+use packet::{FlowId, Pcie};
+
+use crate::model::Model;
+use crate::plan::{FabricPlan, Plan};
+use crate::workload::PlannedWorkload;
+use crate::workload::flow::FlowPlan;
+
+use super::meter::Meter;
+use cause::{Cause, Moment, Route};
+use path::{Station, Wire, Wires};
+
+pub use told::FlowWaits;
+
+/// The shortest slot: several packets on a fast link.
+const LEAST_SLOT: Span = Span::from_ns(500);
+
+/// A slot is this part of the time before it.
+const PART: u64 = 2048;
+
+/// The probe.
+#[derive(Debug)]
+pub struct Waits {
+    wires: Wires,
+    ways: Vec<Way>,
+    number: u64,
+    begin: Time,
+    slot: Span,
+    /// The time of the next look.
+    due: Time,
+}
+
+/// One way of a flow, with the time that it waited for each cause: until its first byte arrived, and after.
+#[derive(Debug)]
+struct Way {
+    workload: usize,
+    route: Route,
+    filling: BTreeMap<Cause, Span>,
+    running: BTreeMap<Cause, Span>,
+}
+
+impl Waits {
+    /// A probe that looks at the flows of `plan`, whose components are `models`.
+    pub fn new(plan: &Plan, models: &[Model]) -> Self {
+        let wires = Wires::of(plan);
+        let ways = plan.workloads.iter().enumerate();
+        let ways = ways.flat_map(|(workload, one)| {
+            let flow = one.workload.flow();
+            let ways = flow.map(|flow| ways_of(&wires, plan, models, one, flow));
+            let ways = ways.into_iter().flatten();
+            ways.map(move |route| Way {
+                workload,
+                route,
+                filling: BTreeMap::new(),
+                running: BTreeMap::new(),
+            })
+        });
+        let ways = ways.collect();
+        let mut waits = Waits {
+            wires,
+            ways,
+            number: 0,
+            begin: Time::ZERO,
+            slot: LEAST_SLOT,
+            due: Time::ZERO,
+        };
+        waits.set_due();
+        waits
+    }
+
+    /// Whether a look is due before `now`.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.due < now
+    }
+
+    /// Looks at all times that are due before the present event, which has not happened yet.
+    #[cold]
+    pub fn look(&mut self, models: &[Model], world: &World<Pcie>, meter: &Meter) {
+        while self.is_due(world.now()) {
+            self.look_once(models, world, meter);
+            self.begin += self.slot;
+            let part = Span::from_fs(self.begin.as_fs() / PART);
+            self.slot = part.max(LEAST_SLOT);
+            self.number += 1;
+            self.set_due();
+        }
+    }
+
+    /// Sets the time of the look within the slot, by multiples of the golden ratio.
+    fn set_due(&mut self) {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let within = u128::from(self.number.wrapping_mul(GOLDEN)) * u128::from(self.slot.as_fs());
+        self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
+    }
+
+    fn look_once(&mut self, models: &[Model], world: &World<Pcie>, meter: &Meter) {
+        let moment = Moment {
+            wires: &self.wires,
+            models,
+            packets: &world.store,
+            now: self.due,
+        };
+        let cause = |way: &Way| {
+            let meter = meter.flow(way.route.part);
+            if meter.is_complete() {
+                return None;
+            }
+            let is_open = meter.called.is_some() || meter.sent.is_some();
+            let leader = |flow: FlowId| {
+                let mut all = self.ways.iter().map(|way| &way.route);
+                all.find(|route| route.part == flow)
+            };
+            moment.cause(&way.route, is_open, &leader)
+        };
+        let causes: Vec<Option<Cause>> = self.ways.iter().map(cause).collect();
+        for (way, cause) in self.ways.iter_mut().zip(causes) {
+            let Some(cause) = cause else { continue };
+            let is_filling = meter.flow(way.route.part).arrived.is_none();
+            let times = if is_filling {
+                &mut way.filling
+            } else {
+                &mut way.running
+            };
+            *times.entry(cause).or_default() += self.slot;
+        }
+    }
+}
+
+/// The ways of one flow.
+fn ways_of(
+    wires: &Wires,
+    plan: &FabricPlan,
+    models: &[Model],
+    one: &PlannedWorkload,
+    flow: &FlowPlan,
+) -> Vec<Route> {
+    let node = &plan.nodes[flow.from];
+    let parts = (0..).zip(one.own.flows());
+    let route = |(number, part): (u32, FlowId)| {
+        let is_read = flow.is_read(number);
+        let stations = path::stations(wires, plan, flow, is_read);
+        let slowest = slowest(&stations, models, is_read);
+        Route {
+            part,
+            from: flow.from,
+            request: if is_read {
+                node.max_read_request.into()
+            } else {
+                node.max_payload.into()
+            },
+            software: flow.is_driven().then_some(node.root),
+            stations,
+            slowest,
+        }
+    };
+    parts.map(route).collect()
+}
+
+/// The slowest wire on the way of the data: of the answers, if the flow reads.
+fn slowest(stations: &[Station], models: &[Model], is_read: bool) -> Option<Wire> {
+    let wires = stations.iter().filter_map(|station| match station {
+        Station::Wire(wire) => Some(*wire),
+        _ => None,
+    });
+    let wires: Vec<Wire> = wires.collect();
+    let of_data = if is_read { wires.len() / 2 } else { 0 };
+    let time = |wire: &Wire| {
+        let link: Option<&LinkEnd> = models[wire.end.0].link(wire.end.1);
+        link.map(|link| link.timing().length(PAGE))
+    };
+    wires[of_data..].iter().copied().max_by_key(time)
+}
+
+/// Bytes whose time on the wire compares links.
+const PAGE: u32 = 4096;

@@ -1,0 +1,122 @@
+//! The way of a flow's packets: the transmitters and the other places where they may wait, in the order in which they come to them.
+
+use std::collections::BTreeMap;
+
+use crate::build;
+use crate::plan::FabricPlan;
+use crate::workload::flow::FlowPlan;
+
+/// The number of a component and of its port.
+pub(super) type End = (usize, usize);
+
+/// The transmitter of one direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    /// The transmitter.
+    pub(super) end: End,
+    /// The receiver.
+    pub(super) far: End,
+}
+
+/// A place where the packets of a flow may wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Station {
+    /// A transmitter.
+    Wire(Wire),
+    /// The receive path of a device.
+    ReceivePath(usize),
+    /// The engine of a device that answers reads.
+    Answers(usize),
+    /// The parts of a host behind the root port with this number.
+    Root(usize, usize),
+}
+
+/// All directions of all links, by their transmitters.
+#[derive(Clone, Debug)]
+pub(super) struct Wires(BTreeMap<End, Wire>);
+
+impl Wires {
+    pub(super) fn of(plan: &FabricPlan) -> Self {
+        let ends = |(id, port): (kernel::ComponentId, u32)| (id.0 as usize, port as usize);
+        let links = plan.links.iter().map(|link| build::ends(plan, link));
+        let cables = plan.cables.iter().map(|cable| {
+            let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+            (one, other)
+        });
+        let both = links.chain(cables).flat_map(|(one, other)| {
+            let (one, other) = (ends(one), ends(other));
+            let wire = |end, far| (end, Wire { end, far });
+            [wire(one, other), wire(other, one)]
+        });
+        Wires(both.collect())
+    }
+
+    /// The direction whose transmitter is `end`.
+    pub(super) fn at(&self, end: End) -> Option<Wire> {
+        self.0.get(&end).copied()
+    }
+
+    /// The transmitters of a component.
+    pub(super) fn from(&self, component: usize) -> impl Iterator<Item = Wire> {
+        let all = self.0.range((component, 0)..=(component, usize::MAX));
+        all.map(|(_, wire)| *wire)
+    }
+
+    /// The directions from `node` up to the root of its tree.
+    fn up(&self, plan: &FabricPlan, mut node: usize) -> Vec<Wire> {
+        let mut all = Vec::new();
+        while let Some(link) = plan.nodes[node].upstream {
+            let (above, below) = build::ends(plan, &plan.links[link]);
+            all.extend(self.at((below.0.0 as usize, below.1 as usize)));
+            node = above.0.0 as usize;
+        }
+        all
+    }
+
+    /// The directions from the root of its tree down to `node`.
+    fn down(&self, plan: &FabricPlan, node: usize) -> Vec<Wire> {
+        let up = self.up(plan, node).into_iter().rev();
+        up.filter_map(|wire| self.at(wire.far)).collect()
+    }
+}
+
+/// The stations of the requests of `flow`, and then those of the answers, if it reads.
+pub(super) fn stations(
+    wires: &Wires,
+    plan: &FabricPlan,
+    flow: &FlowPlan,
+    has_answers: bool,
+) -> Vec<Station> {
+    let target = flow.to.unwrap_or(plan.nodes[flow.from].root);
+    let mut all = one_way(wires, plan, flow.from, target);
+    if has_answers {
+        all.extend(
+            plan.nodes[target]
+                .memory
+                .is_none()
+                .then_some(Station::Answers(target)),
+        );
+        all.extend(one_way(wires, plan, target, flow.from));
+    }
+    all
+}
+
+fn one_way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station> {
+    let (up, down) = (wires.up(plan, from), wires.down(plan, to));
+    // Between root ports, or between the memory and a root port.
+    let (last, first) = (up.last(), down.first());
+    let root = last
+        .map(|wire| wire.far)
+        .or_else(|| first.map(|wire| wire.end));
+    let root = root.map(|(node, port)| Station::Root(node, port));
+    let receive = plan.nodes[to]
+        .memory
+        .is_none()
+        .then_some(Station::ReceivePath(to));
+    let wires = |all: Vec<Wire>| all.into_iter().map(Station::Wire);
+    wires(up)
+        .chain(root)
+        .chain(wires(down))
+        .chain(receive)
+        .collect()
+}

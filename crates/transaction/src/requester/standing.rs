@@ -1,0 +1,66 @@
+//! What keeps a flow from its next request: the question that the probes ask at some time between two events.
+
+use kernel::Time;
+use packet::FlowId;
+
+use super::Requester;
+use crate::flow::Direction;
+
+/// What keeps a flow from its next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The flow has not begun.
+    Early,
+    /// The least time between requests, of the flow or of its engine, or the time that the engine takes for a request.
+    Pacing(Time),
+    /// A tag.
+    Tags,
+    /// Space in the completion buffer.
+    CompletionBuffer,
+    /// The return of its round trip.
+    Away,
+    /// The flow that it follows.
+    Follows(FlowId),
+    /// Nothing of its requester's: the device that sends its packets.
+    Open,
+}
+
+impl Requester {
+    /// What keeps `flow` from its next request at `now`; none if it is not a flow of this requester, or has sent its last request.
+    pub fn standing(&self, flow: FlowId, now: Time) -> Option<Standing> {
+        let mut live = self.live.iter().map(|index| (*index, &self.flows[*index]));
+        let (index, running) = live.find(|(_, running)| running.flow.id == flow)?;
+        if running.is_through(now) {
+            return None;
+        }
+        if now < running.flow.start {
+            return Some(Standing::Early);
+        }
+        if running.away {
+            return Some(Standing::Away);
+        }
+        if let Some(leader) = running.flow.follows
+            && !self.may_follow(index)
+        {
+            return Some(Standing::Follows(leader));
+        }
+        let is_read = running.flow.direction == Direction::Read;
+        if is_read && !self.reads.is_open(now) {
+            return Some(Standing::Tags);
+        }
+        let next_at = running.next_at(running.staging(&self.limits));
+        if next_at.max(self.held_until) > now {
+            return Some(Standing::Pacing(next_at.max(self.held_until)));
+        }
+        if is_read {
+            let (address, len) = match running.left {
+                0 => (running.flow.address, self.limits.max_read_request),
+                _ => running.next_range(&self.limits),
+            };
+            if !self.reads.fits(address, len, now) {
+                return Some(Standing::CompletionBuffer);
+            }
+        }
+        Some(Standing::Open)
+    }
+}
