@@ -71,6 +71,19 @@ const DMA_ENGINE: Identity = Identity {
     class: 0x12_0000,
 };
 
+/// What an engine is at that software tells what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// It has nothing to do.
+    Idle,
+    /// It works.
+    Busy,
+    /// It waits for a tag.
+    Tags,
+    /// It waits for its own memory or storage.
+    Media,
+}
+
 /// A device model.
 pub trait Leaf: Component<Traffic = Pcie> {
     /// The parameters of the model.
@@ -97,6 +110,11 @@ pub trait Leaf: Component<Traffic = Pcie> {
         Time::NEVER
     }
 
+    /// What the engine of a device without a requester is at, while none of its packets waits anywhere.
+    fn engine(&self, _now: Time) -> Engine {
+        Engine::Busy
+    }
+
     /// Adds a flow to a function. False if it has no requester.
     fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         let requester = self.requester_mut(function);
@@ -120,6 +138,9 @@ pub trait AnyLeaf: Any {
 
     /// The requester with the flows of a function, mutable, to take the data that it read.
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester>;
+
+    /// What the engine of a device without a requester is at, while none of its packets waits anywhere.
+    fn engine(&self, now: Time) -> Engine;
 
     /// The time at which an outstanding request times out, of those for which the device is woken in the background.
     fn deadline(&mut self, now: Time) -> Time;
@@ -146,6 +167,10 @@ impl<L: Leaf + 'static> AnyLeaf for L {
 
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
         Leaf::requester_mut(self, function)
+    }
+
+    fn engine(&self, now: Time) -> Engine {
+        Leaf::engine(self, now)
     }
 
     fn deadline(&mut self, now: Time) -> Time {

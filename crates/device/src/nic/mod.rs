@@ -28,7 +28,7 @@ use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters};
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
 use reads::{Purpose, Reads};
@@ -173,11 +173,19 @@ impl Leaf for Nic {
         self.shared.endpoint_mut()
     }
 
-    /// Continues all work, until nothing more can be done now.
+    fn engine(&self, _now: Time) -> Engine {
+        if self.doorbells.is_empty() && self.sender.is_idle() {
+            Engine::Idle
+        } else {
+            Engine::Busy
+        }
+    }
+
     fn deadline(&mut self, now: Time) -> Time {
         self.reads.deadline(now)
     }
 
+    /// Continues all work, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let mut any = self.take_in(fx);

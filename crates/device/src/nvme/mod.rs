@@ -20,7 +20,7 @@ use packet::{Observation, PacketId, Refusal, Stamp};
 use protocol::{Bar, Header, Identity, Kind, MemoryRequest};
 use transaction::{AnsweredPart, FunctionPlace, Memory, Outstanding, writes};
 
-use crate::leaf::one_port;
+use crate::leaf::{Engine, one_port};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use entries::{Operation, SUBMISSION, Status, SubmissionEntry};
 use media::Media;
@@ -169,11 +169,23 @@ impl Leaf for Nvme {
         &mut self.endpoint
     }
 
-    /// Handles arrived packets, advances all commands and sends packets, until nothing more can be done now.
+    fn engine(&self, now: Time) -> Engine {
+        if self.works.iter().all(Option::is_none) {
+            Engine::Idle
+        } else if !self.to_read.is_empty() && !self.outstanding.is_open(now) {
+            Engine::Tags
+        } else if !self.accesses.is_empty() {
+            Engine::Media
+        } else {
+            Engine::Busy
+        }
+    }
+
     fn deadline(&mut self, now: Time) -> Time {
         self.outstanding.next_change(now)
     }
 
+    /// Handles arrived packets, advances all commands and sends packets, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             while let Some(packet) = self.endpoint.take(fx) {

@@ -11,6 +11,7 @@ mod parameters;
 mod passing;
 pub mod program;
 pub mod routing;
+mod standing;
 mod timer;
 mod window;
 
@@ -27,6 +28,7 @@ pub use crossbar::Arbitration;
 use local::Local;
 pub use parameters::RouterParameters;
 use routing::Routing;
+pub use standing::RouterHold;
 pub use timer::RouterTimer;
 
 pub use window::{PORTS, USER, Window};

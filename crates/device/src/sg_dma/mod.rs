@@ -15,12 +15,12 @@ mod user;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Bytes, Effects, Span};
+use kernel::{Bytes, Effects, Span, Time};
 use packet::{FlowId, PacketId};
 use protocol::Bar;
 use transaction::{Outstanding, Pattern};
 
-use crate::leaf::one_port;
+use crate::leaf::{Engine, one_port};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
@@ -120,6 +120,16 @@ impl Leaf for SgDma {
 
     fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
+    }
+
+    fn engine(&self, now: Time) -> Engine {
+        if self.reader.is_none() && self.writer.is_none() && self.peer.is_none() {
+            Engine::Idle
+        } else if !self.outstanding.is_open(now) {
+            Engine::Tags
+        } else {
+            Engine::Busy
+        }
     }
 
     /// Handles arrived packets and sends packets, until neither makes space for the other.

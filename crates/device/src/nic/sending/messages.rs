@@ -25,6 +25,10 @@ pub(super) struct Messages {
 }
 
 impl Messages {
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
     pub(super) fn new(parameters: &NicParameters) -> Self {
         Self {
             jobs: VecDeque::new(),

@@ -69,6 +69,11 @@ impl Sender {
         }
     }
 
+    /// Whether the engine has no descriptor and no message.
+    pub(super) fn is_idle(&self) -> bool {
+        self.fetches.is_empty() && self.messages.is_empty() && self.gets.is_empty()
+    }
+
     /// Begins to read the next descriptors.
     pub(super) fn serve_doorbells(
         &mut self,

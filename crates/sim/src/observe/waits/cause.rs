@@ -1,6 +1,8 @@
 //! What a flow waits for at one time: from the place that is farthest down its way back to its engine.
 
-use device::Gate;
+use std::ops::Range;
+
+use device::{Engine, Gate, Nic, Router, RouterHold};
 use fabric::RootHold;
 use kernel::Time;
 use link::{Concern, Held, Hold, LinkEnd};
@@ -8,6 +10,7 @@ use packet::{FlowId, Packets};
 use protocol::Class;
 use transaction::Standing;
 
+use crate::build;
 use crate::model::Model;
 
 use super::path::{End, Station, Wire, Wires};
@@ -21,6 +24,8 @@ pub(super) enum Cause {
     Arbitration(End, FlowId),
     /// Credit of a class, which no packet holds that waits for anything else.
     Credit(End, u8, bool),
+    /// Space behind a fibre.
+    FibreCredit(End),
     /// Space in a replay buffer.
     ReplayBuffer(End),
     /// Tags of a node.
@@ -54,13 +59,24 @@ pub(super) struct Route {
     pub(super) part: FlowId,
     /// The node that makes the requests.
     pub(super) from: usize,
+    /// The node that they are made to.
+    pub(super) to: usize,
     /// The bytes of its largest request.
     pub(super) request: u64,
-    /// The host whose software moves the flow, if one does.
-    pub(super) software: Option<usize>,
+    /// The host above that node, or the node itself.
+    pub(super) host: usize,
     pub(super) stations: Vec<Station>,
+    /// The numbers of all parts of its workload.
+    pub(super) own: Range<u32>,
     /// The transmitter of the slowest wire on the way of the data.
     pub(super) slowest: Option<Wire>,
+}
+
+impl Route {
+    /// Whether packets of `flow` are those of another workload.
+    fn gives_way_to(&self, flow: FlowId) -> bool {
+        !self.own.contains(&flow.0)
+    }
 }
 
 /// Most receive buffers that one wait is followed through.
@@ -106,8 +122,9 @@ impl Moment<'_> {
 
     /// What the packets of a flow wait for behind its own wire, farthest down.
     fn behind(&self, route: &Route) -> Option<Cause> {
-        let mut stations = route.stations.iter().skip(1).rev();
+        let mut stations = route.stations.iter().rev();
         stations.find_map(|station| match *station {
+            Station::Wire(wire) if wire.end.0 == route.from => None,
             Station::Wire(wire) => {
                 let held = self.held(wire, Concern::Flow(route.part))?;
                 self.of_hold(route, wire, held.by, 0)
@@ -119,12 +136,23 @@ impl Moment<'_> {
                 is_late.then_some(Cause::Datapath(node))
             }
             Station::Root(node, port) => self.in_root(route, (node, port)),
+            Station::Router(node) => self.in_router(route, node),
         })
     }
 
     fn is_late(&self, node: usize) -> bool {
         let leaf = self.models[node].leaf();
         leaf.is_some_and(|leaf| leaf.endpoint().is_receiving_late(self.now))
+    }
+
+    fn in_router(&self, route: &Route, node: usize) -> Option<Cause> {
+        let router: &Router = self.models[node].device()?;
+        let fibre = |fibre: usize| (node, build::fibre_port(fibre as u8) as usize);
+        Some(match router.holds(route.part, self.now, self.packets)? {
+            RouterHold::Fibre(number) => Cause::Wire(fibre(number)),
+            RouterHold::Credit(number) => Cause::FibreCredit(fibre(number)),
+            RouterHold::Crossbar => Cause::Datapath(node),
+        })
     }
 
     fn in_root(&self, route: &Route, (node, port): End) -> Option<Cause> {
@@ -140,7 +168,7 @@ impl Moment<'_> {
     /// What packets wait for that a wire holds; none while they pass a latency.
     fn of_hold(&self, route: &Route, wire: Wire, hold: Hold, depth: u32) -> Option<Cause> {
         match hold {
-            Hold::Wire(Some(flow)) if flow != route.part => {
+            Hold::Wire(Some(flow)) if route.gives_way_to(flow) => {
                 Some(Cause::Arbitration(wire.end, flow))
             }
             Hold::Wire(_) | Hold::LinkDown => Some(Cause::Wire(wire.end)),
@@ -200,22 +228,41 @@ impl Moment<'_> {
                     })
             }
             None => {
-                let idle = route
-                    .software
-                    .map_or(Cause::Datapath(node), Cause::Software);
                 let wire = self.first_wire(route);
-                wire.or_else(|| self.data_on_wire(route)).unwrap_or(idle)
+                wire.or_else(|| self.data_on_wire(route))
+                    .unwrap_or_else(|| self.of_engine(route))
             }
         }
     }
 
-    /// What the packets of a flow wait for at its own wire.
+    /// What the engine of a flow is at that software tells what to do.
+    fn of_engine(&self, route: &Route) -> Cause {
+        let node = route.from;
+        let engine = |node: usize| self.models[node].leaf().map(|leaf| leaf.engine(self.now));
+        match engine(node) {
+            // The controller that a GET asks sends the data.
+            Some(Engine::Idle) if self.is_controller(route.to) => match engine(route.to) {
+                Some(Engine::Busy) => Cause::Datapath(route.to),
+                _ => Cause::Software(route.host),
+            },
+            Some(Engine::Idle) => Cause::Software(route.host),
+            Some(Engine::Tags) => Cause::Tags(node),
+            Some(Engine::Media) => Cause::Memory(node),
+            Some(Engine::Busy) | None => Cause::Datapath(node),
+        }
+    }
+
+    fn is_controller(&self, node: usize) -> bool {
+        self.models[node].device::<Nic>().is_some()
+    }
+
+    /// What the packets of a flow wait for at the wires of its node.
     fn first_wire(&self, route: &Route) -> Option<Cause> {
-        let Some(Station::Wire(wire)) = route.stations.first() else {
-            return None;
-        };
-        let held = self.held(*wire, Concern::Flow(route.part))?;
-        self.of_hold(route, *wire, held.by, 0)
+        let mut wires = self.wires.from(route.from);
+        wires.find_map(|wire| {
+            let held = self.held(wire, Concern::Flow(route.part))?;
+            self.of_hold(route, wire, held.by, 0)
+        })
     }
 
     /// The slowest wire on the way of the data, while a packet of the flow is on it.

@@ -17,6 +17,7 @@ use packet::{FlowId, Pcie};
 
 use crate::model::Model;
 use crate::plan::{FabricPlan, Plan};
+use crate::scenario::Clock;
 use crate::workload::PlannedWorkload;
 use crate::workload::flow::FlowPlan;
 
@@ -48,6 +49,8 @@ pub struct Waits {
 #[derive(Debug)]
 struct Way {
     workload: usize,
+    /// What the rate of the flow is read from, and so which time counts where no requester tells when it begins and ends.
+    clock: Clock,
     route: Route,
     filling: BTreeMap<Cause, Span>,
     running: BTreeMap<Cause, Span>,
@@ -60,10 +63,13 @@ impl Waits {
         let ways = plan.workloads.iter().enumerate();
         let ways = ways.flat_map(|(workload, one)| {
             let flow = one.workload.flow();
-            let ways = flow.map(|flow| ways_of(&wires, plan, models, one, flow));
-            let ways = ways.into_iter().flatten();
-            ways.map(move |route| Way {
+            let ways = flow.map(|flow| (flow.clock, ways_of(&wires, plan, models, one, flow)));
+            let ways = ways.into_iter();
+            let ways =
+                ways.flat_map(|(clock, routes)| routes.into_iter().map(move |one| (clock, one)));
+            ways.map(move |(clock, route)| Way {
                 workload,
+                clock,
                 route,
                 filling: BTreeMap::new(),
                 running: BTreeMap::new(),
@@ -120,7 +126,10 @@ impl Waits {
             if meter.is_complete() {
                 return None;
             }
-            let is_open = meter.called.is_some() || meter.sent.is_some();
+            let is_open = match way.clock {
+                Clock::Application => meter.called.is_some() && meter.returned.is_none(),
+                Clock::Arrival | Clock::Sender => meter.sent.is_some() && !meter.is_delivered(),
+            };
             let leader = |flow: FlowId| {
                 let mut all = self.ways.iter().map(|way| &way.route);
                 all.find(|route| route.part == flow)
@@ -158,12 +167,14 @@ fn ways_of(
         Route {
             part,
             from: flow.from,
+            to: flow.to.unwrap_or(node.root),
             request: if is_read {
                 node.max_read_request.into()
             } else {
                 node.max_payload.into()
             },
-            software: flow.is_driven().then_some(node.root),
+            host: node.root,
+            own: one.own.parts.clone(),
             stations,
             slowest,
         }

@@ -27,6 +27,8 @@ pub(super) enum Station {
     ReceivePath(usize),
     /// The engine of a device that answers reads.
     Answers(usize),
+    /// The crossbar of a router.
+    Router(usize),
     /// The parts of a host behind the root port with this number.
     Root(usize, usize),
 }
@@ -88,7 +90,7 @@ pub(super) fn stations(
     has_answers: bool,
 ) -> Vec<Station> {
     let target = flow.to.unwrap_or(plan.nodes[flow.from].root);
-    let mut all = one_way(wires, plan, flow.from, target);
+    let mut all = way(wires, plan, flow.from, target);
     if has_answers {
         all.extend(
             plan.nodes[target]
@@ -96,9 +98,55 @@ pub(super) fn stations(
                 .is_none()
                 .then_some(Station::Answers(target)),
         );
-        all.extend(one_way(wires, plan, target, flow.from));
+        all.extend(way(wires, plan, target, flow.from));
     }
     all
+}
+
+/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers.
+fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station> {
+    let root = |node: usize| plan.nodes[node].root;
+    if root(from) == root(to) {
+        return one_way(wires, plan, from, to);
+    }
+    let gates = plan.networks.iter().enumerate().find_map(|(number, _)| {
+        let members = routers(plan, number);
+        let beside = |node: usize| members.iter().copied().find(|one| root(*one) == root(node));
+        Some((beside(from)?, beside(to)?, members.clone()))
+    });
+    if let Some((exit, entry, members)) = gates {
+        let mut all = one_way(wires, plan, from, exit);
+        // Only those at both ends in a large network, where a look at every router would cost too much.
+        let looked_at = if members.len() <= MOST_ROUTERS {
+            members
+        } else {
+            vec![exit, entry]
+        };
+        all.extend(looked_at.into_iter().map(Station::Router));
+        all.extend(one_way(wires, plan, entry, to));
+        return all;
+    }
+    let attached = |node: usize| {
+        let mut nodes = (0..plan.nodes.len()).filter(|one| plan.nodes[*one].attachment.is_some());
+        nodes.find(|one| root(*one) == root(node))
+    };
+    let mut all = attached(from).map_or_else(Vec::new, |exit| one_way(wires, plan, from, exit));
+    all.extend(
+        attached(to)
+            .into_iter()
+            .flat_map(|entry| one_way(wires, plan, entry, to)),
+    );
+    all
+}
+
+/// Most routers of a network that are all looked at.
+const MOST_ROUTERS: usize = 64;
+
+/// The nodes of a network's routers.
+fn routers(plan: &FabricPlan, network: usize) -> Vec<usize> {
+    let nodes = plan.nodes.iter().enumerate();
+    let members = nodes.filter(|(_, node)| node.member.is_some_and(|(of, _)| of == network));
+    members.map(|(index, _)| index).collect()
 }
 
 fn one_way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station> {

@@ -105,6 +105,9 @@ fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
 /// these, its packets are on wires for a part of the time; without it they would be for the whole.
 const LEAST: f64 = 0.03;
 
+/// The part of the time of a wire from which on those that share it, rather than the wire, limit a flow.
+const SHARED: f64 = 0.25;
+
 fn limit<'c>(shares: impl Iterator<Item = (&'c Limit, f64)>) -> Option<Limit> {
     let shares: Vec<(&Limit, f64)> = shares.collect();
     let is_wire = |cause: &Limit| matches!(cause.kind, "wire" | "arbitration");
@@ -129,7 +132,23 @@ fn limit<'c>(shares: impl Iterator<Item = (&'c Limit, f64)>) -> Option<Limit> {
     let most = shares
         .iter()
         .max_by(|one, other| weight(one).total_cmp(&weight(other)));
-    most.map(|(cause, _)| (*cause).clone())
+    let (most, _) = most?;
+    // Who shares a wire is limited by the others, even if its own packets are on it a little longer.
+    let on_it = |kind: &str| {
+        let all = shares.iter().filter(|(cause, _)| {
+            cause.kind == kind && (&cause.place, cause.direction) == (&most.place, most.direction)
+        });
+        all.map(|(_, share)| share).sum::<f64>()
+    };
+    let others = on_it("arbitration");
+    if is_wire(most) && others >= SHARED * (others + on_it("wire")) {
+        let all = shares
+            .iter()
+            .filter(|(cause, _)| cause.kind == "arbitration");
+        let longest = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        return longest.map(|(cause, _)| (*cause).clone());
+    }
+    Some((*most).clone())
 }
 
 fn named(cause: Cause, plan: &Plan) -> Limit {
@@ -162,6 +181,7 @@ fn named(cause: Cause, plan: &Plan) -> Limit {
             )),
             ..of_link("credit", end)
         },
+        Cause::FibreCredit(end) => of_link("credit", end),
         Cause::ReplayBuffer(end) => of_link("replay-buffer", end),
         Cause::Tags(node) => of_node("tags", node),
         Cause::Outstanding(node) => of_node("outstanding", node),
@@ -214,6 +234,15 @@ fn link((component, port): End, plan: &FabricPlan) -> (String, &'static str) {
         }
         if is(below) {
             return (link.id.clone(), "up");
+        }
+    }
+    for fibre in &plan.fibres {
+        let at = |(node, number): (usize, u8)| (node, build::fibre_port(number) as usize);
+        if at(fibre.ends[0]) == (component, port) {
+            return (fibre.id.clone(), "forth");
+        }
+        if at(fibre.ends[1]) == (component, port) {
+            return (fibre.id.clone(), "back");
         }
     }
     for cable in &plan.cables {

@@ -1,0 +1,59 @@
+//! What keeps packets in a router: the question that the probes ask at some time between two events.
+
+use kernel::Time;
+use packet::{FlowId, Packets};
+
+use super::crossbar::{Entry, Exits, Queue};
+use super::{FIRST_FIBRE, Router, TO_PCIE, TO_USER};
+
+/// What packets in a router wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterHold {
+    /// A fibre that is busy.
+    Fibre(usize),
+    /// Space behind a fibre, or in its retransmission buffer.
+    Credit(usize),
+    /// A busy output or input of the router itself.
+    Crossbar,
+}
+
+impl Router {
+    /// What the packets of `flow` wait for at `now`; none if no such packet is in a queue. With several, the first in the numbering of
+    /// the queues counts, and of the first packet there what is in its way.
+    pub fn holds(&self, flow: FlowId, now: Time, packets: &Packets) -> Option<RouterHold> {
+        self.queues.iter().find_map(|queue| {
+            let is_of_flow = |entry: &Entry| {
+                entry.ready <= now && packets[entry.packet].stamp.flow == Some(flow)
+            };
+            queue.entries.iter().any(is_of_flow).then_some(())?;
+            self.holds_first(queue, now)
+        })
+    }
+
+    fn holds_first(&self, queue: &Queue, now: Time) -> Option<RouterHold> {
+        let first = queue.entries.front()?;
+        let fibres = match queue.exits? {
+            Exits::On(hops) => hops,
+            Exits::User => {
+                let is_busy = self.free_at(TO_USER) > now;
+                return is_busy.then_some(RouterHold::Crossbar);
+            }
+            Exits::Pcie => {
+                let is_busy = self.free_at(TO_PCIE) > now || !self.takes_tlps();
+                return is_busy.then_some(RouterHold::Crossbar);
+            }
+        };
+        // An adaptive packet may take others, too, but its first choice stands for them.
+        let (fibre, channels) = fibres.iter().next()?;
+        let fibre = usize::from(fibre);
+        let end = self.fibres[fibre].as_ref()?;
+        let mut allowed = (0..self.stride as u8).filter(|channel| channels >> channel & 1 == 1);
+        Some(if self.free_at(FIRST_FIBRE + fibre) > now {
+            RouterHold::Fibre(fibre)
+        } else if !allowed.any(|channel| end.may_send(channel, first.cycles)) {
+            RouterHold::Credit(fibre)
+        } else {
+            RouterHold::Crossbar
+        })
+    }
+}
