@@ -47,6 +47,13 @@ impl Concern {
     }
 }
 
+/// A transmission of a link end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// The flow of the packet that was sent last, if it is not acknowledged and is of a flow.
+    pub flow: Option<FlowId>,
+}
+
 /// Packets that wait at a link end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
@@ -68,8 +75,8 @@ impl LinkEnd {
         Some(Held { by, ..held })
     }
 
-    /// The flow of the packet that is on the wire at `now`; the outer option is none while the wire is free.
-    pub fn on_wire(&self, now: Time, packets: &Packets) -> Option<Option<FlowId>> {
+    /// The transmission at `now`; none while the wire is free.
+    pub fn on_wire(&self, now: Time, packets: &Packets) -> Option<Transmission> {
         self.transmitter().on_wire(now, packets)
     }
 }
@@ -87,8 +94,8 @@ impl Transmitter {
         let budget = &budgets[class.index()];
         let by = if waiting.ready > now.max(self.busy_until) {
             Hold::NotBefore(waiting.ready)
-        } else if let Some(flow) = on_wire {
-            Hold::Wire(flow)
+        } else if let Some(transmission) = on_wire {
+            Hold::Wire(transmission.flow)
         } else if !waiting.corrupt && !budget.allows(waiting.charge.data) {
             Hold::Credit {
                 source,
@@ -104,10 +111,9 @@ impl Transmitter {
         Some(Held { by, packets: count })
     }
 
-    fn on_wire(&self, now: Time, packets: &Packets) -> Option<Option<FlowId>> {
-        (self.busy_until > now).then(|| {
-            let last = self.last_sent()?;
-            packets[last].stamp.flow
+    fn on_wire(&self, now: Time, packets: &Packets) -> Option<Transmission> {
+        (self.busy_until > now).then(|| Transmission {
+            flow: self.last_sent().and_then(|last| packets[last].stamp.flow),
         })
     }
 }

@@ -94,7 +94,7 @@ impl Moment<'_> {
     fn is_on(&self, wire: Wire, flow: FlowId) -> bool {
         let link = self.link(wire.end);
         let on_wire = link.and_then(|link| link.on_wire(self.now, self.packets));
-        on_wire == Some(Some(flow))
+        on_wire.and_then(|transmission| transmission.flow) == Some(flow)
     }
 
     /// What `route` waits for; none if it has not begun, or has sent its last request. `is_open` tells whether a flow that has no

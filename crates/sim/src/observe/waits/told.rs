@@ -78,7 +78,7 @@ fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
         }
     }
     let sum = |pick: fn(&(Span, Span)) -> Span| {
-        let all = times.values().map(pick).map(|time| time.as_ns());
+        let all = times.values().map(pick).map(Span::as_ns);
         all.sum::<f64>()
     };
     let (all, running) = (sum(|(a, b)| *a + *b), sum(|(_, b)| *b));
