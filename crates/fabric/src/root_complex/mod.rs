@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Span, Stream, Time};
-use link::LinkEnd;
+use link::{Counters, LinkEnd};
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal, Stamp};
 use protocol::coherence::{Line, LineData};
 use protocol::{
@@ -271,6 +271,13 @@ impl<C: Cpu> RootComplex<C> {
     /// The counters of the translation agent, if there is one.
     pub fn translations(&self) -> Option<TranslationCounters> {
         self.translation.as_ref().map(|agent| agent.counters())
+    }
+
+    /// The counters at `now` of each connection from one socket to another; none where there is only one socket. Packets are counted
+    /// when they are taken for it.
+    pub fn socket_links(&self, now: Time) -> impl Iterator<Item = ((usize, usize), Counters)> {
+        let sockets = self.sockets.iter();
+        sockets.flat_map(move |sockets| sockets.counters(now))
     }
 
     /// The caches of the cores; none where memory is not coherent.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use kernel::{Bandwidth, Port, Span, Time};
+use link::Counters;
 use packet::{Packet, PacketId};
 use protocol::Class;
 
@@ -20,6 +21,8 @@ pub(super) struct Sockets {
     bandwidth: Bandwidth,
     /// Time at which the connection from one socket to another is free: first the connections from socket 0, then from socket 1.
     free: Vec<Time>,
+    /// The counters of these connections, with all packets that were taken for them.
+    counters: Vec<Counters>,
     /// For each port, and then the CPU, the time at which its last posted request arrives at its socket.
     behind: Vec<Time>,
     /// Time at which the last write from each port leaves its buffer.
@@ -56,6 +59,7 @@ impl Sockets {
                 latency: parameters.socket_latency,
                 bandwidth: parameters.socket_bandwidth,
                 free: vec![Time::ZERO; count * count],
+                counters: vec![Counters::default(); count * count],
                 behind: vec![Time::ZERO; of_ports.len() + 1],
                 left: vec![Time::ZERO; of_ports.len()],
                 under_way: BTreeMap::new(),
@@ -90,8 +94,16 @@ impl Sockets {
         let across = if from == to {
             now
         } else {
-            let free = &mut self.free[from * self.count + to];
-            *free = (*free).max(now) + self.bandwidth.time_of(content.bytes().len() as u64);
+            let connection = from * self.count + to;
+            let (bytes, payload) = (content.bytes().len() as u64, content.payload().len() as u64);
+            let taken = self.bandwidth.time_of(bytes);
+            let counters = &mut self.counters[connection];
+            counters.packets += 1;
+            counters.payload_bytes += payload;
+            counters.overhead_bytes += bytes - payload;
+            counters.busy += taken;
+            let free = &mut self.free[connection];
+            *free = (*free).max(now) + taken;
             *free + self.latency
         };
         let due = across.max(earlier);
@@ -103,6 +115,21 @@ impl Sockets {
         self.begun += 1;
         self.under_way.insert((due, self.begun), (crossing, packet));
         Some(due)
+    }
+
+    /// The counters at `now` of the connection from one socket to each other one. Its packets follow each other without gaps, so that
+    /// the time until it is free is that of packets that have not set out.
+    pub(super) fn counters(&self, now: Time) -> impl Iterator<Item = ((usize, usize), Counters)> {
+        let pairs = (0..self.count).flat_map(|from| (0..self.count).map(move |to| (from, to)));
+        let pairs = pairs.filter(|(from, to)| from != to);
+        pairs.map(move |(from, to)| {
+            let connection = from * self.count + to;
+            let counters = self.counters[connection];
+            let busy = counters
+                .busy
+                .saturating_sub(self.free[connection].since(now));
+            ((from, to), Counters { busy, ..counters })
+        })
     }
 
     /// The connection of the socket of `port` that has the most work at `now`, in either direction, if that is more than a packet of
