@@ -36,6 +36,8 @@ pub enum Concern {
     Flow(FlowId),
     /// Those of one source and class.
     Source(u16, Class),
+    /// All.
+    Any,
 }
 
 impl Concern {
@@ -43,6 +45,7 @@ impl Concern {
         match self {
             Concern::Flow(flow) => packet.stamp.flow == Some(flow),
             Concern::Source(wanted, of) => wanted == source && of == class,
+            Concern::Any => true,
         }
     }
 }

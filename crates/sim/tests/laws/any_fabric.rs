@@ -436,3 +436,28 @@ proptest! {
         prop_assert!(result.errors.is_empty(), "{:?}", result.errors);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(40) })]
+    #[test]
+    fn the_time_of_a_flow_is_what_it_waited_for(scenario in scenario()) {
+        let mut simulation = simulation(&scenario.text());
+        simulation.watch_waits();
+        simulation.run(&mut |_| true);
+        let events = simulation.events();
+        let result = simulation.result();
+        let mut unwatched = self::simulation(&scenario.text());
+        unwatched.run(&mut |_| true);
+        prop_assert_eq!(unwatched.events(), events);
+        prop_assert_eq!(unwatched.result().simulated_ns, result.simulated_ns);
+        let waits = result.waits.expect("the run was watched");
+        prop_assert_eq!(waits.len(), result.flows.len());
+        for flow in waits {
+            let sum: f64 = flow.shares.iter().map(|share| share.share).sum();
+            prop_assert!(flow.shares.is_empty() || (sum - 1.0).abs() < 1e-6, "{flow:?}");
+            let unknown = flow.shares.iter().filter(|share| share.cause.kind == "other");
+            let unknown: f64 = unknown.map(|share| share.share).sum();
+            prop_assert!(unknown <= 0.01, "{flow:?}");
+        }
+    }
+}

@@ -215,17 +215,17 @@ impl Moment<'_> {
             Some(Standing::Away) => Cause::Outstanding(node),
             Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
             Some(_) => {
-                let gate = self.models[node]
-                    .leaf()
-                    .map(|leaf| leaf.endpoint().gate(self.now));
-                let is_slow = matches!(gate, Some(Gate::Datapath(_)));
+                let leaf = self.models[node].leaf();
                 let wire = self.first_wire(route);
-                wire.or(is_slow.then_some(pace))
-                    .or_else(|| self.data_on_wire(route))
-                    .unwrap_or(match self.models[node].host() {
-                        Some(_) => Cause::Software(node),
-                        None => Cause::Other,
-                    })
+                match leaf.map(|leaf| leaf.endpoint().gate(self.now)) {
+                    Some(Gate::Datapath(_)) => wire.unwrap_or(pace),
+                    // Packets that are in the send path still fill the queue, too.
+                    Some(Gate::Full) => wire.or_else(|| self.others_at_wire(route)).unwrap_or(pace),
+                    Some(Gate::Open) => wire
+                        .or_else(|| self.data_on_wire(route))
+                        .unwrap_or(Cause::Other),
+                    None => wire.or_else(|| self.data_on_wire(route)).unwrap_or(pace),
+                }
             }
             None => {
                 let wire = self.first_wire(route);
@@ -250,6 +250,15 @@ impl Moment<'_> {
             Some(Engine::Media) => Cause::Memory(node),
             Some(Engine::Busy) | None => Cause::Datapath(node),
         }
+    }
+
+    /// What the packets of others wait for that fill the queue for the wires of a flow's node.
+    fn others_at_wire(&self, route: &Route) -> Option<Cause> {
+        let mut wires = self.wires.from(route.from);
+        wires.find_map(|wire| {
+            let held = self.held(wire, Concern::Any)?;
+            self.of_hold(route, wire, held.by, 0)
+        })
     }
 
     fn is_controller(&self, node: usize) -> bool {
