@@ -50,6 +50,12 @@ impl PeerPath {
         begun + self.latency
     }
 
+    /// Whether the path has more work at `now` than a packet of `bytes`.
+    pub(super) fn is_late(&self, bytes: u64, now: Time) -> bool {
+        let rate = self.rate.as_ref();
+        rate.is_some_and(|rate| self.free > now + rate.time_of(bytes))
+    }
+
     /// Whether a packet with `header` is split.
     #[inline]
     pub(super) fn splits(&self, header: &Header) -> bool {

@@ -11,8 +11,10 @@ pub enum RootHold {
     Memory,
     /// The connection from one socket to another.
     Socket(usize, usize),
-    /// The datapath of a root port.
+    /// The datapath of a root port, or the path between root ports.
     Datapath,
+    /// The translation of its address.
+    Translation,
 }
 
 impl<C: Cpu> RootComplex<C> {
@@ -20,6 +22,13 @@ impl<C: Cpu> RootComplex<C> {
     /// work than that of one such packet.
     pub fn standing(&self, port: Port, bytes: u64, now: Time) -> Option<RootHold> {
         if self.ports.is_late(port, bytes, now) {
+            return Some(RootHold::Datapath);
+        }
+        let translation = self.translation.as_ref();
+        if translation.is_some_and(|agent| agent.is_late(port)) {
+            return Some(RootHold::Translation);
+        }
+        if self.peers.is_late(bytes, now) {
             return Some(RootHold::Datapath);
         }
         if let Some(sockets) = &self.sockets

@@ -449,7 +449,7 @@ proptest! {
         let mut unwatched = self::simulation(&scenario.text());
         unwatched.run(&mut |_| true);
         prop_assert_eq!(unwatched.events(), events);
-        prop_assert_eq!(unwatched.result().simulated_ns, result.simulated_ns);
+        prop_assert_eq!(unwatched.now(), simulation.now());
         let waits = result.waits.expect("the run was watched");
         prop_assert_eq!(waits.len(), result.flows.len());
         for flow in waits {

@@ -180,6 +180,12 @@ impl DescriptorReads for Descriptors<'_> {
 }
 
 impl TranslationAgent {
+    /// Whether several packets from `port` wait for an answer of the IOMMU.
+    pub(super) fn is_late(&self, port: Port) -> bool {
+        let waiting = self.outstanding.iter().flatten();
+        waiting.filter(|one| one.port == port).nth(1).is_some()
+    }
+
     /// A translation agent with its page tables in `memory`, where requests from below arrive `lead` after they have come to their
     /// root ports.
     pub(super) fn new(

@@ -36,6 +36,8 @@ pub(super) enum Cause {
     Datapath(usize),
     /// The memory of a host.
     Memory(usize),
+    /// The page walks of a host.
+    Translation(usize),
     /// A connection between sockets of a host.
     Socket(usize, usize, usize),
     /// The software of a host.
@@ -162,6 +164,7 @@ impl Moment<'_> {
             RootHold::Memory => Cause::Memory(node),
             RootHold::Socket(from, to) => Cause::Socket(node, from, to),
             RootHold::Datapath => Cause::Datapath(node),
+            RootHold::Translation => Cause::Translation(node),
         })
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::build;
 use crate::plan::{FabricPlan, Plan};
+use crate::scenario::Clock;
 
 use super::cause::Cause;
 use super::path::End;
@@ -82,13 +83,11 @@ fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
         all.sum::<f64>()
     };
     let (all, running) = (sum(|(a, b)| *a + *b), sum(|(_, b)| *b));
-    let limit = limit(times.iter().map(|(cause, (filling, running_time))| {
-        let share = if running > 0.0 {
-            running_time.as_ns() / running
-        } else {
-            filling.as_ns() / all
-        };
-        (cause, share)
+    // Until its first byte arrives, a flow waits for latencies, not for what limits its rate. The rate of an application has both.
+    let is_whole = running == 0.0 || parts.iter().any(|way| way.clock == Clock::Application);
+    let limit = limit(times.iter().map(|(cause, (filling, time))| {
+        let time = if is_whole { *filling + *time } else { *time };
+        (cause, time.as_ns() / if is_whole { all } else { running })
     }));
     let mut shares: Vec<Share> = times
         .iter()
@@ -110,45 +109,49 @@ const SHARED: f64 = 0.25;
 
 fn limit<'c>(shares: impl Iterator<Item = (&'c Limit, f64)>) -> Option<Limit> {
     let shares: Vec<(&Limit, f64)> = shares.collect();
-    let is_wire = |cause: &Limit| matches!(cause.kind, "wire" | "arbitration");
-    let closes = |cause: &Limit| {
-        matches!(
-            cause.kind,
-            "credit" | "tags" | "outstanding" | "replay-buffer"
-        )
-    };
-    let on_wires: f64 = shares
+    // All that happens at one wire, or for one cause at one place.
+    let mut groups: BTreeMap<(&str, &str, Option<&str>), f64> = BTreeMap::new();
+    for (cause, share) in &shares {
+        *groups.entry(group(cause)).or_default() += share;
+    }
+    let on_wires: f64 = groups
         .iter()
-        .filter(|(cause, _)| is_wire(cause))
+        .filter(|((kind, ..), _)| *kind == "wire")
         .map(|(_, share)| share)
         .sum();
-    let weight = |(cause, share): &&(&Limit, f64)| {
-        if closes(cause) && *share >= LEAST {
+    let weight = |((kind, ..), share): (&(&str, &str, Option<&str>), &f64)| {
+        let closes = matches!(*kind, "credit" | "tags" | "outstanding" | "replay-buffer");
+        if closes && *share >= LEAST {
             share + on_wires
         } else {
             *share
         }
     };
-    let most = shares
+    let most = groups
         .iter()
-        .max_by(|one, other| weight(one).total_cmp(&weight(other)));
-    let (most, _) = most?;
+        .max_by(|one, other| weight(*one).total_cmp(&weight(*other)))?;
+    let within = || shares.iter().filter(|(cause, _)| group(cause) == *most.0);
     // Who shares a wire is limited by the others, even if its own packets are on it a little longer.
-    let on_it = |kind: &str| {
-        let all = shares.iter().filter(|(cause, _)| {
-            cause.kind == kind && (&cause.place, cause.direction) == (&most.place, most.direction)
-        });
-        all.map(|(_, share)| share).sum::<f64>()
-    };
-    let others = on_it("arbitration");
-    if is_wire(most) && others >= SHARED * (others + on_it("wire")) {
-        let all = shares
-            .iter()
-            .filter(|(cause, _)| cause.kind == "arbitration");
+    let elsewhere = || within().filter(|(cause, _)| cause.kind == "arbitration");
+    let others: f64 = elsewhere().map(|(_, share)| share).sum();
+    let longest = |all: &mut dyn Iterator<Item = &(&Limit, f64)>| {
         let longest = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
-        return longest.map(|(cause, _)| (*cause).clone());
+        longest.map(|(cause, _)| (*cause).clone())
+    };
+    if others >= SHARED * most.1 && others > 0.0 {
+        longest(&mut elsewhere())
+    } else {
+        longest(&mut within())
     }
-    Some((*most).clone())
+}
+
+/// The kind, the place and the direction of a cause, where a shared wire is a wire.
+fn group(cause: &Limit) -> (&str, &str, Option<&str>) {
+    let kind = match cause.kind {
+        "arbitration" => "wire",
+        kind => kind,
+    };
+    (kind, &cause.place, cause.direction)
 }
 
 fn named(cause: Cause, plan: &Plan) -> Limit {
@@ -187,6 +190,10 @@ fn named(cause: Cause, plan: &Plan) -> Limit {
         Cause::Outstanding(node) => of_node("outstanding", node),
         Cause::Datapath(node) => of_node("datapath", node),
         Cause::Memory(node) => of_node("memory", node),
+        Cause::Translation(node) => Limit {
+            detail: Some("address translation".to_owned()),
+            ..of_node("memory", node)
+        },
         Cause::Socket(node, from, to) => Limit {
             place: format!(
                 "{}.{}-{}",
