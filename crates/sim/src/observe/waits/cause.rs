@@ -30,11 +30,11 @@ pub(super) enum Cause {
     ReplayBuffer(End),
     /// Tags of a node.
     Tags(usize),
-    /// Requests that a node may have outstanding.
+    /// Bytes that a node may have outstanding.
     Outstanding(usize),
     /// The datapath, or the pace, of a node.
     Datapath(usize),
-    /// The memory of a host.
+    /// The memory of a host, or the answer of a device.
     Memory(usize),
     /// The page walks of a host.
     Translation(usize),
@@ -215,7 +215,8 @@ impl Moment<'_> {
             Some(Standing::CompletionBuffer) => {
                 self.data_on_wire(route).unwrap_or(Cause::Outstanding(node))
             }
-            Some(Standing::Away) => Cause::Outstanding(node),
+            // It waits for an answer, one at a time.
+            Some(Standing::Away) => Cause::Memory(route.to),
             Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
             Some(_) => {
                 let leaf = self.models[node].leaf();
