@@ -428,6 +428,7 @@ class Fabric:
         *,
         seed: int | None = None,
         trace: str | PathLike[str] | None = None,
+        watch_waits: bool = False,
         progress: Callable[[float], object] | None = None,
     ) -> RunResult:
         """Runs all flows, traffic and collectives to their end.
@@ -435,11 +436,14 @@ class Fabric:
         Args:
             seed: Replaces the fabric's own.
             trace: A file for the packet trace, as `Simulation.trace_to` writes it.
+            watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
             progress: Hears the fraction done, 0 to 1.
         """
         simulation = self.simulation(seed=seed)
         if trace is not None:
             simulation.trace_to(trace)
+        if watch_waits:
+            simulation.watch_waits()
         return simulation.run(progress)
 
     def _table(self, name: str) -> dict[str, Any]:

@@ -114,6 +114,10 @@ class Simulation:
         """
         self._core.watch_coherence(every)
 
+    def watch_waits(self) -> None:
+        """Finds out from now on what flows wait for: `RunResult.waits`, `RunResult.explain`."""
+        self._core.watch_waits()
+
     def run(self, progress: Callable[[float], object] | None = None) -> RunResult:
         """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1."""
         return RunResult.from_json(self._core.run(progress))

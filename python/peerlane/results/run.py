@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
+from peerlane.results.explanation import Explanation, FlowExplanation
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
 from peerlane.results.sharing import (
@@ -15,6 +16,7 @@ from peerlane.results.sharing import (
     LostLine,
     TransactionResult,
 )
+from peerlane.results.waits import FlowWaits
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -78,6 +80,7 @@ class RunResult(Document):
     `iommus` has the hosts with `iommu = true`; the JSON leaves it out where there are none.
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
+    `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
     """
 
     name: str
@@ -100,6 +103,7 @@ class RunResult(Document):
     iommus: Annotated[Collection[IommuResult], By("host")] = field(
         default_factory=lambda: Collection(key="host")
     )
+    waits: Collection[FlowWaits] | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
     version: str | None = field(default=None, compare=False)
     scenario_digest: str | None = field(default=None, compare=False)
@@ -115,6 +119,8 @@ class RunResult(Document):
         document = encode(self)
         if not self.iommus:
             del document["iommus"]
+        if self.waits is None:
+            del document["waits"]
         head = {key: value for key in _HEAD if (value := document.pop(key)) is not None}
         return head | document
 
@@ -125,6 +131,28 @@ class RunResult(Document):
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.flows.to_pandas()
+
+    def explain(self) -> Explanation:
+        """Why the flows are as fast as they are: what each waited for, and what limits it.
+
+        Raises:
+            ValueError: The run was not watched: `Simulation.watch_waits`.
+        """
+        if self.waits is None:
+            raise ValueError(
+                "nobody watched what the flows of this run waited for; call"
+                " Simulation.watch_waits() before it, or Fabric.run(watch_waits=True)"
+            )
+        flows = [
+            FlowExplanation(
+                id=one.id,
+                bytes_per_second=self.flows[one.id].bytes_per_second,
+                limit=one.limit,
+                shares=one.shares,
+            )
+            for one in self.waits
+        ]
+        return Explanation(self.name, self.seed, Collection(flows))
 
     @property
     def warnings(self) -> list[str]:

@@ -1,0 +1,116 @@
+"""Why flows are as fast as they are: what each waited for, its limit, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peerlane.results.collection import Collection
+from peerlane.results.document import Document, encode, renamed
+from peerlane.results.waits import Cause, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf(Document):
+    """One limit lifted, found by a run of its own.
+
+    `lift` is the path of the key that was changed, as `Fabric.override` takes it; several are
+    joined by ", ", and then `source` and `value` are those of the first. `source` is its value
+    before, `None` if the scenario leaves it to the simulator, and `value` the one of the run. Rates
+    are in bytes a second. `next` is what then limits the flow.
+    """
+
+    __pydantic_config__ = renamed(source="from", value="to")
+
+    lift: str
+    source: Value
+    value: Value
+    rate_before: float | None
+    rate_after: float | None
+    next: Cause | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowExplanation(Document):
+    """Why one flow is as fast as it is.
+
+    `shares` divide its time, from its start to its last request, by what it waited for, the longest
+    first; they add up to 1. `limit` is what limits its rate; `None` if the flow never could have
+    sent. `what_if` is empty unless runs were made for it; `not_lifted` says why a key was not.
+    """
+
+    id: str
+    bytes_per_second: float | None
+    limit: Cause | None
+    shares: tuple[Share, ...]
+    what_if: tuple[WhatIf, ...] = ()
+    not_lifted: tuple[str, ...] = ()
+
+    @property
+    def limit_share(self) -> float:
+        """The share of the time that the flow waited for its limit."""
+        return sum(share.share for share in self.shares if share.cause == self.limit)
+
+    @property
+    def sentence(self) -> str:
+        """The limit in words."""
+        if self.limit is None:
+            return f"{self.id} never could have sent"
+        return f"{self.id} waits {percent(self.limit_share)} of its time for {told(self.limit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Document):
+    """Why the flows of one run are as fast as they are; `str` has it in words."""
+
+    name: str
+    seed: int
+    flows: Collection[FlowExplanation]
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as the command line writes it."""
+        return encode(self)
+
+    def __str__(self) -> str:
+        return "\n".join(line for flow in self.flows for line in _lines(flow))
+
+
+def _lines(flow: FlowExplanation) -> list[str]:
+    lines = [flow.sentence]
+    lines += [f"  {percent(share.share):>7}  {told(share.cause)}" for share in flow.shares]
+    return lines
+
+
+def percent(share: float) -> str:
+    """A share in percent."""
+    return f"{100 * share:.1f} %"
+
+
+def told(cause: Cause) -> str:
+    """A cause in words."""
+    return _WORDS[cause.kind](cause)
+
+
+def _on(cause: Cause) -> str:
+    """The direction of a link or of a connection between sockets."""
+    return f"{cause.where} {cause.direction}" if cause.direction else cause.where
+
+
+_WORDS: dict[str, Callable[[Cause], str]] = {
+    "wire": lambda cause: f"its own packets on the wire of {_on(cause)}",
+    "credit": lambda cause: f"credit of {cause.detail} on {_on(cause)}",
+    "tags": lambda cause: f"tags of {cause.where}",
+    "outstanding": lambda cause: f"outstanding bytes or requests of {cause.where}",
+    "replay-buffer": lambda cause: f"space in the replay buffer of {_on(cause)}",
+    "datapath": lambda cause: f"the datapath or the pace of {cause.where}",
+    "memory": lambda cause: f"the memory of {cause.where}",
+    "socket": lambda cause: f"the connection of sockets {_on(cause)}",
+    "arbitration": lambda cause: f"packets of {cause.detail or 'others'} on {_on(cause)}",
+    "software": lambda cause: f"the software of {cause.where}",
+    "other": lambda _: "something that the probe does not know",
+}

@@ -1,0 +1,73 @@
+"""What flows waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from peerlane.results.document import Document
+
+Kind = Literal[
+    "wire",
+    "credit",
+    "tags",
+    "outstanding",
+    "replay-buffer",
+    "datapath",
+    "memory",
+    "socket",
+    "arbitration",
+    "software",
+    "other",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(Document):
+    """What a flow waits for.
+
+    `where` is a link, a node, or the connection of two sockets of a host ("h.0-1"); `direction` is
+    that of the link or of the connection. The `detail` of credit is its class, and whether of
+    headers or data ("posted headers"); that of arbitration is the other workload.
+    """
+
+    kind: Kind
+    where: str
+    direction: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Document):
+    """The share of a flow's time that it waited for one cause, 0 to 1."""
+
+    kind: Kind
+    where: str
+    direction: str | None
+    detail: str | None
+    share: float
+
+    @property
+    def cause(self) -> Cause:
+        """What the flow waited for."""
+        return Cause(self.kind, self.where, self.direction, self.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowWaits(Document):
+    """The time of one flow, from its start to its last request, by what it waited for.
+
+    `limit` is what limits its rate; `None` if the flow never could have sent. A flow that waits for
+    credit, tags, outstanding bytes or acknowledgements for a part of its time is limited by these,
+    even if its packets are on a wire for most of it. `shares` are the longest first, and add up
+    to 1.
+    """
+
+    id: str
+    limit: Cause | None
+    shares: tuple[Share, ...]
+
+    @property
+    def limit_share(self) -> float:
+        """The share of the limit."""
+        return sum(share.share for share in self.shares if share.cause == self.limit)
