@@ -12,6 +12,7 @@ import peerlane
 from peerlane.cli.bench import bench_app
 from peerlane.cli.compare import compare
 from peerlane.cli.console import InterruptedWorkError, complain, warnings_on_one_line
+from peerlane.cli.explain import explain
 from peerlane.cli.head import set_command
 from peerlane.cli.importing import import_app
 from peerlane.cli.list import list_
@@ -44,6 +45,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(explain)
 app.command()(top)
 app.command()(show)
 app.command()(new)

@@ -60,7 +60,7 @@ class FlowExplanation(Document):
     def sentence(self) -> str:
         """The limit in words."""
         if self.limit is None:
-            return f"{self.id} never could have sent"
+            return f"{self.id} was never seen to wait"
         return f"{self.id} waits {percent(self.limit_share)} of its time for {told(self.limit)}"
 
 

@@ -1,0 +1,74 @@
+"""`peerlane explain`: says why flows are as fast as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerlane.cli.console import emit, progress
+from peerlane.cli.files import keep_apart, scenario_text
+from peerlane.cli.options import JsonTo, Scenario
+from peerlane.cli.tables.explain import explain as tables
+from peerlane.explaining.explain import explain as find_out
+
+
+def explain(
+    file: Scenario,
+    *,
+    flow: Annotated[
+        str | None, typer.Option(metavar="ID", help="The flow to explain; all, if absent.")
+    ] = None,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if/--no-what-if",
+            help="Run again with the limit of each flow lifted, to find the next one.",
+        ),
+    ] = True,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2**64 - 1,
+            metavar="N",
+            help="Seed of all random streams; replaces the scenario's own.",
+        ),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Say what each flow of a scenario waits for, what limits its rate, and what comes next.
+
+    The time of a flow, from its start to its last request, is divided by what it waits for; the
+    shares add up to 100 %:
+
+    - wire: its own packets keep a wire busy.
+    - arbitration: packets of another flow keep a wire, or what they share, busy.
+    - credit: the receiver's buffer for a class, its headers or its data, is too small for its
+      delay. A buffer that is full of packets which wait for something else is charged to that.
+    - tags, outstanding: the requests, or the bytes of their completions, that may be outstanding.
+    - replay-buffer: packets that are not acknowledged yet.
+    - datapath: the datapath or the pace of an engine, or of the flow itself.
+    - memory, socket: the memory of a host, or the connection between two of its sockets.
+    - software: the driver or program that moves the flow.
+
+    A wait for credit, tags, outstanding bytes or acknowledgements limits a flow even if it is the
+    smaller part of its time: without it, packets would be on the wire for all of it.
+
+    "What if" is measured: a run of its own with one key of the scenario changed, far enough that
+    the limit is another one. It has the rate before and after, and what then limits.
+    """
+    keep_apart([file], {"--json": json_to})
+    text, source = scenario_text(file)
+    name = Path(file).name
+    with progress(f"explaining {name}") as bar:
+        found = find_out(
+            text,
+            source=source,
+            seed=seed,
+            flow=flow,
+            what_if=what_if,
+            progress=lambda fraction: bar(f"explaining {name}", fraction),
+        )
+    emit(found.to_json(), tables(found), json_to)

@@ -1,0 +1,225 @@
+"""The keys of a scenario that lift a limit, and the values that lift it farther and farther."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.fabric.paths import join_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from peerlane.explaining.present import Present
+    from peerlane.results.explanation import Value
+    from peerlane.results.waits import Cause
+
+FACTOR = 16
+"""By which bandwidths and buffers grow: far enough for whatever is next to show."""
+
+_TIMES = 3
+"""How often they grow until they no longer limit."""
+
+MOST_TAGS = (256, 768)
+"""Tags with extended tags, and with 10-bit tags (PCIe Base 2.2.6.2)."""
+
+_MOST_GENERATION, _MOST_LANES = 5, 32
+
+_MOST_HEADERS, _MOST_DATA = 127, 2047 * 16
+"""Headers, and bytes of data, of a port without scaled flow control (PCIe Base 2.6.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifting:
+    """A key that may lift a limit.
+
+    `values` lift it farther and farther, each with a value for every key: the first that is enough
+    is taken, or the first of all if none is.
+    """
+
+    keys: tuple[str, ...]
+    before: tuple[Value, ...]
+    values: tuple[tuple[Value, ...], ...]
+
+
+def liftings(present: Present, flow: dict[str, Any], name: str, limit: Cause) -> list[Lifting]:
+    """What may lift the limit of a flow, by its table in the scenario; empty if no key does."""
+    found = list(_KINDS[limit.kind](present, limit))
+    if limit.kind == "datapath":
+        found = [*_of_flow(flow, name, limit), *found]
+    return found
+
+
+def _one(key: str, before: Value, *values: Value) -> Lifting:
+    return Lifting((key,), (before,), tuple((value,) for value in values))
+
+
+def _wire(present: Present, limit: Cause) -> Iterator[Lifting]:
+    rate = present.rate(limit.where)
+    if rate is None:
+        return
+    generation, lanes = rate
+    if generation < _MOST_GENERATION:
+        faster = range(generation + 1, _MOST_GENERATION + 1)
+        yield _one(present.path_of_link(limit.where, "generation"), generation, *faster)
+    else:
+        wider = [lanes << times for times in range(1, 6) if lanes << times <= _MOST_LANES]
+        yield _one(present.path_of_link(limit.where, "lanes"), lanes, *wider)
+
+
+def _credit(present: Present, limit: Cause) -> Iterator[Lifting]:
+    receiver = _end(present, limit, sends=False)
+    if receiver is None or limit.detail is None:
+        return
+    kind, _, amount = limit.detail.rpartition(" ")
+    stem = kind.replace("-", "")
+    key = f"{stem}_{amount}"
+    before = present.value(receiver, key)
+    larger: list[Value] = []
+    if isinstance(before, int) and before < _MOST_HEADERS:
+        larger = [min(FACTOR * before, _MOST_HEADERS)]
+    elif isinstance(before, str) and (data := _core.read_size(before)) < _MOST_DATA:
+        larger = [f"{min(FACTOR * data, _MOST_DATA)} B"]
+    infinite: dict[str, Value] = {"headers": 0, "data": "0 B"}  # PCIe Base 2.6.1
+    yield _one(present.path(receiver, key), before, *larger, infinite[amount])
+    # The other one of the two may be just as small.
+    keys = [key, *(f"{stem}_{one}" for one in infinite if one != amount)]
+    yield Lifting(
+        tuple(present.path(receiver, one) for one in keys),
+        tuple(present.value(receiver, one) for one in keys),
+        (tuple(infinite[one.rpartition("_")[2]] for one in keys),),
+    )
+
+
+def _tags(present: Present, limit: Cause) -> Iterator[Lifting]:
+    for key in ("tags", "outstanding_reads"):
+        if present.has(limit.where, key):
+            before = present.value(limit.where, key)
+            more = [count for count in MOST_TAGS if isinstance(before, int) and count > before]
+            yield _one(present.path(limit.where, key), before, *more)
+
+
+def _outstanding(present: Present, limit: Cause) -> Iterator[Lifting]:
+    yield from _grown(present, limit.where, "completion_buffer", "completion_buffer_headers")
+
+
+def _replay_buffer(present: Present, limit: Cause) -> Iterator[Lifting]:
+    sender = _end(present, limit, sends=True)
+    if sender is not None:
+        before = present.value(sender, "replay_buffer")
+        larger = _growing(before) if before is not None else ("1 MiB",)
+        yield _one(present.path(sender, "replay_buffer"), before, *larger)
+
+
+def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
+    """The sender, or the receiver, of a direction of a link."""
+    ends = present.ends(limit.where)
+    if ends is None:
+        return None
+    above, below = ends
+    is_down = limit.direction in {"down", "forth"}
+    return above if is_down == sends else below
+
+
+def _datapath(present: Present, limit: Cause) -> Iterator[Lifting]:
+    node = limit.where
+    paces: dict[str, Value] = {"request_interval": "0 ns", "descriptor_cycles": 0}
+    datapaths: dict[str, Value] = dict.fromkeys(
+        ("datapath", "receive_datapath", "port_datapath"), "0 B"
+    )
+    yield from _freed(present, node, paces | datapaths)
+    yield from _grown(present, node, "store_and_forward", "peer_bandwidth", "fifo")
+    yield from _grown(present, node, "clock", "port_clock", "afu_clock", "router_clock")
+
+
+def _freed(present: Present, node: str, keys: dict[str, Value]) -> Iterator[Lifting]:
+    """Keys with the value that is no limit, where they have another."""
+    for key, free in keys.items():
+        if present.has(node, key) and (before := present.value(node, key)) not in {free, 0, None}:
+            yield _one(present.path(node, key), before, free)
+
+
+def _of_flow(flow: dict[str, Any], name: str, limit: Cause) -> Iterator[Lifting]:
+    """The pace of a flow itself."""
+    interval = flow.get("interval")
+    if interval is not None and flow.get("from") == limit.where:
+        yield _one(join_path(("flows", name, "interval")), interval, "0 ns")
+
+
+def _memory(present: Present, limit: Cause) -> Iterator[Lifting]:
+    node = limit.where
+    yield from _grown(present, node, "memory_bandwidth", "ingest_bandwidth", "media_bandwidth")
+    latencies = ("memory_partial_line", "media_read_latency", "media_write_latency")
+    yield from _freed(present, node, dict.fromkeys(latencies, "0 ns"))
+    if present.has(node, "write_buffers") and present.value(node, "write_buffers"):
+        yield from _grown(present, node, "write_buffers")
+    yield from _grown(present, node, "commands")
+
+
+def _socket(present: Present, limit: Cause) -> Iterator[Lifting]:
+    host, _, _ = limit.where.rpartition(".")
+    yield from _grown(present, host, "socket_bandwidth")
+
+
+_COSTS = (
+    "interrupt_latency",
+    "system_call",
+    "page_pin",
+    "register_write",
+    "memory_write",
+    "poll",
+)
+"""Costs of software on a host."""
+
+
+def _software(present: Present, limit: Cause) -> Iterator[Lifting]:
+    costs = [key for key in _COSTS if present.has(limit.where, key)]
+    before = tuple(present.value(limit.where, key) for key in costs)
+    paths = tuple(present.path(limit.where, key) for key in costs)
+    yield Lifting(paths, before, (("0 ns",) * len(costs),))
+
+
+def _grown(present: Present, node: str, *keys: str) -> Iterator[Lifting]:
+    """Keys that have a value, which grows."""
+    for key in keys:
+        if present.has(node, key) and (before := present.value(node, key)) is not None:
+            yield _one(present.path(node, key), before, *_growing(before))
+
+
+def _growing(value: Value) -> tuple[Value, ...]:
+    return tuple(times(value, FACTOR**step) for step in range(1, _TIMES + 1))
+
+
+_QUANTITY = re.compile(r"\s*([0-9][0-9_.eE+]*)\s*(\D*)")
+
+
+def times(value: Value, factor: int) -> Value:
+    """A number, or a quantity with its unit, as many times."""
+    if isinstance(value, int | float):
+        return value * factor
+    match = _QUANTITY.fullmatch(value or "")
+    if match is None:
+        return value
+    number = float(match[1].replace("_", "")) * factor
+    return f"{int(number) if number.is_integer() else number} {match[2]}".strip()
+
+
+def _nothing(_present: Present, _limit: Cause) -> Iterator[Lifting]:
+    return iter(())
+
+
+_KINDS: dict[str, Callable[[Present, Cause], Iterator[Lifting]]] = {
+    "wire": _wire,
+    "credit": _credit,
+    "tags": _tags,
+    "outstanding": _outstanding,
+    "replay-buffer": _replay_buffer,
+    "datapath": _datapath,
+    "memory": _memory,
+    "socket": _socket,
+    "arbitration": _nothing,
+    "software": _software,
+    "other": _nothing,
+}
