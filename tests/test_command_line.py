@@ -79,6 +79,7 @@ RESULT = {
     "errors",
     "incoherence",
     "standing_packets",
+    "waits",
 }
 ROW = {
     "id",
@@ -101,7 +102,8 @@ def test_version_is_a_number(peerlane: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]]
+    "command",
+    [[], ["run"], ["explain"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]],
 )
 def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> None:
     shown = peerlane(*command, "--help")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +16,17 @@ from peerlane.cli.options import FAILED, JsonTo, Scenario, Settings, writable
 from peerlane.cli.repeat import run_repeated
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
+from peerlane.explaining.hints import hints
+
+if TYPE_CHECKING:
+    from peerlane.fabric.tree import Tree
+    from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
 """Told in one message; the table and JSON have all."""
+
+MOST_HINTS = 8
+"""Flows of which a line says what they wait for."""
 
 
 def _trace_file(path: str | None) -> str | None:
@@ -26,7 +35,15 @@ def _trace_file(path: str | None) -> str | None:
     return writable(path)
 
 
-def run(  # noqa: PLR0913, PLR0917 - each is an option
+def _hints(result: RunResult, tree: Tree, file: str) -> list[str]:
+    """What flows wait for that are far below their links."""
+    found = list(hints(result, tree))
+    more = len(found) - MOST_HINTS
+    shown = found if more <= 0 else [*found[:MOST_HINTS], f"{more} more flows wait"]
+    return [f"{line}: peerlane explain {shlex.quote(file)}" for line in shown]
+
+
+def run(  # noqa: PLR0913 - each is an option
     file: Scenario,
     settings: Settings = None,
     seed: Annotated[
@@ -70,6 +87,14 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             "95 % confidence intervals.",
         ),
     ] = None,
+    *,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain/--no-explain",
+            help="Say of flows that are far below their links what they wait for.",
+        ),
+    ] = True,
     json_to: JsonTo = None,
 ) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
@@ -98,6 +123,10 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
       did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
       flow uses the bytes that are read, too.
+
+    Below the flows, a line says what a flow waits for that has less than 90 % of the rate that the
+    slowest link on its way can carry in such packets: `peerlane explain` has the rest, and JSON has
+    `waits`. --no-explain leaves this out, and saves its time, a few percent of a run.
 
     Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a
     workload to the end of the last one (JSON: `measured_ns`):
@@ -142,6 +171,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
     if trace is not None:
         simulation.trace_to(trace)
+    if explain:
+        simulation.watch_waits()
     interrupt = None
     what = f"running {Path(file).stem}"
     with progress(what) as bar:
@@ -149,8 +180,10 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             result = simulation.run(lambda fraction: bar(what, fraction))
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
+    tree = simulation.tree()
+    lines = _hints(result, tree, file) if explain else []
     document = head("result", scenario_digest=simulation.scenario_digest) | result.to_json()
-    emit(document, tables(result, simulation.tree()), json_to)
+    emit(document, tables(result, tree, lines), json_to)
     if interrupt is not None:
         sys.stdout.flush()
         raise interrupt

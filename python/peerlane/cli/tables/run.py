@@ -31,8 +31,8 @@ BUSIEST = 16
 MOST_ERRORS = 16
 
 
-def run(result: RunResult, fabric: Tree) -> RenderableType:
-    """The tables of a run: all its workloads, links, fibres and errors."""
+def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
+    """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
     parts: list[RenderableType] = [_head(result), ""]
     others = (
         result.traffic,
@@ -43,6 +43,7 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
     )
     if result.flows or not any(others):
         parts.append(_flows(result))
+        parts += [Text(hint, "yellow") for hint in hints] + [""] * bool(hints)
     if result.traffic:
         parts.append(_traffic(result))
     if result.collectives:
