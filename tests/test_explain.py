@@ -1,0 +1,487 @@
+"""What flows wait for, on fabrics whose limit is known by construction; and what comes next."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conftest import PAIR
+from peerlane import Fabric, Simulation
+from peerlane.explaining.explain import explain
+from peerlane.explaining.lifting import times
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+    from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf
+    from peerlane.results.waits import Cause
+
+Settings = dict[str, Any]
+
+SUPERNODE = Path(__file__).parent.parent / "scenarios" / "supernode.toml"
+
+READ: Settings = {"direction": "read"}
+FAST: Settings = {"generation": 5, "lanes": 16}
+DEEP: Settings = {"tags": 64}
+
+
+def below_a_switch(
+    *,
+    host: Settings | None = None,
+    above: Settings | None = None,
+    device: Settings | None = None,
+) -> Fabric:
+    """A host, a switch on a fast link, and a device on a link of Gen3 x4."""
+    fabric = Fabric("explained").links(generation=3, lanes=4).host("h", **(host or {}))
+    return fabric.switch("s", "h", **FAST | (above or {})).device("a", "s", **(device or {}))
+
+
+def at_the_host(*, host: Settings | None = None, device: Settings | None = None) -> Fabric:
+    """A device on a link of Gen3 x4 of a host."""
+    fabric = Fabric("explained").links(generation=3, lanes=4).host("h", **(host or {}))
+    return fabric.device("a", "h", **(device or {}))
+
+
+def up(fabric: Fabric, *, to: str = "h", **settings: Any) -> Fabric:
+    """The fabric with a flow from its device."""
+    return fabric.flow("a", to, id="up", **{"size": "512 KiB"} | settings)
+
+
+def neighbour(**settings: Any) -> Fabric:
+    """Two devices below the switch; the second has the settings."""
+    return below_a_switch(device=DEEP).device("b", "s", bar="1 MiB", **settings)
+
+
+def crowd(count: int, direction: str) -> Fabric:
+    """Devices that share a link of Gen3 x4 above the switch."""
+    fabric = below_a_switch(above={"generation": 3, "lanes": 4}, device=DEEP)
+    up(fabric, direction=direction, size="256 KiB")
+    for number in range(1, count):
+        fabric.device(f"b{number}", "s", **DEEP)
+        fabric.flow(f"b{number}", "h", id=f"b{number}", size="256 KiB", direction=direction)
+    return fabric
+
+
+def sockets() -> Settings:
+    """A host with memory behind a slow connection."""
+    return {"sockets": 2, "socket_bandwidth": "2 GB/s"}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A fabric whose limit is known, the key that lifts it, and what limits the flow then."""
+
+    fabric: Fabric
+    limit: tuple[str, str, str | None, str | None]
+    lift: str
+    then: tuple[str, str, str | None]
+
+
+WIRE_UP = ("wire", "s-a", "up")
+WIRE_DOWN = ("wire", "s-a", "down")
+
+KNOWN = {
+    "the wire of a write": Known(
+        up(below_a_switch(host={"memory_bandwidth": "6 GB/s"})),
+        (*WIRE_UP, None),
+        "links.s-a.generation",
+        ("memory", "h", None),
+    ),
+    "the wire of a read": Known(
+        up(below_a_switch(device={"tags": 8}), **READ),
+        (*WIRE_DOWN, None),
+        "links.s-a.generation",
+        ("tags", "a", None),
+    ),
+    "a slow wire behind": Known(
+        up(below_a_switch(above={"generation": 1, "lanes": 4})),
+        ("wire", "h-s", "up", None),
+        "links.h-s.generation",
+        WIRE_UP,
+    ),
+    "header credit": Known(
+        up(at_the_host(host={"posted_headers": 1})),
+        ("credit", "h-a", "up", "posted headers"),
+        "hosts.h.posted_headers",
+        ("wire", "h-a", "up"),
+    ),
+    "data credit": Known(
+        up(at_the_host(host={"posted_data": "512 B"})),
+        ("credit", "h-a", "up", "posted data"),
+        "hosts.h.posted_data",
+        ("wire", "h-a", "up"),
+    ),
+    "credit of reads": Known(
+        up(at_the_host(host={"nonposted_headers": 1}, device=DEEP), **READ),
+        ("credit", "h-a", "up", "non-posted headers"),
+        "hosts.h.nonposted_headers",
+        ("wire", "h-a", "down"),
+    ),
+    "credit of completions": Known(
+        up(below_a_switch(above={"completion_data": "512 B"}, device=DEEP), **READ),
+        ("credit", "h-s", "down", "completion data"),
+        "switches.s.completion_data",
+        WIRE_DOWN,
+    ),
+    "tags": Known(
+        up(below_a_switch(device={"tags": 2}), **READ),
+        ("tags", "a", None, None),
+        "devices.a.tags",
+        WIRE_DOWN,
+    ),
+    "tags for 94 % of the wire": Known(
+        up(below_a_switch(device={"tags": 5}), **READ),
+        ("tags", "a", None, None),
+        "devices.a.tags",
+        WIRE_DOWN,
+    ),
+    "outstanding bytes": Known(
+        up(below_a_switch(device={**DEEP, "completion_buffer": "1 KiB"}), **READ),
+        ("outstanding", "a", None, None),
+        "devices.a.completion_buffer",
+        WIRE_DOWN,
+    ),
+    "outstanding completions": Known(
+        up(below_a_switch(device={**DEEP, "completion_buffer_headers": 16}), **READ),
+        ("outstanding", "a", None, None),
+        "devices.a.completion_buffer_headers",
+        WIRE_DOWN,
+    ),
+    "the replay buffer": Known(
+        up(at_the_host(device={"replay_buffer": "2 KiB", "delay": "500 ns"})),
+        ("replay-buffer", "h-a", "up", None),
+        "devices.a.replay_buffer",
+        ("wire", "h-a", "up"),
+    ),
+    "the datapath": Known(
+        up(below_a_switch(device={"datapath": "8 B", "clock": "125 MHz"})),
+        ("datapath", "a", None, None),
+        "devices.a.datapath",
+        WIRE_UP,
+    ),
+    "the pace of the engine": Known(
+        up(below_a_switch(device={"request_interval": "500 ns"})),
+        ("datapath", "a", None, None),
+        "devices.a.request_interval",
+        WIRE_UP,
+    ),
+    "the pace of the flow": Known(
+        up(below_a_switch(), request_size="512 B", interval="500 ns"),
+        ("datapath", "a", None, None),
+        "flows.up.interval",
+        WIRE_UP,
+    ),
+    "the receive datapath of the target": Known(
+        up(neighbour(receive_datapath="4 B"), to="b"),
+        ("datapath", "b", None, None),
+        "devices.b.receive_datapath",
+        WIRE_UP,
+    ),
+    "the datapath of the completer": Known(
+        up(neighbour(datapath="4 B"), to="b", **READ),
+        ("datapath", "b", None, None),
+        "devices.b.datapath",
+        WIRE_DOWN,
+    ),
+    "the datapath of a root port": Known(
+        up(below_a_switch(host={"port_datapath": "1 B"})),
+        ("datapath", "h", None, None),
+        "hosts.h.port_datapath",
+        WIRE_UP,
+    ),
+    "the memory of a write": Known(
+        up(below_a_switch(host={"memory_bandwidth": "2 GB/s"})),
+        ("memory", "h", None, None),
+        "hosts.h.memory_bandwidth",
+        WIRE_UP,
+    ),
+    "the memory of a read": Known(
+        up(below_a_switch(host={"memory_bandwidth": "2 GB/s"}, device=DEEP), **READ),
+        ("memory", "h", None, None),
+        "hosts.h.memory_bandwidth",
+        WIRE_DOWN,
+    ),
+    "the ingest of writes": Known(
+        up(below_a_switch(host={"ingest_bandwidth": "2 GB/s"})),
+        ("memory", "h", None, None),
+        "hosts.h.ingest_bandwidth",
+        WIRE_UP,
+    ),
+    "the memory just above the wire": Known(
+        up(below_a_switch(host={"memory_bandwidth": "3.9 GB/s"})),
+        (*WIRE_UP, None),
+        "links.s-a.generation",
+        ("memory", "h", None),
+    ),
+    "the memory just below the wire": Known(
+        up(below_a_switch(host={"memory_bandwidth": "3.6 GB/s"})),
+        ("memory", "h", None, None),
+        "hosts.h.memory_bandwidth",
+        WIRE_UP,
+    ),
+    "the sockets of a write": Known(
+        up(below_a_switch(host=sockets()), socket=1),
+        ("socket", "h.0-1", "forth", None),
+        "hosts.h.socket_bandwidth",
+        WIRE_UP,
+    ),
+    "the sockets of a read": Known(
+        up(below_a_switch(host=sockets(), device=DEEP), socket=1, **READ),
+        ("socket", "h.0-1", "back", None),
+        "hosts.h.socket_bandwidth",
+        WIRE_DOWN,
+    ),
+}
+
+
+def explained(fabric: Fabric, *, what_if: bool = False) -> Explanation:
+    return explain(fabric.to_toml(), what_if=what_if)
+
+
+def parts(cause: Cause | None) -> tuple[str, str, str | None, str | None]:
+    assert cause is not None
+    return cause.kind, cause.where, cause.direction, cause.detail
+
+
+def factor(lifted: WhatIf) -> float:
+    assert lifted.rate_before
+    assert lifted.rate_after
+    return lifted.rate_after / lifted.rate_before
+
+
+def share_of(flow: FlowExplanation, *kinds: str) -> float:
+    return sum(share.share for share in flow.shares if share.kind in kinds)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_known_limit_is_found_and_the_next_one_by_a_run(name: str) -> None:
+    known = KNOWN[name]
+    (flow,) = explained(known.fabric, what_if=True).flows
+    assert parts(flow.limit) == known.limit
+    assert sum(share.share for share in flow.shares) == pytest.approx(1.0, abs=1e-3)
+    assert share_of(flow, "other") <= 0.01
+    lifted = flow.what_if[0]
+    assert (lifted.lift, parts(lifted.next)[:3]) == (known.lift, known.then)
+    assert lifted.rate_before == flow.bytes_per_second
+    assert factor(lifted) > 1.005
+
+
+@pytest.mark.parametrize("name", ["tags", "data credit", "the memory of a write"])
+def test_what_if_is_what_a_run_with_this_key_measures(name: str) -> None:
+    fabric = KNOWN[name].fabric
+    lifted = explained(fabric, what_if=True).flows["up"].what_if[0]
+    changed = fabric.copy().override(lifted.lift, lifted.value)
+    assert changed.run().flows["up"].bytes_per_second == lifted.rate_after
+
+
+@pytest.mark.parametrize("direction", ["write", "read"])
+@pytest.mark.parametrize("count", [2, 5])
+def test_flows_that_share_a_wire_wait_for_each_other(count: int, direction: str) -> None:
+    explanation = explained(crowd(count, direction), what_if=True)
+    way = "up" if direction == "write" else "down"
+    for flow in explanation.flows:
+        assert sum(share.share for share in flow.shares) == pytest.approx(1.0, abs=1e-3)
+        # Each has the wire for its part of the time, and the others for the rest.
+        assert share_of(flow, "wire") == pytest.approx(1 / count, abs=0.05)
+        assert share_of(flow, "arbitration") == pytest.approx(1 - 1 / count, abs=0.05)
+        assert parts(flow.limit)[:3] == ("arbitration", "h-s", way)
+        (alone,) = flow.what_if
+        others = [f"flows.{one.id}" for one in explanation.flows if one.id != flow.id]
+        assert alone.lift == ", ".join(others)
+        assert factor(alone) == pytest.approx(count, rel=0.05)
+        assert parts(alone.next)[0] == "wire"
+
+
+def test_a_driver_limits_the_rate_of_its_calls() -> None:
+    fabric = at_the_host(host={"page_pin": "10 us"}, device={"model": "sg-dma"})
+    up(fabric, size="64 KiB", clock="application")
+    (flow,) = explained(fabric, what_if=True).flows
+    assert parts(flow.limit) == ("software", "h", None, None)
+    assert share_of(flow, "software") > 0.8
+    assert "hosts.h.page_pin" in flow.what_if[0].lift
+    assert parts(flow.what_if[0].next)[0] == "wire"
+
+
+def test_a_wait_for_credit_is_charged_to_the_slow_link_that_holds_the_buffer() -> None:
+    (flow,) = explained(KNOWN["a slow wire behind"].fabric).flows
+    assert share_of(flow, "credit") == 0
+    assert share_of(flow, "wire") > 0.99
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_the_share_of_tags_is_that_of_the_wire_that_is_left(count: int) -> None:
+    fabric = up(below_a_switch(device={"tags": count}), **READ)
+    measured = fabric.run(watch_waits=True)
+    flow = measured.explain().flows["up"]
+    wire = explained(up(below_a_switch(device=DEEP), **READ)).flows["up"]
+    rates = flow.bytes_per_second, wire.bytes_per_second
+    assert rates[0] is not None
+    assert rates[1] is not None
+    assert share_of(flow, "wire") == pytest.approx(rates[0] / rates[1], abs=0.03)
+
+
+def test_a_probe_changes_nothing_of_a_run() -> None:
+    fabric = crowd(3, "read")
+    watched = fabric.run(watch_waits=True).to_json()
+    assert watched.pop("waits")
+    assert watched == fabric.run().to_json()
+
+
+def test_a_result_explains_itself_if_it_was_watched() -> None:
+    fabric = KNOWN["tags"].fabric
+    with pytest.raises(ValueError, match=r"Simulation.watch_waits\(\) before it"):
+        fabric.run().explain()
+    explanation = fabric.run(watch_waits=True).explain()
+    assert explanation.flows["up"].what_if == ()
+    first, second, *_ = str(explanation).splitlines()
+    assert first.startswith("up waits 6")
+    assert first.endswith("% of its time for tags of a")
+    assert second.split() == [*first.split()[2:4], "tags", "of", "a"]
+
+
+def test_a_simulation_is_watched_from_when_it_is_asked_for() -> None:
+    simulation = Simulation(KNOWN["tags"].fabric.to_toml())
+    assert simulation.result().waits is None
+    simulation.watch_waits()
+    waits = simulation.run().waits
+    assert waits is not None
+    assert parts(waits["up"].limit)[0] == "tags"
+
+
+def test_flows_without_an_id_are_left_out_and_kept_by_the_names_that_results_have() -> None:
+    fabric = crowd(2, "write").override("flows.*.id", None)
+    explanation = explained(fabric, what_if=True)
+    assert [flow.id for flow in explanation.flows] == ["flow-1", "flow-2"]
+    assert explanation.flows["flow-1"].what_if[0].lift == "flows.flow-2"
+
+
+def test_a_key_of_a_profile_is_told_as_the_flow_has_it() -> None:
+    fabric = Fabric("t").profile("slow", datapath="8 B", clock="100 MHz")
+    fabric.profile("slower", base="slow").links(generation=3, lanes=4).host("h")
+    up(fabric.device("a", "h", profile="slower"))
+    lifted = explained(fabric, what_if=True).flows["up"].what_if[0]
+    assert (lifted.lift, lifted.source, lifted.value) == ("devices.a.datapath", "8 B", "0 B")
+
+
+def test_what_a_scenario_refuses_is_told_with_the_reason() -> None:
+    text = SUPERNODE.read_text(encoding="utf-8")
+    (flow,) = explain(text, flow="naps").flows
+    assert parts(flow.limit)[:2] == ("datapath", "nic-left")
+    (reason,) = [one for one in flow.not_lifted if "clock" in one]
+    assert reason.startswith("devices.nic-left.clock=")
+    assert "is not that of the crossbar" in reason
+
+
+def test_a_round_trip_has_no_key_that_lifts_it() -> None:
+    fabric = below_a_switch().device("r", "s", model="reflector", bar="1 MiB")
+    up(fabric, to="r", direction="round-trip", size="16 KiB", request_size="64 B")
+    (flow,) = explained(fabric, what_if=True).flows
+    assert parts(flow.limit)[:2] == ("outstanding", "a")
+    assert flow.what_if == ()
+    assert flow.not_lifted == ("no key of the scenario lifts outstanding bytes or requests of a",)
+
+
+@pytest.mark.parametrize(
+    ("value", "product"),
+    [
+        (4, 64),
+        ("4 GB/s", "64 GB/s"),
+        ("0.5 KiB", "8 KiB"),
+        ("20.8 GB/s", "332.8 GB/s"),
+        ("1e3 B", "16000 B"),
+        ("1_000 B", "16000 B"),
+    ],
+)
+def test_a_quantity_grows_in_its_unit(value: Any, product: Any) -> None:
+    assert times(value, 16) == product
+
+
+def written(scenario: Write, name: str) -> Any:
+    return scenario(text=KNOWN[name].fabric.to_toml())
+
+
+def test_the_command_tells_shares_limit_and_what_if(peerlane: Run, scenario: Write) -> None:
+    told = peerlane("explain", written(scenario, "tags"))
+    assert (told.status, told.err) == (0, "")
+    assert "% of its time for tags of a." in told.out
+    assert "What if, found by a run: devices.a.tags 2 -> 256: 1.4" in told.out
+    assert "the limit is then its own packets on the wire of s-a down." in told.out
+
+
+def test_the_command_is_readable_at_80_columns(
+    peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told = peerlane("explain", written(scenario, "credit of completions"), "--no-what-if")
+    assert max(map(len, told.out.splitlines())) <= 80
+    assert "completion data" in told.out
+    assert "What if" not in told.out
+
+
+def test_the_json_has_limits_shares_and_what_if(peerlane: Run, scenario: Write) -> None:
+    told = peerlane("explain", written(scenario, "tags"), "--json", "-")
+    (flow,) = json.loads(told.out)["flows"]
+    assert flow["id"] == "up"
+    assert flow["limit"] == {"kind": "tags", "where": "a", "direction": None, "detail": None}
+    assert flow["shares"][0].keys() == {"kind", "where", "direction", "detail", "share"}
+    assert sum(share["share"] for share in flow["shares"]) == pytest.approx(1, abs=1e-3)
+    (lifted,) = flow["what_if"]
+    rates = {"rate_before", "rate_after"}
+    assert lifted.keys() == {"lift", "from", "to", "next"} | rates
+    assert (lifted["lift"], lifted["from"], lifted["to"]) == ("devices.a.tags", 2, 256)
+    assert lifted["next"]["kind"] == "wire"
+
+
+def test_the_command_refuses_what_it_cannot_explain(peerlane: Run, scenario: Write) -> None:
+    file = written(scenario, "tags")
+    peerlane("explain", file, "--flow", "upp").refuses("no flow 'upp'", "did you mean 'up'?")
+    peerlane("explain", file, "--flow", "zzz").refuses("no flow 'zzz'", "there are up")
+    peerlane("explain", file, "--json", file).refuses("the file that the command reads")
+    none = PAIR[: PAIR.index("[[flows]]")]
+    peerlane("explain", scenario(text=none)).refuses("no flows to explain", "[[flows]]")
+    peerlane("explain", scenario(text="[[[")).refuses("fabric.toml:1")
+
+
+def test_one_flow_is_explained_alone(peerlane: Run, scenario: Write) -> None:
+    file = scenario(text=crowd(3, "write").to_toml())
+    told = peerlane("explain", file, "--flow", "b2", "--no-what-if", "--json", "-")
+    assert [flow["id"] for flow in json.loads(told.out)["flows"]] == ["b2"]
+
+
+def test_a_run_says_what_a_flow_far_below_its_links_waits_for(
+    peerlane: Run, scenario: Write
+) -> None:
+    file = written(scenario, "tags")
+    lines = peerlane("run", file).out.splitlines()
+    line = next(line for line in lines if line.startswith("up waits"))
+    assert line.endswith(f"% of its time for tags of a: peerlane explain {file}")
+    quiet = peerlane("run", file, "--no-explain")
+    assert "waits" not in quiet.out
+    assert "waits" not in json.loads(peerlane("run", file, "--no-explain", "--json", "-").out)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the wire of a write",
+        "the wire of a read",
+        "a slow wire behind",
+        "tags for 94 % of the wire",
+    ],
+)
+def test_a_run_says_nothing_of_flows_near_the_rate_of_their_links(
+    peerlane: Run, scenario: Write, name: str
+) -> None:
+    ran = peerlane("run", written(scenario, name))
+    assert ran.status == 0
+    assert "waits" not in ran.out
+
+
+def test_the_packets_of_a_flow_decide_what_its_links_can_carry(
+    peerlane: Run, scenario: Write
+) -> None:
+    small = up(below_a_switch(), request_size="16 B", size="32 KiB")
+    assert "waits" not in peerlane("run", scenario(text=small.to_toml())).out
