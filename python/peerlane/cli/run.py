@@ -19,6 +19,7 @@ from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
 
 if TYPE_CHECKING:
+    from peerlane import Simulation
     from peerlane.fabric.tree import Tree
     from peerlane.results.run import RunResult
 
@@ -43,7 +44,7 @@ def _hints(result: RunResult, tree: Tree, file: str) -> list[str]:
     return [f"{line}: peerlane explain {shlex.quote(file)}" for line in shown]
 
 
-def run(  # noqa: PLR0913 - each is an option
+def run(  # noqa: PLR0913, PLR0917 - each is an option
     file: Scenario,
     settings: Settings = None,
     seed: Annotated[
@@ -164,15 +165,7 @@ def run(  # noqa: PLR0913 - each is an option
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     simulation = open_simulation(file, seed=seed, settings=settings)
-    if check_coherence is not None:
-        try:
-            simulation.watch_coherence(every=check_coherence)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
-    if trace is not None:
-        simulation.trace_to(trace)
-    if explain:
-        simulation.watch_waits()
+    _watch(simulation, trace, check_coherence, explain=explain)
     interrupt = None
     what = f"running {Path(file).stem}"
     with progress(what) as bar:
@@ -187,6 +180,11 @@ def run(  # noqa: PLR0913 - each is an option
     if interrupt is not None:
         sys.stdout.flush()
         raise interrupt
+    _judge(simulation, result)
+
+
+def _judge(simulation: Simulation, result: RunResult) -> None:
+    """Warns of what may be no mistake, and ends with a failure if the result has one."""
     if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
         warn(
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
@@ -199,3 +197,17 @@ def run(  # noqa: PLR0913 - each is an option
         shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
         complain("; ".join(shown))
         raise typer.Exit(FAILED)
+
+
+def _watch(
+    simulation: Simulation, trace: str | None, check_coherence: int | None, *, explain: bool
+) -> None:
+    if check_coherence is not None:
+        try:
+            simulation.watch_coherence(every=check_coherence)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
+    if trace is not None:
+        simulation.trace_to(trace)
+    if explain:
+        simulation.watch_waits()
