@@ -135,6 +135,19 @@ def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) 
         assert 0 <= link["utilisation"] <= 1
 
 
+def test_samples_are_in_the_json(peerlane: Run, scenario: Write) -> None:
+    ran = peerlane("run", scenario(), "--interval", "1us", "--json", "-")
+    series = json.loads(ran.out)["series"]
+    assert series["interval_ns"] == 1000
+    assert len(series["links"]) == 6
+    for one in (*series["flows"], *series["links"]):
+        counted = [value for value in one.values() if isinstance(value, list)]
+        assert all(len(values) == len(series["end_ns"]) for values in counted)
+    peerlane("run", scenario(), "--interval", "1us").refuses("--interval", "--json FILE")
+    wrong = peerlane("run", scenario(), "--interval", "soon", "--json", "-")
+    wrong.refuses("--interval", "soon")
+
+
 def test_json_begins_with_what_made_it(peerlane: Run, scenario: Write) -> None:
     path = scenario()
     digest = f"sha256:{sha256(path.read_bytes()).hexdigest()}"

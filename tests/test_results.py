@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -82,6 +83,33 @@ def test_quantiles_are_those_of_the_histogram(pair: RunResult) -> None:
     assert all(one.high_ns < other.low_ns for one, other in pairwise(latency.histogram))
     with pytest.raises(ValueError, match=r"99 is not the share of a quantile; give 0 to 1"):
         latency.quantile(99)
+
+
+def test_a_series_has_a_value_for_each_interval() -> None:
+    simulation = both().simulation()
+    assert simulation.sample(every="500 ns") == 500
+    result = simulation.run()
+    series = result.series
+    assert series is not None
+    assert series.end_ns[:2] == (500, 1000)
+    assert series.end_ns[-1] == result.simulated_ns
+    lengths = [end - begin for begin, end in pairwise((series.begin_ns, *series.end_ns))]
+    for direction in ("write", "read"):
+        rates = series.flows["f", direction].bytes_per_second
+        moved = sum(rate * ns for rate, ns in zip(rates, lengths, strict=True))
+        assert moved / 1e9 == pytest.approx(64 * 1024)
+    frame = series.to_pandas()
+    assert frame.index.tolist() == list(series.end_ns)
+    used = frame["link", "h-d", "up", "utilisation"]
+    assert used.tolist() == list(series.links["h-d", "up"].utilisation)
+    assert RunResult.from_json(json.dumps(result.to_json())) == result
+
+
+def test_without_samples_there_is_no_series(pair: RunResult) -> None:
+    assert pair.series is None
+    assert "series" not in pair.to_json()
+    with pytest.raises(ValueError, match="too short for an interval of samples; write at least"):
+        both().simulation().sample(every="0 ns")
 
 
 def test_the_tools_of_hdr_histogram_read_a_histogram(pair: RunResult) -> None:

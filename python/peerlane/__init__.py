@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
     from peerlane.results.run import Fault, IommuResult, RunResult
+    from peerlane.results.series import FibreSeries, FlowSeries, LinkSeries, Series
 
 __all__ = [
     "Bounds",
@@ -49,11 +50,14 @@ __all__ = [
     "Fault",
     "Fibre",
     "FibreResult",
+    "FibreSeries",
     "FlowResult",
+    "FlowSeries",
     "HostThread",
     "IommuResult",
     "Latency",
     "LinkResult",
+    "LinkSeries",
     "LoadPoint",
     "Message",
     "Network",
@@ -64,6 +68,7 @@ __all__ = [
     "RunResult",
     "ScenarioError",
     "ScenarioWarning",
+    "Series",
     "Simulation",
     "Sweep",
     "Traffic",
@@ -133,6 +138,12 @@ _NAMES = {
         "Fault",
         "IommuResult",
         "RunResult",
+    ),
+    "peerlane.results.series": (
+        "FibreSeries",
+        "FlowSeries",
+        "LinkSeries",
+        "Series",
     ),
 }
 """Modules and what they have of `__all__`. They are imported when it is first used."""

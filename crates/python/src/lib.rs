@@ -13,7 +13,7 @@ use std::fs::File;
 use std::num::NonZeroU64;
 use std::time::Instant;
 
-use kernel::Time;
+use kernel::{Quantity, Span, Time, Value};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -28,6 +28,9 @@ pyo3::create_exception!(
     PyValueError,
     "A scenario that cannot be built: `FILE:LINE: what is wrong; what to write instead`."
 );
+
+/// The shortest interval of samples: less than the time of a byte on any link.
+const SHORTEST_INTERVAL: Span = Span::from_ps(1);
 
 /// A fabric with its workload, at a point in simulated time.
 #[pyclass(module = "peerlane._core")]
@@ -74,6 +77,18 @@ impl Simulation {
         self.0
             .trace_to(File::create(path).map_err(|error| os_error(&error, path))?);
         Ok(())
+    }
+
+    fn sample(&mut self, interval: &str) -> PyResult<f64> {
+        let read = Span::read(&Value::Text(interval)).map_err(PyValueError::new_err)?;
+        if read < SHORTEST_INTERVAL {
+            return Err(PyValueError::new_err(format!(
+                "{interval} is too short for an interval of samples; write at least {}",
+                SHORTEST_INTERVAL.show()
+            )));
+        }
+        self.0.sample(read);
+        Ok(read.as_ns())
     }
 
     fn watch_coherence(&mut self, every: NonZeroU64) -> PyResult<()> {

@@ -88,6 +88,15 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             "95 % confidence intervals.",
         ),
     ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help='Sample rates and queue lengths each TIME, such as "10us", into `series` of the '
+            "JSON: bytes per second of each flow; use, payload per second, waiting TLPs and bytes "
+            "in the replay buffer of each direction of each link; use and payload of fibres.",
+        ),
+    ] = None,
     *,
     explain: Annotated[
         bool,
@@ -159,13 +168,14 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     """
     keep_apart([file], {"--json": json_to, "--trace": trace})
     if repeat is not None:
-        if trace is not None or check_coherence is not None:
-            option = "--trace" if check_coherence is None else "--check-coherence"
+        single = {"--trace": trace, "--check-coherence": check_coherence, "--interval": interval}
+        for option in (name for name, value in single.items() if value is not None):
             raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     simulation = open_simulation(file, seed=seed, settings=settings)
     _watch(simulation, trace, check_coherence, explain=explain)
+    interval_ns = None if interval is None else _sample(simulation, interval, json_to)
     interrupt = None
     what = f"running {Path(file).stem}"
     with progress(what) as bar:
@@ -177,6 +187,9 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     lines = _hints(result, tree, file) if explain else []
     document = head("result", scenario_digest=simulation.scenario_digest) | result.to_json()
     emit(document, tables(result, tree, lines), json_to)
+    if result.series and interval_ns and result.series.interval_ns > interval_ns:
+        longer = duration(result.series.interval_ns).replace(" ", "")
+        warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
     if interrupt is not None:
         sys.stdout.flush()
         raise interrupt
@@ -211,3 +224,15 @@ def _watch(
         simulation.trace_to(trace)
     if explain:
         simulation.watch_waits()
+
+
+def _sample(simulation: Simulation, interval: str, json_to: str | None) -> float:
+    """Samples from now on; returns the interval in nanoseconds."""
+    if json_to is None:
+        raise typer.BadParameter(
+            "samples are in the JSON alone; write --json FILE, too", param_hint="--interval"
+        )
+    try:
+        return simulation.sample(every=interval)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--interval") from None

@@ -102,6 +102,20 @@ class Simulation:
         """
         self._core.trace_to(str(path))
 
+    def sample(self, *, every: str) -> float:
+        """Samples rates and queue lengths from now on, each `every`, such as "10 us".
+
+        Returns the interval in nanoseconds.
+
+        The `series` of the result has them. If they become too many for about 24 MiB, every second
+        one is dropped and the interval doubled, as `interval_ns` of the series says. Samples change
+        nothing of what is simulated.
+
+        Raises:
+            ValueError: `every` is not a time, or shorter than 1 ps.
+        """
+        return self._core.sample(every)
+
     def watch_coherence(self, *, every: int = 1000) -> None:
         """Checks all caches after every `every` events from now on.
 

@@ -10,6 +10,7 @@ from peerlane.results.document import Document, decode, encode
 from peerlane.results.explanation import Explanation, FlowExplanation
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
+from peerlane.results.series import Series
 from peerlane.results.sharing import (
     AccessResult,
     LockResult,
@@ -77,7 +78,8 @@ class RunResult(Document):
     the `command` that made the result; they are `None` for a run from Python, and two results with
     the same numbers are equal whoever made them.
 
-    `iommus` has the hosts with `iommu = true`; the JSON leaves it out where there are none.
+    `iommus` has the hosts with `iommu = true`, and `series` rates and queue lengths over time, if
+    they were sampled; the JSON leaves out what there is not.
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
@@ -104,6 +106,7 @@ class RunResult(Document):
         default_factory=lambda: Collection(key="host")
     )
     waits: Collection[FlowWaits] | None = None
+    series: Series | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
     version: str | None = field(default=None, compare=False)
     scenario_digest: str | None = field(default=None, compare=False)
@@ -121,6 +124,8 @@ class RunResult(Document):
             del document["iommus"]
         if self.waits is None:
             del document["waits"]
+        if self.series is None:
+            del document["series"]
         head = {key: value for key in _HEAD if (value := document.pop(key)) is not None}
         return head | document
 

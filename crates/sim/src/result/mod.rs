@@ -4,6 +4,7 @@ mod fibre;
 mod iommu;
 mod link;
 mod lost_line;
+pub(crate) mod series;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,7 @@ pub use fibre::FibreResult;
 pub use iommu::IommuResult;
 pub use link::LinkResult;
 pub use lost_line::LostLine;
+pub use series::{FibreSeries, FlowSeries, LinkSeries, SeriesResult};
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +71,9 @@ pub struct RunResult {
     pub waits: Option<Vec<FlowWaits>>,
     /// Packets that nothing could move at the end: a deadlock.
     pub standing_packets: usize,
+    /// Rates and queue lengths over time, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesResult>,
 }
 
 /// Packets that ended before their target, or a link that did not come up.
@@ -120,6 +125,7 @@ pub(crate) fn gather(
         incoherence: None,
         waits: None,
         standing_packets: 0,
+        series: None,
     };
     for one in seen.workloads {
         match one.workload.kind().result(&one.own, seen) {

@@ -16,10 +16,11 @@ use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
 use crate::observe::reading::{Reading, link_ends};
+use crate::observe::series::{Sample, Sampled, Series};
 use crate::observe::trace::Trace;
 use crate::observe::waits::Waits;
 use crate::plan::Plan;
-use crate::result::{ErrorCount, Refusals, RunResult, gather};
+use crate::result::{ErrorCount, Refusals, RunResult, gather, series};
 use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
@@ -39,6 +40,7 @@ pub struct Simulation {
     watchers: Watchers,
     refusals: Refusals,
     interval: Interval,
+    series: Option<Series>,
     trace: Option<Trace>,
     watch: Option<Watch>,
     waits: Option<Box<Waits>>,
@@ -91,6 +93,7 @@ impl Simulation {
             meter,
             refusals: Refusals::new(),
             interval: Interval::default(),
+            series: None,
             trace: None,
             watch: None,
             waits: None,
@@ -295,13 +298,42 @@ impl Simulation {
         self.world.pass_to(time);
     }
 
-    /// Takes the readings that are due by `time`, before the events of their times.
+    /// Takes the readings and samples that are due by `time`, before the events of their times.
     fn read_until(&mut self, time: Time) {
-        while self.interval.next() <= time && time < Time::NEVER {
-            let reading = Reading::take(&self.plan, &self.models, self.interval.next());
-            self.interval.record(reading);
+        while self.next_reading() <= time && time < Time::NEVER {
+            let due = self.next_reading();
+            if self.interval.next() == due {
+                let reading = Reading::take(&self.plan, &self.models, due);
+                self.interval.record(reading);
+            } else {
+                let sample = Sample::take(self.sampled(), due);
+                let series = self.series.as_mut();
+                series.expect("a sample was due").record(sample);
+            }
         }
-        self.world.halt_before(self.interval.next());
+        self.world.halt_before(self.next_reading());
+    }
+
+    /// The time of the next reading or sample, or [`Time::NEVER`].
+    fn next_reading(&self) -> Time {
+        let sample = self.series.as_ref().map_or(Time::NEVER, Series::next);
+        self.interval.next().min(sample)
+    }
+
+    fn sampled(&self) -> Sampled<'_> {
+        Sampled {
+            plan: &self.plan.fabric,
+            workloads: &self.plan.workloads,
+            models: &self.models,
+            meter: &self.meter,
+        }
+    }
+
+    /// Samples rates and queue lengths at the multiples of `interval` from now on. The interval doubles when there are too many samples.
+    pub fn sample(&mut self, interval: Span) {
+        let now = Sample::take(self.sampled(), self.now());
+        self.series = Some(Series::new(interval, now));
+        self.world.halt_before(self.next_reading());
     }
 
     /// Ends the measured interval with the last workload, which may be foreseen.
@@ -368,7 +400,7 @@ impl Simulation {
                 .map(|(from, until)| (from + up, until + up)),
         );
         self.interval = self.measured_interval(Time::ZERO + up);
-        self.world.halt_before(self.interval.next());
+        self.world.halt_before(self.next_reading());
         let mut loading = Loading {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,
@@ -474,6 +506,10 @@ impl Simulation {
         let mut result = gather(&seen, &self.refusals, bounds.as_ref());
         result.incoherence = self.watch.as_ref().and_then(Watch::found);
         result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
+        result.series = self
+            .series
+            .as_ref()
+            .map(|series| series::of(series, self.sampled(), self.now()));
         result.partial = !self.stuck && !self.meter.are_workloads_complete();
         if self.stuck {
             let down = self.down();

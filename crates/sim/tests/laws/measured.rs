@@ -158,3 +158,123 @@ proptest! {
         }
     }
 }
+
+/// Two flows, one of them in both directions, that wait for each other and for memory.
+const CROWD: &str = r#"
+    [links]
+    generation = 1
+    lanes = 1
+    [hosts.h]
+    memory_bandwidth = "1 GB/s"
+    [switches.s]
+    upstream = "h"
+    [devices.a]
+    upstream = "s"
+    [devices.b]
+    upstream = "s"
+    [[flows]]
+    id = "f"
+    from = "a"
+    to = "h"
+    direction = "both"
+    size = "8 KiB"
+    [[flows]]
+    id = "g"
+    from = "b"
+    to = "h"
+    size = "8 KiB"
+    start = "5 us"
+"#;
+
+#[test]
+fn a_series_adds_up_to_the_whole_run() {
+    for interval in [300, 7_000, 1_000_000] {
+        let mut simulation = simulation(CROWD);
+        simulation.sample(Span::from_ns(interval));
+        assert!(simulation.run(&mut |_| true));
+        let result = simulation.result();
+        let series = result.series.as_ref().expect("a series was asked for");
+        let begins = std::iter::once(&series.begin_ns).chain(&series.end_ns);
+        let lengths: Vec<f64> = begins
+            .zip(&series.end_ns)
+            .map(|(from, to)| to - from)
+            .collect();
+        let interval = interval as f64;
+        assert!(lengths.iter().all(|one| (0.0..=interval).contains(one)));
+        close(lengths.iter().sum(), result.simulated_ns, 1e-6);
+        let whole = |rates: &[f64]| -> f64 {
+            assert_eq!(rates.len(), lengths.len());
+            rates.iter().zip(&lengths).map(|(rate, ns)| rate * ns).sum()
+        };
+        let ids = series
+            .flows
+            .iter()
+            .map(|one| (one.id.as_str(), one.direction));
+        let expected = [("f", Some("write")), ("f", Some("read")), ("g", None)];
+        assert_eq!(ids.collect::<Vec<_>>(), expected);
+        for flow in &series.flows {
+            close(whole(&flow.bytes_per_second) / 1e9, 8192.0, 1e-6);
+        }
+        for link in &series.links {
+            let total = result.link(&link.id, link.direction);
+            let payload = whole(&link.payload_bytes_per_second) / 1e9;
+            assert!((payload - total.payload_bytes as f64).abs() < 1e-3);
+            assert!(
+                link.utilisation
+                    .iter()
+                    .all(|share| (0.0..=1.0).contains(share))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_series_shows_who_waits() {
+    let mut simulation = simulation(CROWD);
+    simulation.sample(Span::from_us(1));
+    assert!(simulation.run(&mut |_| true));
+    let series = simulation.result().series.expect("a series was asked for");
+    let link = |id: &str, direction: &str| {
+        let mut links = series.links.iter();
+        let found = links.find(|link| link.id == id && link.direction == direction);
+        found.expect("the link is there")
+    };
+    // Both flows share the link of the switch, so that its packets wait there.
+    let waiting = |id, direction| {
+        *link(id, direction)
+            .waiting_tlps
+            .iter()
+            .max()
+            .expect("samples")
+    };
+    assert!(waiting("h-s", "up") > 1);
+    assert_eq!(waiting("s-b", "down"), 0);
+    assert!(
+        *link("h-s", "up")
+            .replay_buffer_bytes
+            .iter()
+            .max()
+            .expect("samples")
+            > 128
+    );
+    // The second flow begins 5 us later.
+    let late = &series.flows[2].bytes_per_second;
+    assert!(late[..5].iter().all(|rate| *rate <= 0.0) && late.iter().any(|rate| *rate > 0.0));
+}
+
+#[test]
+fn samples_change_no_trace_and_no_result() {
+    let path = std::env::temp_dir().join(format!("peerlane-sampled-{}", std::process::id()));
+    let mut sampled = simulation(CROWD);
+    sampled.trace_to(std::fs::File::create(&path).expect("a file in the temporary folder"));
+    sampled.sample(Span::from_ns(333));
+    assert!(sampled.run(&mut |_| true));
+    sampled.flush_trace().expect("the trace is written");
+    let with = std::fs::read(&path).expect("the trace is there");
+    std::fs::remove_file(&path).expect("the trace can be removed");
+    let (result, without) = trace_bytes(CROWD);
+    assert!(with == without && !with.is_empty());
+    let mut sampled = sampled.result();
+    sampled.series = None;
+    assert_eq!(format!("{sampled:?}"), format!("{result:?}"));
+}

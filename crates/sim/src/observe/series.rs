@@ -1,0 +1,226 @@
+//! Samples of workloads and wires over time.
+
+use kernel::{Span, Time};
+
+use super::meter::Meter;
+use super::reading::{fibre_ends, link_ends};
+use crate::model::Model;
+use crate::plan::FabricPlan;
+use crate::scenario::Direction;
+use crate::workload::{PlannedWorkload, Workload};
+
+/// Samples at the multiples of an interval.
+///
+/// A sample holds counts since the beginning, so that every second sample can be dropped, and the interval doubled, without loss of a
+/// byte, when there are too many.
+#[derive(Clone, Debug)]
+pub struct Series {
+    interval: Span,
+    next: Time,
+    samples: Vec<Sample>,
+}
+
+/// The state of workloads and wires at one time.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The time of the sample.
+    pub at: Time,
+    /// Bytes delivered so far of each of the [`columns`].
+    pub delivered: Box<[u64]>,
+    /// Both directions of all links and cables.
+    pub links: Box<[LinkSample]>,
+    /// Both directions of all fibres.
+    pub fibres: Box<[FibreSample]>,
+}
+
+/// The state of one direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSample {
+    /// Time in which the wire was busy so far.
+    pub busy: Span,
+    /// Payload sent so far.
+    pub payload_bytes: u64,
+    /// TLPs that wait for the wire.
+    pub waiting: u32,
+    /// Bytes of TLPs in the replay buffer.
+    pub replay_buffer_bytes: u32,
+}
+
+/// The state of one direction of a fibre.
+#[derive(Clone, Copy, Debug)]
+pub struct FibreSample {
+    /// Time in which the fibre was busy so far.
+    pub busy: Span,
+    /// Payload sent so far.
+    pub payload_bytes: u64,
+}
+
+/// The view of a run that samples are taken of.
+#[derive(Clone, Copy)]
+pub struct Sampled<'a> {
+    pub plan: &'a FabricPlan,
+    pub workloads: &'a [PlannedWorkload],
+    pub models: &'a [Model],
+    pub meter: &'a Meter,
+}
+
+/// A workload, or one direction of a flow in both, whose bytes are counted.
+#[derive(Clone, Debug)]
+pub struct Column<'a> {
+    /// Name of the workload.
+    pub id: &'a str,
+    /// "write" or "read" of a flow in both directions.
+    pub direction: Option<&'static str>,
+    parts: std::ops::Range<u32>,
+}
+
+/// The columns of all workloads.
+pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>> {
+    workloads.iter().flat_map(|one| {
+        let column = |direction, parts| Column {
+            id: one.id(),
+            direction,
+            parts,
+        };
+        let parts = &one.own.parts;
+        match &one.workload {
+            Workload::Flow(flow) if flow.direction == Direction::Both => vec![
+                column(Some("write"), parts.start..parts.start + 1),
+                column(Some("read"), parts.start + 1..parts.end),
+            ],
+            _ => vec![column(None, parts.clone())],
+        }
+    })
+}
+
+/// The number of values that a series holds at most, about 24 MiB; but always of so many samples.
+const MOST_VALUES: usize = 1 << 20;
+const FEWEST_SAMPLES: usize = 64;
+
+impl Series {
+    /// Samples at the multiples of `interval` after `first`, a sample of the present.
+    pub fn new(interval: Span, first: Sample) -> Self {
+        let next = Time::from_fs(first.at.as_fs() + 1).round_up(interval);
+        Series {
+            interval,
+            next,
+            samples: vec![first],
+        }
+    }
+
+    /// The time of the next sample.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The time from one sample to the next.
+    pub fn interval(&self) -> Span {
+        self.interval
+    }
+
+    /// The samples, the first of them at the beginning of the first interval.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// Takes in the sample that was due.
+    pub fn record(&mut self, sample: Sample) {
+        self.next = sample.at + self.interval;
+        let most = MOST_VALUES / sample.values().max(1);
+        self.samples.push(sample);
+        if self.samples.len() > most.max(FEWEST_SAMPLES) {
+            self.double_interval();
+        }
+    }
+
+    /// Drops the samples that are not at multiples of the doubled interval, except the first.
+    fn double_interval(&mut self) {
+        self.interval = self.interval * 2;
+        let interval = self.interval.as_fs();
+        let mut index = 0;
+        self.samples.retain(|sample| {
+            index += 1;
+            index == 1 || sample.at.as_fs().is_multiple_of(interval)
+        });
+        let last = self.samples.last().expect("the first sample stays").at;
+        self.next = Time::from_fs(last.as_fs() + 1).round_up(self.interval);
+    }
+}
+
+impl Sample {
+    /// Takes a sample at `at`. No event between the last one and `at` may be left.
+    pub fn take(seen: Sampled<'_>, at: Time) -> Self {
+        let delivered = columns(seen.workloads).map(|column| {
+            let parts = column.parts.map(packet::FlowId);
+            parts.map(|part| seen.meter.flow(part).delivered).sum()
+        });
+        let links = link_ends(seen.plan, seen.models).map(|one| {
+            let counters = one.end.counters(at);
+            LinkSample {
+                busy: counters.busy,
+                payload_bytes: counters.payload_bytes,
+                waiting: one.end.waiting() as u32,
+                replay_buffer_bytes: one.end.replay_buffer_bytes() as u32,
+            }
+        });
+        let fibres = fibre_ends(seen.plan, seen.models).map(|one| {
+            let counters = one.end.counters(at);
+            FibreSample {
+                busy: counters.busy,
+                payload_bytes: counters.payload_bytes,
+            }
+        });
+        Sample {
+            at,
+            delivered: delivered.collect(),
+            links: links.collect(),
+            fibres: fibres.collect(),
+        }
+    }
+
+    fn values(&self) -> usize {
+        self.delivered.len() + self.links.len() + self.fibres.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at: Time) -> Sample {
+        let link = LinkSample {
+            busy: Span::ZERO,
+            payload_bytes: at.as_fs(),
+            waiting: 0,
+            replay_buffer_bytes: 0,
+        };
+        Sample {
+            at,
+            delivered: Box::default(),
+            links: vec![link; 1 << 14].into(),
+            fibres: Box::default(),
+        }
+    }
+
+    #[test]
+    fn a_long_series_has_longer_intervals() {
+        let ns = |ns| Time::ZERO + Span::from_ns(ns);
+        let mut series = Series::new(Span::from_ns(10), sample(ns(15)));
+        assert_eq!(series.next(), ns(20));
+        for _ in 0..1000 {
+            let due = series.next();
+            series.record(sample(due));
+        }
+        let samples = series.samples();
+        assert!(samples.len() <= FEWEST_SAMPLES && samples.len() > FEWEST_SAMPLES / 2);
+        assert!(series.interval() > Span::from_ns(1000));
+        assert_eq!(samples[0].at, ns(15));
+        let steps = samples[1..].windows(2);
+        for step in steps {
+            assert_eq!(step[1].at.since(step[0].at), series.interval());
+        }
+        let last = samples.last().expect("there are samples").at;
+        assert_eq!(series.next(), last + series.interval());
+    }
+}

@@ -1,0 +1,114 @@
+"""Rates and queue lengths over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from peerlane.results.collection import By, Collection
+from peerlane.results.document import Document, renamed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSeries(Document):
+    """The bytes of a workload that arrived in each interval, by its length.
+
+    A flow in both directions has one of its writes and one of its reads; `direction` is `None` for
+    all others.
+    """
+
+    id: str
+    direction: str | None
+    bytes_per_second: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSeries(Document):
+    """One direction of a link.
+
+    `utilisation` is the share of each interval in which the wire was busy, and
+    `payload_bytes_per_second` the payload whose transmission began in it, by its length. At the end
+    of each interval `waiting_tlps` wait for the wire in the queues of the port, and the TLPs in its
+    replay buffer have `replay_buffer_bytes`.
+    """
+
+    id: str
+    direction: str
+    utilisation: tuple[float, ...]
+    payload_bytes_per_second: tuple[float, ...]
+    waiting_tlps: tuple[int, ...]
+    replay_buffer_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FibreSeries(Document):
+    """One direction of a fibre, with the fields of a link."""
+
+    __pydantic_config__ = renamed(source="from", target="to")
+
+    id: str
+    source: str
+    target: str
+    utilisation: tuple[float, ...]
+    payload_bytes_per_second: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series(Document):
+    """Samples of a run: each tuple has a value for each interval, which ends at a time of `end_ns`.
+
+    The first interval begins at `begin_ns`, and others where the one before ends. They end at the
+    multiples of `interval_ns`, and the last one at the end of the run. Where samples became too
+    many, `interval_ns` is longer than what was asked for.
+    """
+
+    interval_ns: float
+    begin_ns: float
+    end_ns: tuple[float, ...]
+    flows: Annotated[Collection[FlowSeries], By("id", "direction")]
+    links: Annotated[Collection[LinkSeries], By("id", "direction")]
+    fibres: Annotated[Collection[FibreSeries], By("id", "source")]
+
+    def to_pandas(self) -> DataFrame:
+        """One line for each interval, and a column for each tuple.
+
+        The name of a column is (`flow`, `link` or `fibre`; id; direction, or router that sends;
+        field), and the index is the end of each interval, in nanoseconds.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional, and slow to load
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
+            ) from error
+        columns = dict(self._columns())
+        names = pd.MultiIndex.from_tuples(columns, names=("what", "id", "direction", "field"))
+        index = pd.Index(self.end_ns, name="end_ns")
+        frame = pd.DataFrame(list(zip(*columns.values(), strict=True)), index=index)
+        frame.columns = names
+        return frame
+
+    def _columns(self) -> Iterator[tuple[tuple[str, str, str, str], tuple[Any, ...]]]:
+        for flow in self.flows:
+            yield from _columns_of(flow, ("flow", flow.id, flow.direction or ""))
+        for link in self.links:
+            yield from _columns_of(link, ("link", link.id, link.direction))
+        for fibre in self.fibres:
+            yield from _columns_of(fibre, ("fibre", fibre.id, fibre.source))
+
+
+def _columns_of(
+    row: FlowSeries | LinkSeries | FibreSeries, name: tuple[str, str, str]
+) -> Iterator[tuple[tuple[str, str, str, str], tuple[Any, ...]]]:
+    for field in fields(row):
+        values = getattr(row, field.name)
+        if isinstance(values, tuple):
+            yield (*name, field.name), values
