@@ -10,7 +10,8 @@ import pytest
 
 from conftest import PAIR
 from peerlane.fabric.simulation import Simulation
-from peerlane.varying.repeat import Interval, repeat, student_t
+from peerlane.varying.intervals import Interval, student_t
+from peerlane.varying.repeat import repeat
 
 if TYPE_CHECKING:
     from conftest import Run, Write

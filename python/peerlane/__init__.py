@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
     from peerlane.results.run import Fault, IommuResult, RunResult
     from peerlane.results.series import FibreSeries, FlowSeries, LinkSeries, Series
+    from peerlane.varying.sweep import Points
+    from peerlane.varying.work import SweepPoint
 
 __all__ = [
     "Bounds",
@@ -62,6 +64,7 @@ __all__ = [
     "Message",
     "Network",
     "Node",
+    "Points",
     "Rank",
     "RankRun",
     "Region",
@@ -71,6 +74,7 @@ __all__ = [
     "Series",
     "Simulation",
     "Sweep",
+    "SweepPoint",
     "Traffic",
     "TrafficResult",
     "Tree",
@@ -145,6 +149,8 @@ _NAMES = {
         "LinkSeries",
         "Series",
     ),
+    "peerlane.varying.sweep": ("Points",),
+    "peerlane.varying.work": ("SweepPoint",),
 }
 """Modules and what they have of `__all__`. They are imported when it is first used."""
 

@@ -21,6 +21,7 @@ from peerlane.cli.new import new
 from peerlane.cli.opae.group import opae_app
 from peerlane.cli.options import FAILED, WRONG_USE
 from peerlane.cli.plan import plan_app
+from peerlane.cli.plot import plot
 from peerlane.cli.reproduce import reproduce
 from peerlane.cli.run import run
 from peerlane.cli.show import show
@@ -51,6 +52,7 @@ app.command()(show)
 app.command()(new)
 app.command()(sweep)
 app.command()(compare)
+app.command()(plot)
 app.command(context_settings={"ignore_unknown_options": True})(lspci)
 app.command()(reproduce)
 app.command("list")(list_)

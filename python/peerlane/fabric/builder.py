@@ -20,12 +20,13 @@ from peerlane.fabric.simulation import Simulation, read_scenario
 from peerlane.fabric.variant import parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
 
     from peerlane.fabric.settings import Setting
     from peerlane.fabric.tree import Tree
     from peerlane.results.run import RunResult
+    from peerlane.varying.sweep import Points
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
 
@@ -445,6 +446,55 @@ class Fabric:
         if watch_waits:
             simulation.watch_waits()
         return simulation.run(progress)
+
+    def sweep(  # noqa: PLR0913 - each says one thing of a sweep
+        self,
+        vary: Mapping[str, str | Iterable[Setting]],
+        metrics: str | Iterable[str] = (),
+        *,
+        sample: str | None = None,
+        seed: int | None = None,
+        scheduler: str | None = None,
+        out: str | PathLike[str] | None = None,
+        resume: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Points:
+        """Runs the fabric at every combination of the values of some keys, on every processor.
+
+        Points that fail are in the table, with their reason, and do not end the sweep.
+
+        Args:
+            vary: The values of each key, by its path as for `override`: a list, or a text such as
+                "8..256*2", "64 B..4 KiB*2" or "3,4,5".
+            metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates
+                of all workloads, if there are none.
+            sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
+            seed: Of the sample, and of all random streams of each run; replaces the fabric's own.
+            scheduler: The address of a Dask scheduler, whose workers run the points.
+            out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
+                its points are in a journal beside it.
+            resume: Whether to go on with the journal of an interrupted sweep.
+            progress: Hears how many points are done, and how many there are.
+
+        Raises:
+            ScenarioError: The fabric cannot be built, or has none of the keys.
+            ValueError: Values, metrics, sample or output are wrong.
+            ClusterError: The cluster cannot do the work.
+        """
+        from peerlane.varying.sweep import sweep_points  # noqa: PLC0415 - for sweeps alone
+
+        return sweep_points(
+            self.to_toml(),
+            vary,
+            [metrics] if isinstance(metrics, str) else metrics,
+            source=f"<{self._scenario.get('name', 'fabric')}>",
+            sample=sample,
+            seed=seed,
+            scheduler=scheduler,
+            out=out,
+            resume=resume,
+            progress=progress,
+        )
 
     def _table(self, name: str) -> dict[str, Any]:
         table = self._scenario.get(name, {})

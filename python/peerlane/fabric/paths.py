@@ -54,6 +54,8 @@ _INNER: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The tables within the tables of a section, and the tables within these."""
 
+_SECTIONS = (*_PLAIN, *_NAMED, *_LISTS, *_JOINED)
+
 EVERY = "*"
 """Stands for every name of a section: `devices.*.tags`."""
 
@@ -114,6 +116,12 @@ def join_path(parts: Iterable[str]) -> str:
     """The text of a path."""
     bare = re.compile(r"[^.\"'\s]+")
     return ".".join(p if bare.fullmatch(p) else json.dumps(p, ensure_ascii=False) for p in parts)
+
+
+def is_key(path: str) -> bool:
+    """Whether scenarios have keys at such a path, whatever its names; results have others."""
+    parts = split_path(path)
+    return path in _SCALARS or (parts[0] in _SECTIONS and parts[-1] in _where())
 
 
 def put(scenario: Table, path: str, value: object) -> None:
@@ -183,7 +191,7 @@ def _places(scenario: Table, path: str) -> Iterator[_Place]:
         case (section, *rest) if section in _LISTS or section in _JOINED:
             yield from _of_list(scenario, path, section, rest)
         case (first, *_):
-            known = [*_SCALARS, *_PLAIN, *_NAMED, *_LISTS, *_JOINED]
+            known = [*_SCALARS, *_SECTIONS]
             raise _unknown(path, f"scenarios have no section {first!r}", first, (), known)
 
 

@@ -14,11 +14,13 @@ from peerlane.fabric.variant import variant
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results.collection import Collection
 from peerlane.varying.crew import crew
+from peerlane.varying.reading import plot_document
 from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from peerlane.fabric.builder import Fabric
@@ -87,6 +89,19 @@ class Sweep:
             "bounds_bytes_per_second": asdict(self.bounds),
             "binding": self.bounds.binding,
         }
+
+    def plot(self, y: str = "latency_ns.mean", x: str = "offered_bytes_per_second") -> Figure:
+        """A figure of the points: the mean latency over the offered load, if nothing is said.
+
+        Args:
+            y: A field of the points, such as "accepted_bytes_per_second".
+            x: Another one.
+
+        Raises:
+            PlotError: There is no such field.
+            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
+        """
+        return plot_document(self.to_json(), x, [y])
 
     def to_pandas(self) -> DataFrame:
         """One line for each load.

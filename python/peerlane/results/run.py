@@ -20,6 +20,7 @@ from peerlane.results.sharing import (
 from peerlane.results.waits import FlowWaits
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
@@ -158,6 +159,21 @@ class RunResult(Document):
             for one in self.waits
         ]
         return Explanation(self.name, self.seed, Collection(flows))
+
+    def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
+        """A figure of a field of all entries of a list: bars, or points over another field.
+
+        Args:
+            y: The list and the field in the JSON, such as "flows.latency_ns.p99".
+            x: Another field of the same list.
+
+        Raises:
+            PlotError: There is no such list or field.
+            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
+        """
+        from peerlane.varying.reading import plot_document  # noqa: PLC0415 - for figures alone
+
+        return plot_document(self.to_json(), x, [y])
 
     @property
     def warnings(self) -> list[str]:

@@ -109,6 +109,20 @@ def usual(document: Json) -> list[str]:
     return found or ["simulated_ns"]
 
 
+def named(entries: object) -> Iterator[tuple[str, Json]]:
+    """The entries of a list by their names, such as "h0-s0 up"."""
+    if isinstance(entries, list) and _is_list_of_tables(entries):
+        yield from _named(_told_apart(entries, _NAMES), {id(entry) for entry in entries})
+
+
+def _named(members: Json, entries: set[int], *before: str) -> Iterator[tuple[str, Json]]:
+    for name, inner in members.items():
+        if id(inner) in entries:
+            yield " ".join((*before, name)), inner
+        else:
+            yield from _named(inner, entries, *before, name)
+
+
 def _is_list_of_tables(here: Sequence[object]) -> bool:
     return bool(here) and all(isinstance(one, dict) for one in here)
 

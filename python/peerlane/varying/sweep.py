@@ -20,6 +20,7 @@ from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
 from peerlane.varying.journal import Journal, journal_of
 from peerlane.varying.metrics import check, usual
+from peerlane.varying.plot import plot_rows
 from peerlane.varying.points import Sample, combinations
 from peerlane.varying.table import check_ending, frame, write_table
 from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_point
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from os import PathLike
 
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 _ENDS = ("seed", "status", "error")
@@ -115,6 +117,22 @@ class Points:
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return frame(self.columns, self.rows())
+
+    def plot(self, x: str | None = None, y: str | Sequence[str] | None = None) -> Figure:
+        """A figure of metrics over a key: a line for each combination of the others.
+
+        Points that differ in the seed alone are their mean, with its 95 % confidence interval.
+
+        Args:
+            x: A key, the first if absent.
+            y: One or several metrics, the first if absent.
+
+        Raises:
+            PlotError: There is no such column, or it has no numbers.
+            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
+        """
+        y = self.metrics[0] if y is None else y
+        return plot_rows(self.rows(), x, y, keys=self.keys, title=self.name)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes the table to a file that ends with .csv or .parquet.

@@ -1,0 +1,146 @@
+"""Tables that a figure is made of: what sweeps and runs have written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerlane._core import ScenarioError
+from peerlane.fabric.paths import is_key, join_path
+from peerlane.varying.metrics import leaves, named
+from peerlane.varying.plot import PlotError, plot_bars, plot_rows
+from peerlane.varying.table import check_ending
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from matplotlib.figure import Figure
+
+_ENDS = ("seed", "status", "error")
+
+
+def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Figure:
+    """The figure of a table of a sweep (.csv, .parquet), or of the JSON of a sweep or a run.
+
+    Raises:
+        PlotError: It is none of these, or has no such columns.
+        MissingPackageError: matplotlib, or pandas for Parquet, is not installed.
+        OSError: It cannot be read.
+    """
+    found = Path(path)
+    if found.suffix in {".csv", ".parquet"}:
+        rows = _csv(found) if found.suffix == ".csv" else _parquet(found)
+        return plot_rows(rows, x, y, keys=_keys(rows), title=found.stem)
+    try:
+        document = json.loads(found.read_bytes())
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise PlotError(f"{path} is no table; name a .csv, .parquet or .json that Peerlane wrote")
+    return plot_document(document, x, y, str(path))
+
+
+def plot_document(
+    document: Mapping[str, Any], x: str | None, y: Sequence[str], source: str = "the document"
+) -> Figure:
+    """The figure of the JSON of a sweep or a run.
+
+    Raises:
+        PlotError: It is neither, or has no such columns.
+        MissingPackageError: matplotlib is not installed.
+    """
+    title = str(document.get("name", ""))
+    if isinstance(points := document.get("points"), list):
+        rows = [_point(point) for point in points]
+        keys = document.get("keys", [])
+        return plot_rows(rows, x, y or _usual(rows, keys), keys=keys, title=title)
+    if "flows" in document:
+        return _plot_result(document, x, y, title)
+    raise PlotError(f"{source} is neither a result nor a sweep; it has {', '.join(document)}")
+
+
+def _plot_result(
+    document: Mapping[str, Any], x: str | None, y: Sequence[str], title: str
+) -> Figure:
+    """Fields of all entries of a list of a result, such as `links.utilisation`."""
+    wanted = list(y) or ["links.utilisation"]
+    sections = {name.partition(".")[0] for name in (*wanted, *([x] if x else []))}
+    lists = [key for key, value in document.items() if isinstance(value, list) and value]
+    if len(sections) > 1 or not sections <= set(lists):
+        raise PlotError(
+            f"{', '.join(sorted(sections))}: write fields of one of the lists of the result, such"
+            f" as links.utilisation; it has {', '.join(lists)}"
+        )
+    (section,) = sections
+    rows: list[dict[str, Any]] = [
+        {join_path((section, *parts)): value for parts, value in leaves(entry)} | {"name": name}
+        for name, entry in named(document[section])
+    ]
+    if not rows:
+        raise PlotError(f"{section} is no list of entries with names")
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    rows = [{column: row.get(column) for column in columns} for row in rows]
+    if x is not None or len(wanted) > 1:
+        return plot_rows(rows, x or "name", wanted, title=title, joined=False)
+    return plot_bars(rows, "name", wanted[0], title)
+
+
+def _point(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a sweep; that of a sweep of loads has its fields side by side."""
+    if "settings" in point:
+        ends = {name: point.get(name) for name in _ENDS}
+        return {**point["settings"], **point["metrics"], **ends}
+    return {join_path(parts): value for parts, value in leaves(point)}
+
+
+def _usual(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
+    """What is plotted of a sweep of loads that is asked for nothing: the latency."""
+    return ["latency_ns.mean"] if not keys and rows and "latency_ns.mean" in rows[0] else []
+
+
+def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table that are keys of scenarios, and no values of results."""
+    if not rows:
+        return []
+    columns = list(rows[0])
+    has_seeds = columns[-len(_ENDS) :] != list(_ENDS)  # then the seeds are among the keys
+    try:
+        return [one for one in columns if is_key(one) and (one != "seed" or has_seeds)]
+    except ScenarioError:
+        return []
+
+
+def _csv(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PlotError(f"{path} is not text; name a table that Peerlane wrote") from None
+    return [
+        {name: _value(value) for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text), strict=True)
+    ]
+
+
+def _value(text: str | None) -> object:
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _parquet(path: Path) -> list[dict[str, Any]]:
+    check_ending(path)  # says what is not installed
+    import pandas as pd  # noqa: PLC0415 - optional, and slow to load
+
+    try:
+        frame = pd.read_parquet(path)
+    except ValueError:
+        raise PlotError(f"{path} is no Parquet file; name a table that Peerlane wrote") from None
+    rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", double_precision=15))
+    return rows

@@ -1,0 +1,138 @@
+"""Figures of sweeps and results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conftest import PAIR
+from peerlane import Fabric
+from peerlane.varying.plot import PlotError, plot_rows, save
+from peerlane.varying.reading import plot_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from conftest import Run, Write
+
+RATE = "flows.a-to-b.bytes_per_second"
+ROWS = [
+    {"size": f"{size} KiB", "lanes": lanes, "seed": seed, "rate": float(size * lanes + seed)}
+    for size in (1, 2, 4)
+    for lanes in (1, 4)
+    for seed in (1, 2, 3)
+]
+
+
+def axes_of(figure: Figure) -> Axes:
+    (axes,) = figure.axes
+    return axes
+
+
+def lines(figure: Figure) -> dict[str, list[tuple[float, float]]]:
+    """The points of the lines of a figure by their labels."""
+    found = {}
+    for container in axes_of(figure).containers:
+        line = container[0]
+        found[str(container.get_label())] = list(map(tuple, line.get_xydata().tolist()))
+    for line in axes_of(figure).lines:
+        if not str(line.get_label()).startswith("_"):
+            found[str(line.get_label())] = list(map(tuple, line.get_xydata().tolist()))  # type: ignore[union-attr]
+    return found
+
+
+def test_each_combination_of_the_other_keys_is_a_line_of_means_over_seeds() -> None:
+    figure = plot_rows(ROWS, "size", "rate", keys=["size", "lanes", "seed"])
+    assert lines(figure) == {
+        "lanes = 1": [(1, 3), (2, 4), (4, 6)],
+        "lanes = 4": [(1, 6), (2, 10), (4, 18)],
+    }
+    axes = axes_of(figure)
+    assert axes.get_xlabel() == "size (KiB)"
+    assert axes.get_xscale() == "log"
+
+
+def test_a_sample_is_points() -> None:
+    rows = [{"a": a, "b": b, "rate": a * b} for a, b in ((1, 5.5), (3, 2.5), (7, 1.5))]
+    (line,) = axes_of(plot_rows(rows, keys=["a", "b"])).lines
+    assert line.get_xydata().tolist() == [[1, 5.5], [3, 7.5], [7, 10.5]]  # type: ignore[union-attr]
+    assert line.get_linestyle() == "None"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ("siz", "rate", "did you mean size?"),
+        ("size", "ratt", "did you mean rate?"),
+        ("lanes", "size", "size has no numbers"),
+    ],
+)
+def test_an_unknown_column_is_refused_with_the_nearest(x: str, y: str, message: str) -> None:
+    with pytest.raises(PlotError, match=message):
+        plot_rows(ROWS, x, y)
+
+
+def test_too_many_lines_are_refused() -> None:
+    rows: list[dict[str, Any]] = [{"a": a, "b": b, "y": 1} for a in range(2) for b in range(30)]
+    with pytest.raises(PlotError, match="30 lines are too many; plot over another key than a"):
+        plot_rows(rows, "a", "y", keys=["a", "b"])
+
+
+def test_a_figure_is_the_same_file_each_time(tmp_path: Path) -> None:
+    for name in ("one.svg", "other.svg"):
+        save(plot_rows(ROWS, "size", "rate", keys=["size", "lanes"]), tmp_path / name)
+    one, other = ((tmp_path / name).read_bytes() for name in ("one.svg", "other.svg"))
+    assert one == other
+    assert one.startswith(b"<?xml")
+
+
+def test_sweeps_and_results_in_python_have_figures() -> None:
+    fabric = Fabric.from_toml(PAIR)
+    points = fabric.sweep({"links.s0-b.lanes": [1, 2], "devices.a.tags": "8..32*2"}, RATE)
+    rates = {
+        (p.settings["devices.a.tags"], p.settings["links.s0-b.lanes"]): p.metrics[RATE]
+        for p in points
+    }
+    assert lines(points.plot("devices.a.tags")) == {
+        f"links.s0-b.lanes = {lanes}": [(tags, rates[tags, lanes]) for tags in (8, 16, 32)]
+        for lanes in (1, 2)
+    }
+    result = fabric.run()
+    bars = axes_of(result.plot()).patches
+    assert [bar.get_width() for bar in bars] == [link.utilisation for link in result.links]  # type: ignore[attr-defined]
+    assert (
+        axes_of(result.plot("links.payload_bytes", "links.utilisation")).get_xlabel()
+        == "links.utilisation"
+    )
+    with pytest.raises(PlotError, match=r"it has flows, links"):
+        result.plot("traffic.fairness")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.json"])
+def test_what_a_sweep_wrote_is_plotted(peerlane: Run, scenario: Write, name: str) -> None:
+    option = "--json" if name.endswith("json") else "--out"
+    vary = ("--vary", "links.s0-b.lanes=1,2,4", "--vary", "flows.a-to-b.size=4 KiB,8 KiB")
+    peerlane("sweep", scenario(), *vary, "--metric", RATE, option, name)
+    labels = {"flows.a-to-b.size = 4 KiB", "flows.a-to-b.size = 8 KiB"}
+    assert lines(plot_file(name, None, [])).keys() == labels
+    for ending in ("svg", "png", "pdf"):
+        outcome = peerlane("plot", name, "--out", f"f.{ending}")
+        assert (outcome.status, outcome.err) == (0, f"wrote f.{ending}\n")
+        assert Path(f"f.{ending}").stat().st_size > 1000
+
+
+def test_what_cannot_be_plotted_is_refused(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    peerlane("plot", file).refuses("fabric.toml is no table")
+    peerlane("plot", "none.csv").refuses("none.csv: no such file")
+    peerlane("plot", file, "--out", "f.gif").refuses("ends with .svg, .png or .pdf")
+    Path("t.csv").write_text("a,b\n1,x\n", encoding="utf-8")
+    peerlane("plot", "t.csv", "--x", "c").refuses("there is no column 'c'; there are a, b")
+    peerlane("plot", "t.csv", "--x", "a", "--y", "b").refuses("b has no numbers")
+    Path("empty.csv").write_text("", encoding="utf-8")
+    peerlane("plot", "empty.csv").refuses("the table has no rows")
+    Path("t.svg").write_text("", encoding="utf-8")
+    peerlane("plot", "t.svg").refuses("t.svg is the file that the command reads")
