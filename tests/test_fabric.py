@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -253,9 +254,23 @@ def test_a_network_that_is_written_is_read_back(
 def test_a_misspelt_setting_is_refused_in_its_call() -> None:
     fabric = Fabric("pair").host("h0")
     with pytest.raises(ScenarioError, match="flows have no key 'sise'; did you mean 'size'"):
-        fabric.flow("a", "h0", sise="1 MiB")
+        fabric.flow("a", "h0", sise="1 MiB")  # type: ignore[call-arg]
     with pytest.raises(ScenarioError, match="devices have no key 'tagss'; did you mean 'tags'"):
-        fabric.device("a", "h0", tagss=8)
+        fabric.device("a", "h0", tagss=8)  # type: ignore[call-overload]
+    calls: dict[str, Callable[..., Fabric]] = {
+        "links": fabric.links,
+        "profiles": partial(fabric.profile, "p"),
+        "io_ports": partial(fabric.io_port, "p", ["h0"]),
+        "networks": partial(fabric.network, "n"),
+        "buffers": partial(fabric.buffer, "b", "h0"),
+        "nodes": partial(fabric.set, "h0"),
+        "traffic": partial(fabric.set_traffic, "t"),
+    }
+    for kind, call in calls.items():
+        with pytest.raises(ScenarioError, match=f"{kind} have no key 'lanez'; did you mean"):
+            call(lanez=8)
+    with pytest.raises(ScenarioError, match="hosts have no key 'memroy'"):
+        fabric.network("n", hosts={"memroy": "1 MiB"})
     with pytest.raises(TypeError, match="is not the name of a node; write a string"):
-        fabric.device(object(), "h0")  # type: ignore[arg-type]
+        fabric.device(object(), "h0")  # type: ignore[call-overload]
     assert fabric.to_toml() == Fabric("pair").host("h0").to_toml()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 import tomli_w
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
 
+    from peerlane.fabric import typed_keys
     from peerlane.fabric.settings import Setting
     from peerlane.fabric.tree import Tree
     from peerlane.results.run import RunResult
@@ -74,16 +75,20 @@ class Fabric:
         """A fabric of its own with the same contents."""
         return deepcopy(self)
 
-    def links(self, **settings: Setting) -> Self:
+    def links(self, **settings: Unpack[typed_keys.Links]) -> Self:
         """Sets what every link has unless a node says otherwise."""
+        check_keys("links", settings)
         self._scenario["links"] = self._table("links") | written(settings)
         return self
 
-    def profile(self, name: str, *, base: str | None = None, **settings: Setting) -> Self:
+    def profile(
+        self, name: str, *, base: str | None = None, **settings: Unpack[typed_keys.Profile]
+    ) -> Self:
         """Adds a named set of port parameters, on top of the profile `base`."""
+        check_keys("profiles", settings)
         return self._add("profiles", name, {"base": base} | settings)
 
-    def host(self, name: str, **settings: Setting) -> Self:
+    def host(self, name: str, **settings: Unpack[typed_keys.Host]) -> Self:
         """Adds a host: a root complex and its memory.
 
         Raises:
@@ -94,7 +99,7 @@ class Fabric:
         check_keys("hosts", settings)
         return self._add("hosts", name, settings)
 
-    def switch(self, name: str, to: str, **settings: Setting) -> Self:
+    def switch(self, name: str, to: str, **settings: Unpack[typed_keys.Switch]) -> Self:
         """Adds a switch below `to`, a host or another switch.
 
         Args:
@@ -107,17 +112,95 @@ class Fabric:
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["dma"] | None = None,
+        **settings: Unpack[typed_keys.DmaDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["block-dma"],
+        **settings: Unpack[typed_keys.BlockDmaDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["sg-dma"],
+        **settings: Unpack[typed_keys.SgDmaDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["fpga-card"],
+        **settings: Unpack[typed_keys.FpgaCardDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["router"],
+        **settings: Unpack[typed_keys.RouterDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self, name: str, to: str, *, model: Literal["nic"], **settings: Unpack[typed_keys.NicDevice]
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["accelerator"],
+        **settings: Unpack[typed_keys.AcceleratorDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["nvme"],
+        **settings: Unpack[typed_keys.NvmeDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["reflector"],
+        **settings: Unpack[typed_keys.ReflectorDevice],
+    ) -> Self: ...
     def device(self, name: str, to: str, *, model: str | None = None, **settings: Setting) -> Self:
         """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
         check_keys("devices", settings)
         return self._add("devices", name, {"model": model} | attached(to, settings))
 
-    def controller(self, name: str, **settings: Setting) -> Self:
+    def controller(self, name: str, **settings: Unpack[typed_keys.Controller]) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""
         check_keys("controllers", settings)
         return self._add("controllers", name, settings)
 
-    def io_port(self, name: str, owners: Sequence[str], **settings: Setting) -> Self:
+    def io_port(
+        self, name: str, owners: Sequence[str], **settings: Unpack[typed_keys.IoPort]
+    ) -> Self:
         """Adds a port of a controller for an endpoint, a device below it (`to=name`).
 
         Args:
@@ -128,9 +211,10 @@ class Fabric:
         """
         if isinstance(owners, str):
             raise TypeError(f"owners are a list of names; write [{owners!r}]")
+        check_keys("io_ports", settings)
         return self._add("io_ports", name, settings | {"owners": list(owners)})
 
-    def cable(self, a: str, b: str, **settings: Setting) -> Self:
+    def cable(self, a: str, b: str, **settings: Unpack[typed_keys.Cable]) -> Self:
         """Joins two controllers by a link, whose `generation`, `lanes` and so on are `settings`."""
         return self._append("cables", {"from": a, "to": b} | settings)
 
@@ -142,7 +226,7 @@ class Fabric:
         size: str | int | Sequence[int] | None = None,
         hosts: Mapping[str, Setting] | None = None,
         routers: Mapping[str, Setting] | None = None,
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Network],
     ) -> Self:
         """Adds a ring, mesh or torus: at each place a host, a router below it, and the fibres.
 
@@ -158,6 +242,9 @@ class Fabric:
             settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
                 `severed_at`.
         """
+        check_keys("networks", settings)
+        check_keys("hosts", hosts or ())
+        check_keys("devices", routers or ())
         if isinstance(size, Sequence) and not isinstance(size, str):
             size = "x".join(map(str, size))
         fields: dict[str, Any] = written({"shape": shape, "size": size} | settings)
@@ -175,7 +262,7 @@ class Fabric:
         *,
         from_port: int | None = None,
         to_port: int | None = None,
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Fibre],
     ) -> Self:
         """Joins two routers, or tells what is different about a fibre of a network.
 
@@ -197,6 +284,7 @@ class Fabric:
         Raises:
             ScenarioError: There is no such node, or it has no link above it to change.
         """
+        check_keys("nodes", settings)
         tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
         others: dict[str, Any] = {}
         for kind in ("controllers", "networks"):
@@ -236,7 +324,7 @@ class Fabric:
         target: str | int,
         *,
         id: str | None = None,  # noqa: A002 - the scenario's own word
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Flow],
     ) -> Self:
         """Adds a flow.
 
@@ -259,7 +347,7 @@ class Fabric:
         id: str | None = None,  # noqa: A002 - the scenario's own word
         senders: str | None = None,
         receivers: str | None = None,
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Traffic],
     ) -> Self:
         """Adds an open-loop workload of every node of a network.
 
@@ -287,6 +375,7 @@ class Fabric:
         """
         if settings.get("load") is not None:
             settings["load"] = rate(settings["load"])
+        check_keys("traffic", settings)
         entries = self._list("traffic")
         for number, entry in enumerate(entries, 1):
             if entry.get("id", f"traffic-{number}") == id:
@@ -304,7 +393,7 @@ class Fabric:
         operation: str,
         *,
         id: str | None = None,  # noqa: A002 - the scenario's own word
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Collective],
     ) -> Self:
         """Adds what the nodes of a generated network do together.
 
@@ -318,7 +407,7 @@ class Fabric:
             "collectives", {"id": id, "network": network, "operation": operation, **settings}
         )
 
-    def buffer(self, name: str, host: str, **settings: Setting) -> Self:
+    def buffer(self, name: str, host: str, **settings: Unpack[typed_keys.Buffer]) -> Self:
         """Adds a buffer in the memory of a host.
 
         Args:
@@ -326,6 +415,7 @@ class Fabric:
             host: The host that has it.
             settings: `size`, `page`, `rights`.
         """
+        check_keys("buffers", settings)
         return self._add("buffers", name, {"host": host, **settings})
 
     def accesses(
@@ -334,7 +424,7 @@ class Fabric:
         buffer: str,
         *,
         id: str | None = None,  # noqa: A002 - the scenario's own word
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Accesses],
     ) -> Self:
         """Adds accesses to a buffer, one after the other.
 
@@ -353,7 +443,7 @@ class Fabric:
         buffer: str,
         *,
         id: str | None = None,  # noqa: A002 - the scenario's own word
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Locks],
     ) -> Self:
         """Adds requests for locks of a table, one after the other.
 
@@ -374,7 +464,7 @@ class Fabric:
         locks: str,
         *,
         id: str | None = None,  # noqa: A002 - the scenario's own word
-        **settings: Setting,
+        **settings: Unpack[typed_keys.Transactions],
     ) -> Self:
         """Adds transactions that update rows of a database, one after the other.
 

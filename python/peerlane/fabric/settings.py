@@ -62,13 +62,13 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
+def attached(to: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a node below `to`, with those of its link in a table of their own."""
     link, own = split(settings)
     return {"upstream": written({"to": to} | link)} | own
 
 
-def split(settings: Mapping[str, Setting]) -> tuple[dict[str, Setting], dict[str, Setting]]:
+def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of the link above a node, and those of the node itself."""
     link = {key: settings[key] for key in _LINK_KEYS if key in settings}
     return link, {key: value for key, value in settings.items() if key not in link}

@@ -1,0 +1,1492 @@
+"""The keys of every section and device model, for type checkers and editors.
+
+Generated from the catalogue of parameters by `python tests/test_typed_keys.py`; the keys are in one
+file, however long, because nobody writes or reads it as one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from peerlane.fabric.settings import Setting
+
+
+class Links(TypedDict, total=False):
+    """Keys of links, upstream."""
+
+    generation: Setting
+    """Generation, 1 to 5; or the speed, '2.5 GT/s' to '32 GT/s', with '20 GT/s' and '25 GT/s'
+    in CCIX's extended speed mode, which registers show as generation 4. (default 3)"""
+    lanes: Setting
+    """Width: 1, 2, 4, 8, 12, 16 or 32 lanes. (default 16)"""
+    delay: Setting
+    """Time of flight from one end to the other. (ns; default 1 ns)"""
+    bit_error_rate: Setting
+    """Probability that a bit arrives wrong, in each direction. (default 0)"""
+    fails_at: Setting
+    """Time from the start of the run until the link fails, if ever; a failed link delivers
+    nothing and does not come up again. A switch below it is reset, and the links below that
+    fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
+    arbitration_weight: Setting
+    """Packets that this link may send in a row through an upper port that it shares with
+    others (weighted round robin). (default 1)"""
+
+
+class Upstream(Links, total=False):
+    """Keys of upstream."""
+
+    port: Setting
+    """The number of its downstream port, from 0. (default the next free one)"""
+    socket: Setting
+    """The socket of the host above that the port belongs to. (default 0)"""
+
+
+class Port(TypedDict, total=False):
+    """Keys of hosts, io_ports, switches, devices."""
+
+    max_payload_supported: Setting
+    """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
+    Supported). (B; default 512 B)"""
+    ack_limit_fraction: Setting
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
+    (default 1)"""
+    ack_packets: Setting
+    """Number of packets after which an Ack is sent without further delay; 0 for no such
+    number. (default 0)"""
+    update_fc_share: Setting
+    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
+    sends one for each packet. (default 0.25)"""
+    update_fc_packets: Setting
+    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
+    such number. (default 0)"""
+    update_fc_delay: Setting
+    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    update_fc_refresh: Setting
+    """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
+    scaled_flow_control: Setting
+    """Whether the port supports scaled flow control, with which it can announce buffers of
+    more than 127 headers and 2047 data credits. It is used if both ends of the link support
+    it. (default none)"""
+    posted_headers: Setting
+    """Header credits for posted requests; 0 is infinite. (default none)"""
+    posted_data: Setting
+    """Buffer for data of posted requests; 0 is infinite. (B; default none)"""
+    nonposted_headers: Setting
+    """Header credits for non-posted requests; 0 is infinite. (default none)"""
+    nonposted_data: Setting
+    """Buffer for data of non-posted requests; 0 is infinite. (B; default none)"""
+    completion_headers: Setting
+    """Header credits for completions, unless the port has infinite credit for completions by
+    rule; 0 is infinite. (default none)"""
+    completion_data: Setting
+    """Buffer for data of completions, unless the port has infinite credit for completions by
+    rule; 0 is infinite. (B; default none)"""
+    replay_buffer: Setting
+    """Size of the replay buffer; no new packet is sent while it is full. (B; default none)"""
+    receive_pipeline: Setting
+    """Time from the pins to the data link layer and the receive buffer, through the PHY and
+    the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
+    receive_pipeline_symbols: Setting
+    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    transmit_pipeline: Setting
+    """Time from the data link layer to the pins, through the pipeline before the PHY and the
+    PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
+    transmit_pipeline_symbols: Setting
+    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    replay_timer_factor: Setting
+    """The replay timer, as a multiple of the specification's limit. (default 2)"""
+    skip_position: Setting
+    """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
+    (latest). (default 0.5)"""
+    max_payload: Setting
+    """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
+    the choice of enumeration. (B; default none)"""
+    memory_enable: Setting
+    """Memory Space Enable in the Command register, set after enumeration; without it, requests
+    to the function's addresses, or to addresses below a port, are unsupported requests.
+    (default true)"""
+    vendor_id: Setting
+    """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
+    product. (default none)"""
+    device_id: Setting
+    """Device ID of every function; if none is written, that of a common product. (default
+    none)"""
+    class_code: Setting
+    """Class code of a device: base class, subclass and programming interface, such as
+    '0x020000' for Ethernet. (default none)"""
+
+
+class Node(Port, total=False):
+    """Keys of hosts, switches, devices."""
+
+    profile: Setting
+    """The profile that the keys of this section change. (default generic)"""
+
+
+class Host(Node, total=False):
+    """Keys of hosts."""
+
+    ports: Setting
+    """Number of root ports. (default 8)"""
+    sockets: Setting
+    """Number of sockets. Every two are connected directly. A link to a root port names the
+    socket of the port; the CPU is on the first. (default 1)"""
+    socket_latency: Setting
+    """Time from one socket to another, one way. (ns; default 30 ns)"""
+    socket_bandwidth: Setting
+    """Rate from one socket to another in each direction, for headers and payloads of packets.
+    (GB/s; default 20.8 GB/s)"""
+    memory: Setting
+    """Size of the memory. In order of addresses, each socket has an equal share, in whole
+    pages of 4 KiB. (B; default 1 GiB)"""
+    memory_address_bits: Setting
+    """Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which
+    requests need 16-byte headers. (default 32)"""
+    latency: Setting
+    """Time from the last bit of a packet at a root port to the memory controller, and from the
+    memory controller to a root port. (ns; default 100 ns)"""
+    port_latency: Setting
+    """Part of the latency in the PHY and the pipeline of a root port; a packet holds its
+    receive buffer during the rest. DLLPs pass the port, too. None in a coherent host: the
+    latencies of its home agent begin and end at the pins. (ns; default none)"""
+    port_clock: Setting
+    """Clock of the datapath behind each root port, in each direction. (MHz; default 1 GHz)"""
+    port_datapath: Setting
+    """Bytes that the datapath of a root port transfers each cycle; '0 B' for no limit. A
+    packet holds its receive buffer until its last beat has passed. (B; default 0 B)"""
+    port_idle_cycles: Setting
+    """Idle cycles of the datapath of a root port between two packets. (default 0)"""
+    ingest_bandwidth: Setting
+    """Rate at which the memory system of each socket takes payloads of writes from root ports.
+    (GB/s; default none)"""
+    write_buffers: Setting
+    """Number of writes of each socket that may be on their way from root ports to memory
+    outside of the receive buffers; 0 for none, so that a write holds its receive buffer
+    until it is in memory. (default 0)"""
+    memory_read_latency: Setting
+    """Latency of a read in the memory, after its lines are served. (ns; default 80 ns)"""
+    memory_read_jitter: Setting
+    """Largest random addition to the latency of a read, uniformly distributed. (ns; default 0
+    ns)"""
+    memory_bandwidth: Setting
+    """Bandwidth of each socket's memory, reads and writes together. (GB/s; default 204.8 GB/s)"""
+    memory_line: Setting
+    """Unit of memory accesses; a shorter write takes the time of a whole line. (B; default 64
+    B)"""
+    memory_partial_line: Setting
+    """Additional time of a write to a part of a line: the rest of the line must be read first.
+    (ns; default 0 ns)"""
+    read_completion_boundary: Setting
+    """Read Completion Boundary in Link Control: addresses at which a read may be divided into
+    completions. (B; default 64 B)"""
+    largest_completion: Setting
+    """Largest payload of a completion, if the max payload size allows it. (B; default 4 KiB)"""
+    peer_latency: Setting
+    """Time from the last bit of a packet at a root port to its first bit at another root port.
+    (ns; default 200 ns)"""
+    peer_bandwidth: Setting
+    """Rate of packets between root ports, with their headers, all together. (GB/s; default
+    none)"""
+    largest_peer_payload: Setting
+    """Largest payload of a packet between root ports. A larger memory write is split at
+    addresses that are multiples of it, a larger completion at read completion boundaries; a
+    packet holds its receive buffer until its last part has left. Read requests pass whole.
+    (B; default 4 KiB)"""
+    peer_to_peer: Setting
+    """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
+    tags: Setting
+    """Most outstanding non-posted requests of the CPU. (default 32)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    tag_quarantine: Setting
+    """Time after its timeout in which the tag of a request is not used again, so that its late
+    completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
+    max_read_request: Setting
+    """Largest read request of the CPU. (B; default 64 B)"""
+    cores: Setting
+    """Number of threads that can run at the same time; a thread keeps its core until it
+    sleeps. (default 8)"""
+    system_call: Setting
+    """Time of a system call, without the work of its driver. (ns; default 300 ns)"""
+    page_pin: Setting
+    """Time to pin and unpin one page of a buffer. (ns; default 100 ns)"""
+    register_write: Setting
+    """Time for which a store to a device blocks its core. (ns; default 100 ns)"""
+    memory_write: Setting
+    """Time for which a store to memory blocks its core. (ns; default 2 ns)"""
+    poll: Setting
+    """Time from the end of a write to memory until a polling program has seen it. (ns; default
+    80 ns)"""
+    interrupt_latency: Setting
+    """Time from the arrival of an interrupt until the waiting thread is ready to run. The
+    thread uses no core while it waits. (ns; default 3 us)"""
+    timed_access: Setting
+    """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
+    clock_read: Setting
+    """Time for which a process reads the clock. (ns; default 25 ns)"""
+    buffer_write_rate: Setting
+    """Rate at which a process copies its own bytes to a buffer shared with a device. (GB/s;
+    default 10 GB/s)"""
+    buffer_read_rate: Setting
+    """Rate at which a process copies bytes from a buffer shared with a device, after the
+    device has written them. (GB/s; default 10 GB/s)"""
+    failure_latency: Setting
+    """Time from a link failure until software removes the accelerator below the link from all
+    lock queues. (ns; default 1 ms)"""
+    thread_wake: Setting
+    """Time between the wake-ups of two threads that leave a barrier. (ns; default 2 us)"""
+    coherent: Setting
+    """Whether cores, and devices that can, cache lines of the memory. (default false)"""
+    core_cache: Setting
+    """Size of each core's cache, which includes its first level. (B; default 1 MiB)"""
+    core_cache_ways: Setting
+    """Ways of each core's cache. (default 8)"""
+    core_cache_latency: Setting
+    """Latency of a load that hits in a core's cache. (ns; default 4231 ps)"""
+    first_cache: Setting
+    """Size of each core's first-level data cache. (B; default 64 KiB)"""
+    first_cache_ways: Setting
+    """Ways of the first-level data cache. (default 4)"""
+    first_cache_latency: Setting
+    """Latency of a load that hits in the first-level data cache. (ns; default 1538 ps)"""
+    core_requests: Setting
+    """Most outstanding lines of a core. (default 16)"""
+    core_snoop_latency: Setting
+    """Time from a snoop to a core's response. (ns; default 15 ns)"""
+    core_atomics: Setting
+    """Where cores execute atomic operations: 'near', in the core's cache after it has the
+    line, or 'far', at the home agent unless the core holds the line alone. (default near)"""
+    atomic_latency: Setting
+    """Additional time of an atomic operation on a line that the core holds, compared with a
+    load. (ns; default 8 ns)"""
+    core_distance: Setting
+    """Time from a core to the home agent. (ns; default 8 ns)"""
+    port_distance: Setting
+    """Time from a root port to the home agent, for coherence messages. (ns; default 100 ns)"""
+    home_latency: Setting
+    """Time that the home agent needs for its directory and for an answer. (ns; default 6 ns)"""
+    system_cache: Setting
+    """Size of the system cache, which all agents share. (B; default 8 MiB)"""
+    system_cache_ways: Setting
+    """Ways of the system cache. (default 16)"""
+    system_cache_latency: Setting
+    """Latency of the system cache. (ns; default 10 ns)"""
+    packet_header: Setting
+    """Packet header of coherence messages: 'optimized' or 'compatible'. (default optimized)"""
+    message_packing: Setting
+    """Whether several coherence messages go in one packet. (default true)"""
+    largest_packet: Setting
+    """Largest payload of a packet of coherence messages. (B; default 256 B)"""
+    iommu: Setting
+    """Whether the host translates the addresses of all requests from below. Software maps
+    every address to itself; without this, only devices with virtual addresses have theirs
+    translated. (default false)"""
+    iommu_page: Setting
+    """Largest page by which software maps the memory for `iommu`; other devices' BARs have the
+    largest pages that fit. (default 4 KiB)"""
+    iommu_mapped: Setting
+    """Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond
+    is a fault. (B; default none)"""
+    iommu_requests: Setting
+    """Most requests from below whose translations are outstanding; later ones wait in the
+    receive buffers of their root ports. 0 for as many as these buffers hold. (default 0)"""
+    iotlb_entries: Setting
+    """Pages in the cache of translations (IOTLB), a power of two. (default 64)"""
+    iotlb_ways: Setting
+    """Ways of the IOTLB, a power of two; as many as entries for a fully associative cache.
+    (default 4)"""
+    lookup_latency: Setting
+    """Latency of a lookup in the IOTLB. Lookups are pipelined. (ns; default 3 ns)"""
+    walkers: Setting
+    """Page walks at the same time; each reads one descriptor after the other. (default 8)"""
+    walk_cache_entries: Setting
+    """Tables of the lower levels in the walk cache, at which walks can begin. (default 0)"""
+    invalidate_after: Setting
+    """Bytes of translated requests of a function after which software invalidates, because it
+    unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
+    as many as are unmapped together. (B; default none)"""
+    invalidation_scope: Setting
+    """Translations that go after so many bytes: 'pages', those of the pages that the function
+    has used since the last time, or 'function', all of it, with the tables in the walk
+    cache. (default pages)"""
+    invalidation_interval: Setting
+    """Time from the first use of a translation to an invalidation of all translations of all
+    functions, again and again. (ns; default none)"""
+    invalidation_latency: Setting
+    """Time of an invalidation in the IOMMU, from its order or the end of the one before.
+    Software waits for its end before it orders the next one for the function. (ns; default
+    200 ns)"""
+    request_latency: Setting
+    """Time of a translation request (ATS) in the agent before its lookup. (ns; default 0 ns)"""
+    page_latency: Setting
+    """Time that software takes to make a page resident for a page request (PRI). (ns; default
+    10 us)"""
+    pretranslate: Setting
+    """Whether the page after a used page is walked ahead while a walker is free. (default
+    false)"""
+
+
+class Switch(Node, Upstream, total=False):
+    """Keys of switches."""
+
+    ports: Setting
+    """Number of ports, with the upstream port. (default 64)"""
+    latency: Setting
+    """Time from a packet's header at the ingress to its header at the egress, without
+    contention, between links of one speed. From a slower to a faster link the header leaves
+    later, so that the faster link does not run empty within the packet. With store-and-
+    forward the time begins with the packet's last bit. (ns; default 150 ns)"""
+    core_latency: Setting
+    """Part of the latency in which a packet is in the core and holds its ingress buffer. The
+    PHYs and pipelines of the two ports have equal parts of the rest; DLLPs pass these, too.
+    (ns; default none)"""
+    cut_through: Setting
+    """Whether a packet is forwarded as soon as its header has arrived (cut-through), or only
+    when it is complete. (default true)"""
+    store_for_faster_links: Setting
+    """Whether a cut-through switch forwards a packet only when it is complete if the egress
+    link is faster than the ingress link. (default false)"""
+    output_queue: Setting
+    """Size of a queue for packets of one class from one port to one output, beside the receive
+    buffers (virtual output queues); 0 is none. A packet moves there from the receive buffer
+    as soon as it has space, so that packets for a slow output do not use up the credit of
+    all others. (B; default 0 B)"""
+    acs_redirect: Setting
+    """Whether requests from one downstream port to another are redirected to the root: P2P
+    Request Redirect in ACS Control of the downstream ports. A switch above needs
+    acs_upstream_forwarding for redirected requests between ports of this one. (default
+    false)"""
+    acs_upstream_forwarding: Setting
+    """Whether requests from below that are routed back to the downstream port that they came
+    in by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such
+    requests were redirected by a switch below; without it they end in Unsupported Request.
+    (default false)"""
+
+
+class Device(Node, Upstream, total=False):
+    """Keys of devices."""
+
+    bar: Setting
+    """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
+    bar_address_bits: Setting
+    """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
+    any address. (default 32)"""
+    virtual_functions: Setting
+    """Number of virtual functions (SR-IOV), which are functions 1 to 7 of the device. Firmware
+    enables them, as the driver of function 0 would; 0 for no SR-IOV. (default 0)"""
+    virtual_bar: Setting
+    """Size of BAR 0 of each virtual function, a power of two. (B; default 4 KiB)"""
+    msi_vectors: Setting
+    """Number of MSI vectors that each function requests. (default 1)"""
+    msix_vectors: Setting
+    """Number of entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. Software
+    can read and write the table, but interrupts use MSI. (default 0)"""
+    max_read_request: Setting
+    """Max read request size in Device Control. (B; default 512 B)"""
+    tag_quarantine: Setting
+    """Time after its timeout in which the tag of a non-posted request is not used again, so
+    that its late completion is unexpected instead of the answer to another request. (ns;
+    default 50 ms)"""
+    completion_buffer: Setting
+    """Bytes of the buffer for completions of each function, which requests no more than fits
+    into it; none for no limit. A request takes its space until its completions have reached
+    the engine. (B; default none)"""
+    completion_buffer_headers: Setting
+    """Completions that this buffer holds; none for no limit. A request takes as many as it may
+    be divided into, at multiples of 64 bytes. (default none)"""
+    clock: Setting
+    """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
+    datapath: Setting
+    """Bytes that the datapath takes from the engine each cycle, headers and payloads in whole
+    beats; '0 B' for no limit. (B; default 0 B)"""
+    idle_cycles: Setting
+    """Idle cycles of the datapath between two packets of the engine. (default 0)"""
+    straddling: Setting
+    """Distance of the places in a beat of the datapath at which a packet of the engine may
+    begin, when the one before ends in this beat; '0 B' if each packet begins with a beat.
+    (B; default 0 B)"""
+    receive_datapath: Setting
+    """Bytes that the datapath gives to the engine each cycle, headers and payloads in whole
+    beats; '0 B' for no limit. A packet occupies the receive buffer until its last beat has
+    passed. A key of its own, because the documents from which profiles take `datapath` are
+    about sending. (B; default 0 B)"""
+    receive_idle_cycles: Setting
+    """Idle cycles of the datapath between two packets for the engine. (default 0)"""
+    receive_straddling: Setting
+    """Distance of the places in a beat at which a packet for the engine may begin, as
+    `straddling` is for sending. (B; default 0 B)"""
+    send_latency: Setting
+    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
+    ns)"""
+    receive_latency: Setting
+    """Time from a packet's last bit on the wire to its arrival at the engine, besides its
+    beats on the receive datapath. (ns; default 0 ns)"""
+    read_latency: Setting
+    """Time from a read request's arrival at the engine to the data of its completions. (ns;
+    default 100 ns)"""
+    send_queue: Setting
+    """Most packets that wait for the wire before the engine is stopped: those at the end of
+    the send path, or all in the send path where the datapath has no limit. (default 8)"""
+
+
+class IoPort(Port, total=False):
+    """Keys of io_ports."""
+
+    controller: Setting
+    """Controller of the port; needed where there are several. (default none)"""
+    processor: Setting
+    """Number of the port among all processors; none for the next free number. (default none)"""
+    window_cycles: Setting
+    """Cycles of a request or an answer from PCI Express to the crossbar, and from the crossbar
+    to PCI Express. (default 7)"""
+    loads: Setting
+    """Most outstanding loads from the endpoint to hosts. (default 32)"""
+    tags: Setting
+    """Most outstanding loads from hosts to the endpoint. (default 32)"""
+    completion_timeout: Setting
+    """Completion timeout of these loads. (ns; default 10 ms)"""
+    tag_quarantine: Setting
+    """Time after its timeout in which the tag of a request is not used again, so that its late
+    completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
+
+
+class Profile(TypedDict, total=False):
+    """Keys of hosts, io_ports, switches, devices."""
+
+    profile: Setting
+    """The profile that the keys of this section change. (default generic)"""
+    max_payload_supported: Setting
+    """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
+    Supported). (B; default 512 B)"""
+    ack_limit_fraction: Setting
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
+    (default 1)"""
+    ack_packets: Setting
+    """Number of packets after which an Ack is sent without further delay; 0 for no such
+    number. (default 0)"""
+    update_fc_share: Setting
+    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
+    sends one for each packet. (default 0.25)"""
+    update_fc_packets: Setting
+    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
+    such number. (default 0)"""
+    update_fc_delay: Setting
+    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    update_fc_refresh: Setting
+    """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
+    scaled_flow_control: Setting
+    """Whether the port supports scaled flow control, with which it can announce buffers of
+    more than 127 headers and 2047 data credits. It is used if both ends of the link support
+    it. (default none)"""
+    posted_headers: Setting
+    """Header credits for posted requests; 0 is infinite. (default none)"""
+    posted_data: Setting
+    """Buffer for data of posted requests; 0 is infinite. (B; default none)"""
+    nonposted_headers: Setting
+    """Header credits for non-posted requests; 0 is infinite. (default none)"""
+    nonposted_data: Setting
+    """Buffer for data of non-posted requests; 0 is infinite. (B; default none)"""
+    completion_headers: Setting
+    """Header credits for completions, unless the port has infinite credit for completions by
+    rule; 0 is infinite. (default none)"""
+    completion_data: Setting
+    """Buffer for data of completions, unless the port has infinite credit for completions by
+    rule; 0 is infinite. (B; default none)"""
+    replay_buffer: Setting
+    """Size of the replay buffer; no new packet is sent while it is full. (B; default none)"""
+    receive_pipeline: Setting
+    """Time from the pins to the data link layer and the receive buffer, through the PHY and
+    the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
+    receive_pipeline_symbols: Setting
+    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    transmit_pipeline: Setting
+    """Time from the data link layer to the pins, through the pipeline before the PHY and the
+    PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
+    transmit_pipeline_symbols: Setting
+    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    replay_timer_factor: Setting
+    """The replay timer, as a multiple of the specification's limit. (default 2)"""
+    skip_position: Setting
+    """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
+    (latest). (default 0.5)"""
+    max_payload: Setting
+    """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
+    the choice of enumeration. (B; default none)"""
+    memory_enable: Setting
+    """Memory Space Enable in the Command register, set after enumeration; without it, requests
+    to the function's addresses, or to addresses below a port, are unsupported requests.
+    (default true)"""
+    vendor_id: Setting
+    """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
+    product. (default none)"""
+    device_id: Setting
+    """Device ID of every function; if none is written, that of a common product. (default
+    none)"""
+    class_code: Setting
+    """Class code of a device: base class, subclass and programming interface, such as
+    '0x020000' for Ethernet. (default none)"""
+    ports: Setting
+    """Number of ports, with the upstream port. (default 64)"""
+    sockets: Setting
+    """Number of sockets. Every two are connected directly. A link to a root port names the
+    socket of the port; the CPU is on the first. (default 1)"""
+    socket_latency: Setting
+    """Time from one socket to another, one way. (ns; default 30 ns)"""
+    socket_bandwidth: Setting
+    """Rate from one socket to another in each direction, for headers and payloads of packets.
+    (GB/s; default 20.8 GB/s)"""
+    memory: Setting
+    """Size of the memory. In order of addresses, each socket has an equal share, in whole
+    pages of 4 KiB. (B; default 1 GiB)"""
+    memory_address_bits: Setting
+    """Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which
+    requests need 16-byte headers. (default 32)"""
+    latency: Setting
+    """Time from a packet's header at the ingress to its header at the egress, without
+    contention, between links of one speed. From a slower to a faster link the header leaves
+    later, so that the faster link does not run empty within the packet. With store-and-
+    forward the time begins with the packet's last bit. (ns; default 150 ns)"""
+    port_latency: Setting
+    """Part of the latency in the PHY and the pipeline of a root port; a packet holds its
+    receive buffer during the rest. DLLPs pass the port, too. None in a coherent host: the
+    latencies of its home agent begin and end at the pins. (ns; default none)"""
+    port_clock: Setting
+    """Clock of the datapath behind each root port, in each direction. (MHz; default 1 GHz)"""
+    port_datapath: Setting
+    """Bytes that the datapath of a root port transfers each cycle; '0 B' for no limit. A
+    packet holds its receive buffer until its last beat has passed. (B; default 0 B)"""
+    port_idle_cycles: Setting
+    """Idle cycles of the datapath of a root port between two packets. (default 0)"""
+    ingest_bandwidth: Setting
+    """Rate at which the memory system of each socket takes payloads of writes from root ports.
+    (GB/s; default none)"""
+    write_buffers: Setting
+    """Number of writes of each socket that may be on their way from root ports to memory
+    outside of the receive buffers; 0 for none, so that a write holds its receive buffer
+    until it is in memory. (default 0)"""
+    memory_read_latency: Setting
+    """Latency of a read in the memory, after its lines are served. (ns; default 80 ns)"""
+    memory_read_jitter: Setting
+    """Largest random addition to the latency of a read, uniformly distributed. (ns; default 0
+    ns)"""
+    memory_bandwidth: Setting
+    """Bandwidth of each socket's memory, reads and writes together. (GB/s; default 204.8 GB/s)"""
+    memory_line: Setting
+    """Unit of memory accesses; a shorter write takes the time of a whole line. (B; default 64
+    B)"""
+    memory_partial_line: Setting
+    """Additional time of a write to a part of a line: the rest of the line must be read first.
+    (ns; default 0 ns)"""
+    read_completion_boundary: Setting
+    """Read Completion Boundary in Link Control: addresses at which a read may be divided into
+    completions. (B; default 64 B)"""
+    largest_completion: Setting
+    """Largest payload of a completion, if the max payload size allows it. (B; default 4 KiB)"""
+    peer_latency: Setting
+    """Time from the last bit of a packet at a root port to its first bit at another root port.
+    (ns; default 200 ns)"""
+    peer_bandwidth: Setting
+    """Rate of packets between root ports, with their headers, all together. (GB/s; default
+    none)"""
+    largest_peer_payload: Setting
+    """Largest payload of a packet between root ports. A larger memory write is split at
+    addresses that are multiples of it, a larger completion at read completion boundaries; a
+    packet holds its receive buffer until its last part has left. Read requests pass whole.
+    (B; default 4 KiB)"""
+    peer_to_peer: Setting
+    """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
+    tags: Setting
+    """Most outstanding non-posted requests of the CPU. (default 32)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    tag_quarantine: Setting
+    """Time after its timeout in which the tag of a non-posted request is not used again, so
+    that its late completion is unexpected instead of the answer to another request. (ns;
+    default 50 ms)"""
+    max_read_request: Setting
+    """Max read request size in Device Control. (B; default 512 B)"""
+    cores: Setting
+    """Number of threads that can run at the same time; a thread keeps its core until it
+    sleeps. (default 8)"""
+    system_call: Setting
+    """Time of a system call, without the work of its driver. (ns; default 300 ns)"""
+    page_pin: Setting
+    """Time to pin and unpin one page of a buffer. (ns; default 100 ns)"""
+    register_write: Setting
+    """Time for which a store to a device blocks its core. (ns; default 100 ns)"""
+    memory_write: Setting
+    """Time for which a store to memory blocks its core. (ns; default 2 ns)"""
+    poll: Setting
+    """Time from the end of a write to memory until a polling program has seen it. (ns; default
+    80 ns)"""
+    interrupt_latency: Setting
+    """Time from the arrival of an interrupt until the waiting thread is ready to run. The
+    thread uses no core while it waits. (ns; default 3 us)"""
+    timed_access: Setting
+    """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
+    clock_read: Setting
+    """Time for which a process reads the clock. (ns; default 25 ns)"""
+    buffer_write_rate: Setting
+    """Rate at which a process copies its own bytes to a buffer shared with a device. (GB/s;
+    default 10 GB/s)"""
+    buffer_read_rate: Setting
+    """Rate at which a process copies bytes from a buffer shared with a device, after the
+    device has written them. (GB/s; default 10 GB/s)"""
+    failure_latency: Setting
+    """Time from a link failure until software removes the accelerator below the link from all
+    lock queues. (ns; default 1 ms)"""
+    thread_wake: Setting
+    """Time between the wake-ups of two threads that leave a barrier. (ns; default 2 us)"""
+    coherent: Setting
+    """Whether cores, and devices that can, cache lines of the memory. (default false)"""
+    core_cache: Setting
+    """Size of each core's cache, which includes its first level. (B; default 1 MiB)"""
+    core_cache_ways: Setting
+    """Ways of each core's cache. (default 8)"""
+    core_cache_latency: Setting
+    """Latency of a load that hits in a core's cache. (ns; default 4231 ps)"""
+    first_cache: Setting
+    """Size of each core's first-level data cache. (B; default 64 KiB)"""
+    first_cache_ways: Setting
+    """Ways of the first-level data cache. (default 4)"""
+    first_cache_latency: Setting
+    """Latency of a load that hits in the first-level data cache. (ns; default 1538 ps)"""
+    core_requests: Setting
+    """Most outstanding lines of a core. (default 16)"""
+    core_snoop_latency: Setting
+    """Time from a snoop to a core's response. (ns; default 15 ns)"""
+    core_atomics: Setting
+    """Where cores execute atomic operations: 'near', in the core's cache after it has the
+    line, or 'far', at the home agent unless the core holds the line alone. (default near)"""
+    atomic_latency: Setting
+    """Additional time of an atomic operation on a line that the core holds, compared with a
+    load. (ns; default 8 ns)"""
+    core_distance: Setting
+    """Time from a core to the home agent. (ns; default 8 ns)"""
+    port_distance: Setting
+    """Time from a root port to the home agent, for coherence messages. (ns; default 100 ns)"""
+    home_latency: Setting
+    """Time that the home agent needs for its directory and for an answer. (ns; default 6 ns)"""
+    system_cache: Setting
+    """Size of the system cache, which all agents share. (B; default 8 MiB)"""
+    system_cache_ways: Setting
+    """Ways of the system cache. (default 16)"""
+    system_cache_latency: Setting
+    """Latency of the system cache. (ns; default 10 ns)"""
+    packet_header: Setting
+    """Packet header of coherence messages: 'optimized' or 'compatible'. (default optimized)"""
+    message_packing: Setting
+    """Whether several coherence messages go in one packet. (default true)"""
+    largest_packet: Setting
+    """Largest payload of a packet of coherence messages. (B; default 256 B)"""
+    iommu: Setting
+    """Whether the host translates the addresses of all requests from below. Software maps
+    every address to itself; without this, only devices with virtual addresses have theirs
+    translated. (default false)"""
+    iommu_page: Setting
+    """Largest page by which software maps the memory for `iommu`; other devices' BARs have the
+    largest pages that fit. (default 4 KiB)"""
+    iommu_mapped: Setting
+    """Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond
+    is a fault. (B; default none)"""
+    iommu_requests: Setting
+    """Most requests from below whose translations are outstanding; later ones wait in the
+    receive buffers of their root ports. 0 for as many as these buffers hold. (default 0)"""
+    iotlb_entries: Setting
+    """Pages in the cache of translations (IOTLB), a power of two. (default 64)"""
+    iotlb_ways: Setting
+    """Ways of the IOTLB, a power of two; as many as entries for a fully associative cache.
+    (default 4)"""
+    lookup_latency: Setting
+    """Latency of a lookup in the IOTLB. Lookups are pipelined. (ns; default 3 ns)"""
+    walkers: Setting
+    """Page walks at the same time; each reads one descriptor after the other. (default 8)"""
+    walk_cache_entries: Setting
+    """Tables of the lower levels in the walk cache, at which walks can begin. (default 0)"""
+    invalidate_after: Setting
+    """Bytes of translated requests of a function after which software invalidates, because it
+    unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
+    as many as are unmapped together. (B; default none)"""
+    invalidation_scope: Setting
+    """Translations that go after so many bytes: 'pages', those of the pages that the function
+    has used since the last time, or 'function', all of it, with the tables in the walk
+    cache. (default pages)"""
+    invalidation_interval: Setting
+    """Time from the first use of a translation to an invalidation of all translations of all
+    functions, again and again. (ns; default none)"""
+    invalidation_latency: Setting
+    """Time of an invalidation in the IOMMU, from its order or the end of the one before.
+    Software waits for its end before it orders the next one for the function. (ns; default
+    200 ns)"""
+    request_latency: Setting
+    """Time of a translation request (ATS) in the agent before its lookup. (ns; default 0 ns)"""
+    page_latency: Setting
+    """Time that software takes to make a page resident for a page request (PRI). (ns; default
+    10 us)"""
+    pretranslate: Setting
+    """Whether the page after a used page is walked ahead while a walker is free. (default
+    false)"""
+    core_latency: Setting
+    """Part of the latency in which a packet is in the core and holds its ingress buffer. The
+    PHYs and pipelines of the two ports have equal parts of the rest; DLLPs pass these, too.
+    (ns; default none)"""
+    cut_through: Setting
+    """Whether a packet is forwarded as soon as its header has arrived (cut-through), or only
+    when it is complete. (default true)"""
+    store_for_faster_links: Setting
+    """Whether a cut-through switch forwards a packet only when it is complete if the egress
+    link is faster than the ingress link. (default false)"""
+    output_queue: Setting
+    """Size of a queue for packets of one class from one port to one output, beside the receive
+    buffers (virtual output queues); 0 is none. A packet moves there from the receive buffer
+    as soon as it has space, so that packets for a slow output do not use up the credit of
+    all others. (B; default 0 B)"""
+    acs_redirect: Setting
+    """Whether requests from one downstream port to another are redirected to the root: P2P
+    Request Redirect in ACS Control of the downstream ports. A switch above needs
+    acs_upstream_forwarding for redirected requests between ports of this one. (default
+    false)"""
+    acs_upstream_forwarding: Setting
+    """Whether requests from below that are routed back to the downstream port that they came
+    in by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such
+    requests were redirected by a switch below; without it they end in Unsupported Request.
+    (default false)"""
+    bar: Setting
+    """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
+    bar_address_bits: Setting
+    """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
+    any address. (default 32)"""
+    virtual_functions: Setting
+    """Number of virtual functions (SR-IOV), which are functions 1 to 7 of the device. Firmware
+    enables them, as the driver of function 0 would; 0 for no SR-IOV. (default 0)"""
+    virtual_bar: Setting
+    """Size of BAR 0 of each virtual function, a power of two. (B; default 4 KiB)"""
+    msi_vectors: Setting
+    """Number of MSI vectors that each function requests. (default 1)"""
+    msix_vectors: Setting
+    """Number of entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. Software
+    can read and write the table, but interrupts use MSI. (default 0)"""
+    completion_buffer: Setting
+    """Bytes of the buffer for completions of each function, which requests no more than fits
+    into it; none for no limit. A request takes its space until its completions have reached
+    the engine. (B; default none)"""
+    completion_buffer_headers: Setting
+    """Completions that this buffer holds; none for no limit. A request takes as many as it may
+    be divided into, at multiples of 64 bytes. (default none)"""
+    clock: Setting
+    """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
+    datapath: Setting
+    """Bytes that the datapath takes from the engine each cycle, headers and payloads in whole
+    beats; '0 B' for no limit. (B; default 0 B)"""
+    idle_cycles: Setting
+    """Idle cycles of the datapath between two packets of the engine. (default 0)"""
+    straddling: Setting
+    """Distance of the places in a beat of the datapath at which a packet of the engine may
+    begin, when the one before ends in this beat; '0 B' if each packet begins with a beat.
+    (B; default 0 B)"""
+    receive_datapath: Setting
+    """Bytes that the datapath gives to the engine each cycle, headers and payloads in whole
+    beats; '0 B' for no limit. A packet occupies the receive buffer until its last beat has
+    passed. A key of its own, because the documents from which profiles take `datapath` are
+    about sending. (B; default 0 B)"""
+    receive_idle_cycles: Setting
+    """Idle cycles of the datapath between two packets for the engine. (default 0)"""
+    receive_straddling: Setting
+    """Distance of the places in a beat at which a packet for the engine may begin, as
+    `straddling` is for sending. (B; default 0 B)"""
+    send_latency: Setting
+    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
+    ns)"""
+    receive_latency: Setting
+    """Time from a packet's last bit on the wire to its arrival at the engine, besides its
+    beats on the receive datapath. (ns; default 0 ns)"""
+    read_latency: Setting
+    """Time from a read request's arrival at the engine to the data of its completions. (ns;
+    default 100 ns)"""
+    send_queue: Setting
+    """Most packets that wait for the wire before the engine is stopped: those at the end of
+    the send path, or all in the send path where the datapath has no limit. (default 8)"""
+
+
+class Controller(TypedDict, total=False):
+    """Keys of controllers."""
+
+    ports: Setting
+    """Number of ports, each for one network interface controller. (default 4)"""
+    virtual_channels: Setting
+    """Virtual channels of each port for data. A packet waits in the channel with its output's
+    number modulo this. (default 2)"""
+    get_channel: Setting
+    """Whether GETs have an additional virtual channel. Without it, GETs and PUTs can wait for
+    each other. (default true)"""
+    channel_buffer: Setting
+    """Size of the packet buffer at each port, for each virtual channel. (B; default 4 KiB)"""
+    crossbar_clock: Setting
+    """Clock of the crossbar, which transfers 16 bytes per cycle at each port. (MHz; default
+    250 MHz)"""
+    processor_space: Setting
+    """Size of each processor's part of the global address space: others can access its memory
+    and I/O below this address. (B; default 128 GiB)"""
+    io_buffer: Setting
+    """Size of the buffer for loads and stores at each port, for each of posted requests, non-
+    posted requests and completions. (B; default 8 KiB)"""
+    cable_send_latency: Setting
+    """Time from the crossbar to the first bit on a cable. (ns; default 0 ns)"""
+    cable_receive_latency: Setting
+    """Time from a packet's last bit on a cable to the crossbar. (ns; default 0 ns)"""
+    crossbar_cycles: Setting
+    """Cycles from a packet's header at one port to its header at another port. (default 7)"""
+    max_payload_supported: Setting
+    """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
+    Supported). (B; default 512 B)"""
+    ack_limit_fraction: Setting
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
+    (default 1)"""
+    ack_packets: Setting
+    """Number of packets after which an Ack is sent without further delay; 0 for no such
+    number. (default 0)"""
+    update_fc_share: Setting
+    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
+    sends one for each packet. (default 0.25)"""
+    update_fc_packets: Setting
+    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
+    such number. (default 0)"""
+    update_fc_delay: Setting
+    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    update_fc_refresh: Setting
+    """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
+    scaled_flow_control: Setting
+    """Whether the port supports scaled flow control, with which it can announce buffers of
+    more than 127 headers and 2047 data credits. It is used if both ends of the link support
+    it. (default none)"""
+    posted_headers: Setting
+    """Header credits for posted requests; 0 is infinite. (default none)"""
+    posted_data: Setting
+    """Buffer for data of posted requests; 0 is infinite. (B; default none)"""
+    nonposted_headers: Setting
+    """Header credits for non-posted requests; 0 is infinite. (default none)"""
+    nonposted_data: Setting
+    """Buffer for data of non-posted requests; 0 is infinite. (B; default none)"""
+    completion_headers: Setting
+    """Header credits for completions, unless the port has infinite credit for completions by
+    rule; 0 is infinite. (default none)"""
+    completion_data: Setting
+    """Buffer for data of completions, unless the port has infinite credit for completions by
+    rule; 0 is infinite. (B; default none)"""
+    replay_buffer: Setting
+    """Size of the replay buffer; no new packet is sent while it is full. (B; default none)"""
+    receive_pipeline: Setting
+    """Time from the pins to the data link layer and the receive buffer, through the PHY and
+    the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
+    receive_pipeline_symbols: Setting
+    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    transmit_pipeline: Setting
+    """Time from the data link layer to the pins, through the pipeline before the PHY and the
+    PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
+    transmit_pipeline_symbols: Setting
+    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    replay_timer_factor: Setting
+    """The replay timer, as a multiple of the specification's limit. (default 2)"""
+    skip_position: Setting
+    """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
+    (latest). (default 0.5)"""
+
+
+class Cable(TypedDict, total=False):
+    """Keys of cables."""
+
+    generation: Setting
+    """Generation, 1 to 5; or the speed, '2.5 GT/s' to '32 GT/s', with '20 GT/s' and '25 GT/s'
+    in CCIX's extended speed mode, which registers show as generation 4. (default 3)"""
+    lanes: Setting
+    """Width: 1, 2, 4, 8, 12, 16 or 32 lanes. (default 16)"""
+    delay: Setting
+    """Time of flight from one end to the other. (ns; default 1 ns)"""
+    bit_error_rate: Setting
+    """Probability that a bit arrives wrong, in each direction. (default 0)"""
+    fails_at: Setting
+    """Time from the start of the run until the link fails, if ever; a failed link delivers
+    nothing and does not come up again. A switch below it is reset, and the links below that
+    fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
+    arbitration_weight: Setting
+    """Packets that this link may send in a row through an upper port that it shares with
+    others (weighted round robin). (default 1)"""
+
+
+class Network(TypedDict, total=False):
+    """Keys of networks, fibres."""
+
+    routing: Setting
+    """'dimension-order', or 'adaptive': any minimal path with room, or dimension order on
+    channels of its own where none has room. Adaptive packets may overtake each other.
+    (default dimension-order)"""
+    dateline: Setting
+    """Whether packets change their virtual channel at the end of a ring; without this, rings
+    can deadlock. (default true)"""
+    length: Setting
+    """Fibre length: light takes 4.9 ns per metre. (m; default 2 m)"""
+    fibre_bit_error_rate: Setting
+    """Probability that a bit arrives wrong, in each direction. (default 0)"""
+    severed_at: Setting
+    """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
+
+
+class Fibre(TypedDict, total=False):
+    """Keys of fibres, networks."""
+
+    length: Setting
+    """Fibre length: light takes 4.9 ns per metre. (m; default 2 m)"""
+    fibre_bit_error_rate: Setting
+    """Probability that a bit arrives wrong, in each direction. (default 0)"""
+    severed_at: Setting
+    """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
+
+
+class Flow(TypedDict, total=False):
+    """Keys of flows."""
+
+    direction: Setting
+    """Direction of the data: 'write', 'read', 'both' or 'round-trip'. (default write)"""
+    size: Setting
+    """Bytes to move; one of size, count and duration is given. (B; default none)"""
+    count: Setting
+    """Requests to make; one of size, count and duration is given. (default none)"""
+    duration: Setting
+    """Time during which new requests are made; one of size, count and duration is given. (ns;
+    default none)"""
+    request_size: Setting
+    """Bytes of one request, which the engine sends as packets within max payload (writes) or
+    max read request (reads); none for one packet, or 4 B (round trips). (B; default none)"""
+    start: Setting
+    """Time of the first request. (ns; default 0 ns)"""
+    interval: Setting
+    """Least time between requests; 0 for as fast as possible. (ns; default 0 ns)"""
+    offset: Setting
+    """Offset of the first byte in the target; none for a place that no earlier flow uses,
+    while there is one. (B; default none)"""
+    window: Setting
+    """Bytes of the target that are used again and again; none to use each byte once, or 1 MiB
+    with a duration. (B; default none)"""
+    addresses: Setting
+    """Places in the window at which requests begin: 'sequential', each where the one before
+    has ended, 'random', or 'strided', each a stride after the beginning of the one before.
+    After the end of the window requests begin at its start again. (default sequential)"""
+    stride: Setting
+    """Bytes from the beginning of one strided request to the beginning of the next. (B;
+    default none)"""
+    alignment: Setting
+    """Bytes of which the places of random requests in the window are multiples; none for the
+    size of a request, 1 B for any place. (B; default none)"""
+    socket: Setting
+    """The socket of the host whose memory is the target, to which offset and window belong;
+    none for the whole memory, from the first socket on. (default none)"""
+    read_after_write: Setting
+    """Whether each read of direction = 'both' follows the write of its place: it is made when
+    the write has been sent, and reads what was written. (default false)"""
+    carries: Setting
+    """The flow whose bytes this one carries, which reach the engine by its FIFOs, or are in
+    its blocks; none for bytes of its own. (default none)"""
+    after: Setting
+    """The flow whose system call must have returned before this one's is made. (default none)"""
+    primitive: Setting
+    """Primitive of messages of a nic: 'nap-immediate', 'nap-indirect', 'put' or 'get'; none
+    for 'put' (writes) or 'get' (reads). (default none)"""
+    outstanding: Setting
+    """Messages of a nic that may be under way. (default none)"""
+    smallest: Setting
+    """Least size of messages of a nic, which are drawn evenly from this size to request_size;
+    none for request_size. (B; default none)"""
+    function: Setting
+    """The function of a nic whose queue pair sends the messages: 0 is the physical one; none
+    for any that is free. (default none)"""
+    clock: Setting
+    """Clock of the rate: 'arrival', 'sender' or, where a driver moves the flow, 'application'.
+    (default arrival)"""
+
+
+class Traffic(TypedDict, total=False):
+    """Keys of traffic."""
+
+    pattern: Setting
+    """Destinations of messages: 'uniform' (any node, itself included), 'transpose', 'hot-
+    spot', 'neighbour' or 'tornado'. (default uniform)"""
+    message: Setting
+    """Payload of one message. (B; default 256 B)"""
+    arrivals: Setting
+    """Arrival process of messages: 'poisson', 'even', or 'bernoulli', which makes a trial in
+    each cycle of a fibre. (default poisson)"""
+    hot_node: Setting
+    """The node that a hot spot favours, by its number in the network. (default 0)"""
+    hot_share: Setting
+    """Share of the messages that go to the hot node in addition to its uniform share. (default
+    0.2)"""
+    start: Setting
+    """Time at which the first messages are offered. (ns; default 0 ns)"""
+    duration: Setting
+    """Time for which messages are offered. (ns; default none)"""
+
+
+class Collective(TypedDict, total=False):
+    """Keys of collectives."""
+
+    algorithm: Setting
+    """Algorithm of an all-reduce: 'ring', around all nodes, or 'dimension-wise', around the
+    rings of one dimension after the other. (default ring)"""
+    size: Setting
+    """Bytes of each node's vector, or of each message to a neighbour. (B; default 4 KiB)"""
+    iterations: Setting
+    """Number of exchanges, one after the other. (default 1)"""
+    start: Setting
+    """Start time of the collective. (ns; default 0 ns)"""
+
+
+class Buffer(TypedDict, total=False):
+    """Keys of buffers."""
+
+    size: Setting
+    """Size of the buffer. (B; default 1 MiB)"""
+    page: Setting
+    """Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
+    (default 4 KiB)"""
+    present: Setting
+    """Whether the pages are present before a device with virtual addresses asks for them
+    (PRI). (default true)"""
+    moves: Setting
+    """Number of moves of the buffer by the host's software, elsewhere in memory and back,
+    while devices use it: they drop its translations, and wait. The first core copies it.
+    (default 0)"""
+    move_interval: Setting
+    """Time from the end of a move, and from the beginning of the run, to the next. (ns;
+    default 50 us)"""
+    rights: Setting
+    """Rights of devices with virtual addresses: 'read-write' or 'read'. (default read-write)"""
+
+
+class Accesses(TypedDict, total=False):
+    """Keys of accesses."""
+
+    kind: Setting
+    """Kind of access: 'read', 'write', 'atomic-store', 'atomic-load', 'atomic-swap' or
+    'atomic-compare'. (default read)"""
+    size: Setting
+    """Bytes of each access: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-
+    compare has 16. (B; default 64 B)"""
+    count: Setting
+    """Number of measured accesses, on each core. (default 1000)"""
+    warm_up: Setting
+    """Number of accesses before the measured ones. (default 0)"""
+    order: Setting
+    """Order of places: 'sequential', behind the last one, 'random', at any multiple of the
+    size in the buffer, or 'local', at the beginning. (default random)"""
+    cores: Setting
+    """Number of cores of a host that make accesses at the same time. (default 1)"""
+    first_core: Setting
+    """Number of the first core. (default 0)"""
+    start: Setting
+    """Time of the first access. (ns; default 0 ns)"""
+    interval: Setting
+    """Time from the end of each access to the beginning of the next. (ns; default 0 ns)"""
+    turnaround: Setting
+    """Software time around each access (call, doorbell, interrupt or poll, return): it passes
+    with the interval, and rates count it, but no latency. (ns; default 0 ns)"""
+    warm_translations: Setting
+    """Whether an accelerator starts with the translations of the buffer, as far as it can keep
+    them. (default false)"""
+
+
+class Locks(TypedDict, total=False):
+    """Keys of locks, transactions."""
+
+    buckets: Setting
+    """Buckets of the lock table, a power of two, each in a line of its own; equal for all work
+    on the table. (default 64)"""
+    width: Setting
+    """Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
+    (default 64)"""
+    count: Setting
+    """Number of requests or transactions, on each core. (default 1000)"""
+    interval: Setting
+    """Time from the release of each lock to the next request. (ns; default 0 ns)"""
+    random_intervals: Setting
+    """Whether `interval` is the mean of exponential times, such as think times of users,
+    instead of each of them. (default false)"""
+    software: Setting
+    """Software time of each before its first compare-and-swap: the hash and the call. (ns;
+    default 20 ns)"""
+    poll: Setting
+    """Time between two looks of a waiter, and from a refusal by a full queue to the next
+    request. (ns; default 100 ns)"""
+    cores: Setting
+    """Number of cores of a host that do the work at the same time. (default 1)"""
+    first_core: Setting
+    """Number of the first core. (default 0)"""
+    start: Setting
+    """Time of the first request or transaction. (ns; default 0 ns)"""
+    warm_translations: Setting
+    """Whether an accelerator starts with the translations of the buffers, as far as it can
+    keep them. (default false)"""
+    records: Setting
+    """Number of record versions, of which each request draws one; 1 for the same always.
+    (default 1024)"""
+    hold: Setting
+    """Time from the grant of each lock to its release. (ns; default 0 ns)"""
+
+
+class Transactions(TypedDict, total=False):
+    """Keys of transactions, locks."""
+
+    buckets: Setting
+    """Buckets of the lock table, a power of two, each in a line of its own; equal for all work
+    on the table. (default 64)"""
+    width: Setting
+    """Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
+    (default 64)"""
+    count: Setting
+    """Number of requests or transactions, on each core. (default 1000)"""
+    interval: Setting
+    """Time from the release of each lock to the next request. (ns; default 0 ns)"""
+    random_intervals: Setting
+    """Whether `interval` is the mean of exponential times, such as think times of users,
+    instead of each of them. (default false)"""
+    software: Setting
+    """Software time of each before its first compare-and-swap: the hash and the call. (ns;
+    default 20 ns)"""
+    poll: Setting
+    """Time between two looks of a waiter, and from a refusal by a full queue to the next
+    request. (ns; default 100 ns)"""
+    cores: Setting
+    """Number of cores of a host that do the work at the same time. (default 1)"""
+    first_core: Setting
+    """Number of the first core. (default 0)"""
+    start: Setting
+    """Time of the first request or transaction. (ns; default 0 ns)"""
+    warm_translations: Setting
+    """Whether an accelerator starts with the translations of the buffers, as far as it can
+    keep them. (default false)"""
+    rows: Setting
+    """Number of rows, each a line with its current version; equal for all work on the rows.
+    (default 1024)"""
+    lock: Setting
+    """Lock of each transaction: 'row', its own, or 'table', all rows; equal for all work on
+    the rows. (default row)"""
+    contention: Setting
+    """Share of transactions that update the first row; the others update rows that nobody else
+    does. (default 0)"""
+    work: Setting
+    """Time from the read of the current version to the write of its successor. (ns; default
+    100 ns)"""
+
+
+class DmaDevice(Device, total=False):
+    """Keys of devices, model dma."""
+
+    tags: Setting
+    """Most outstanding non-posted requests. (default 32)"""
+    request_latency: Setting
+    """Time from the making of a request in the engine to its tag and its first packet. The
+    engine makes requests so far ahead that this is a latency, and no limit to their rate.
+    (ns; default 0 ns)"""
+    store_and_forward: Setting
+    """Rate at which the engine collects a whole request of a flow: of a write before its first
+    packet, of a read after its last completion; none if packets go on as they come. It
+    collects any number of requests at once, so that this is a latency, and no limit to
+    their rate. (GB/s; default none)"""
+    request_interval: Setting
+    """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+
+
+class BlockDmaDevice(Device, total=False):
+    """Keys of devices, model block-dma."""
+
+    tags: Setting
+    """Most outstanding non-posted requests. (default 32)"""
+    start_latency: Setting
+    """Time from the start of a transfer to its first request: command decoding and request
+    generation. (ns; default 100 ns)"""
+    end_latency: Setting
+    """Time from the last data of a transfer, received or transmitted, to its end in the
+    engine. (ns; default 40 ns)"""
+    request_interval: Setting
+    """Least time between two requests of a transfer. (ns; default 0 ns)"""
+    virtual_addresses: Setting
+    """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
+    translation requests. (default false)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+
+
+class SgDmaDevice(Device, total=False):
+    """Keys of devices, model sg-dma."""
+
+    user: Setting
+    """Circuit between the FIFOs: 'source-sink', 'loopback', 'matrix' or 'reflector'. (default
+    source-sink)"""
+    crossed: Setting
+    """Whether the matrix is crossed: RX_FIFO feeds EP_TX_FIFO, and EP_RX_FIFO feeds TX_FIFO. A
+    register changes it. (default false)"""
+    fifo: Setting
+    """Size of each of the four FIFOs. The engine requests no more data than a FIFO has space
+    for. (B; default 4 KiB)"""
+    descriptors: Setting
+    """Number of descriptors in the engine's memory, for each direction. (default 2048)"""
+    descriptor_fetch: Setting
+    """Whether lists stay in host memory, and the engine fetches descriptors while it works.
+    (default false)"""
+    fetch_size: Setting
+    """Size of a fetch of descriptors. (B; default 512 B)"""
+    descriptor_cycles: Setting
+    """Cycles from the end of one descriptor's work to the first packet of the next one; where
+    lists are fetched, from a descriptor's arrival to its first packet. (default 8)"""
+    outstanding_reads: Setting
+    """Most outstanding read requests for data. (default 32)"""
+    tags: Setting
+    """Most outstanding non-posted requests of any kind. (default 32)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+
+
+class FpgaCardDevice(Device, total=False):
+    """Keys of devices, model fpga-card."""
+
+    afu: Setting
+    """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'dma_afu', 'streaming_dma_afu' or 'none'.
+    (default nlb_mode_0)"""
+    afu_clock: Setting
+    """Clock of the accelerator functional unit, which transfers 64 bytes each cycle. (MHz;
+    default 400 MHz)"""
+    configuration_rate: Setting
+    """Rate of partial reconfiguration, in bytes of the bitstream. (GB/s; default 100 MB/s)"""
+    outstanding_reads: Setting
+    """Most outstanding reads of host memory, of 64 to 256 bytes. (default 64)"""
+    waiting_writes: Setting
+    """Most writes of host memory, of 64 to 256 bytes, and interrupts that wait for the link.
+    (default 16)"""
+    tags: Setting
+    """Most outstanding non-posted requests. (default 64)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    memory: Setting
+    """Size of the card's memory, with all channels. (B; default 8 GiB)"""
+    memory_channels: Setting
+    """Number of channels of the card's memory; each is a bank of addresses. (default 2)"""
+    memory_bandwidth: Setting
+    """Bandwidth of each channel. (GB/s; default 17066666667 B/s)"""
+    memory_latency: Setting
+    """Latency of a read, after its transfer by the channel. (ns; default 150 ns)"""
+
+
+class RouterDevice(Device, total=False):
+    """Keys of devices, model router."""
+
+    fibre_ports: Setting
+    """Number of optical ports. (default 4)"""
+    router_clock: Setting
+    """Clock of the router's logic. (MHz; default 250 MHz)"""
+    forward_cycles: Setting
+    """Cycles from a packet's arrival to its departure by a fibre or by PCI Express. (default
+    13)"""
+    deliver_cycles: Setting
+    """Cycles from a packet's arrival by a fibre to the router's own user logic. (default 13)"""
+    queue_gap_cycles: Setting
+    """Cycles after a packet has left its queue in which the next one gets its route and
+    virtual channel; 0 if that is done while the previous one leaves. (default 0)"""
+    local_width: Setting
+    """Packets that the crossbar takes from the node, or gives to it, in the time of one packet
+    of a fibre. (default 2)"""
+    injection_queues: Setting
+    """Queues for packets of the node, selected by their first fibre. With a local_width of 1
+    they share a path into the crossbar; otherwise each has its own. (default 2)"""
+    arbitration: Setting
+    """Arbitration between waiting packets: 'transit-first' prefers packets in the network to
+    packets of the node itself, which keeps the throughput of a full network; 'round-robin'
+    serves the queues in turn; 'oldest-first' is fairest. (default transit-first)"""
+    injection_buffer: Setting
+    """Size of each buffer for packets that wait to enter the network; a full buffer holds back
+    PCI Express. (B; default 8 KiB)"""
+    aperture: Setting
+    """Bytes of each node's memory in the window, a power of two. (B; default 1 MiB)"""
+    optical_lanes: Setting
+    """Serial lanes of a port. (default 4)"""
+    lane_rate: Setting
+    """Bit rate of one lane. (Gbit/s; default 10.3125 Gbit/s)"""
+    virtual_channels: Setting
+    """Virtual channels of a port. (default 2)"""
+    channel_buffer: Setting
+    """Size of the receive buffer of each virtual channel; with native flow control, of one
+    buffer for all channels. (B; default 8 KiB)"""
+    flow_control: Setting
+    """Flow control of the fibre: 'credits' for each virtual channel, or 'native' flow control
+    that pauses the whole port. (default credits)"""
+    packet_size: Setting
+    """Largest payload of a packet. (B; default 1536 B)"""
+    reliable: Setting
+    """Whether frames are numbered, acknowledged, and sent again after loss or damage. (default
+    false)"""
+    retransmission_buffer: Setting
+    """Size of the buffer for frames that are not acknowledged yet. (B; default 16 KiB)"""
+    core_latency: Setting
+    """Latency of both cores and transceivers, from the user logic of one end to that of the
+    other. (ns; default 292 ns)"""
+    clock_compensation: Setting
+    """Whether the channel stops for clock compensation: 8 cycles in every 4,992. (default
+    true)"""
+    credit_cycles: Setting
+    """Cycles that a credit block takes on an idle wire; 0 if credit has a wire of its own. On
+    a busy wire, credit is part of the next header. (default 1)"""
+    loss_detection: Setting
+    """Time after which an end detects that its fibre is dark. (ns; default 1 us)"""
+
+
+class NicDevice(Device, total=False):
+    """Keys of devices, model nic."""
+
+    controller: Setting
+    """Controller of the network interface; needed where there are several. (default none)"""
+    processor: Setting
+    """Number among all processors, to which packets are addressed; none for the next free
+    number. (default none)"""
+    arbiter: Setting
+    """Arbitration between doorbells: 'round-robin' over the functions, or 'priority' for
+    functions with lower numbers first. (default round-robin)"""
+    sharing: Setting
+    """Sharing of the engine by functions: 'packet', a packet of each function in turn, so that
+    none waits for another's long message, or 'message', one message after the other.
+    (default packet)"""
+    doorbell_fifo: Setting
+    """Most waiting doorbells of a function. (default 32)"""
+    descriptors: Setting
+    """Most descriptors that are read at the same time. (default 4)"""
+    messages: Setting
+    """Most messages with data that is read at the same time; with sharing = 'packet' for each
+    function. (default 8)"""
+    reorder_buffer: Setting
+    """Size of the buffer for data that is requested and not packed yet. (B; default 32 KiB)"""
+    read_request: Setting
+    """Largest read request, if the max read request size allows it. The register of a PCI
+    Express function cannot be set below 128 bytes. (B; default 128 B)"""
+    network_payload: Setting
+    """Largest payload of a packet to another controller. (B; default 128 B)"""
+    tags: Setting
+    """Most outstanding non-posted requests, for descriptors, data and buffer addresses
+    together. (default 32)"""
+    doorbell_cycles: Setting
+    """Cycles from a doorbell to the read request for its descriptor. (default 7)"""
+    parse_cycles: Setting
+    """Cycles from a descriptor's arrival to the begin of its work. (default 7)"""
+    reorder_cycles: Setting
+    """Cycles from data's arrival until it is in order. (default 13)"""
+    packetise_cycles: Setting
+    """Cycles to make a packet. (default 7)"""
+    receive_cycles: Setting
+    """Cycles from a packet's arrival to its write requests. (default 7)"""
+    handling_cycles: Setting
+    """Cycles that the receiver of completions needs for each completion besides its header and
+    data. (default 1)"""
+    nap_cycles: Setting
+    """Cycles from one packet of a NAP to the next; each packet has the engine to itself.
+    (default 35)"""
+    immediate_cycles: Setting
+    """Additional cycles for each 16 bytes of an immediate NAP's packets: its data leaves the
+    descriptor at 64 bits per cycle. (default 1)"""
+    event_cycles: Setting
+    """Cycles from the last write of a message to the write of its event. (default 13)"""
+    get_queue: Setting
+    """Most waiting GETs of others; with sharing = 'packet' for each function. (default 8)"""
+    buffer_prefetch: Setting
+    """Buffer addresses that are prefetched for the NAPs of a queue pair; half of them used
+    triggers a refill from memory. (default 16)"""
+    receive_buffer: Setting
+    """Size of the receive buffer for packets from the crossbar, for each of its virtual
+    channels. (B; default 4 KiB)"""
+    window_cycles: Setting
+    """Cycles of a load, a store or an answer from PCI Express to the crossbar, and from the
+    crossbar to PCI Express. (default 7)"""
+    loads: Setting
+    """Most outstanding loads of this processor from others. (default 32)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+
+
+class AcceleratorDevice(Device, total=False):
+    """Keys of devices, model accelerator."""
+
+    cache: Setting
+    """Size of the cache for lines of the host's memory. (B; default 128 KiB)"""
+    cache_ways: Setting
+    """Ways of the cache. (default 4)"""
+    cache_latency: Setting
+    """Latency of a write that hits. (ns; default 48 ns)"""
+    data_latency: Setting
+    """Additional latency of a read: the data comes from the cache's memory and crosses the
+    port. (ns; default 16 ns)"""
+    miss_latency: Setting
+    """Additional latency in the cache of an access that sends a request to the home agent.
+    (ns; default 116 ns)"""
+    snoop_latency: Setting
+    """Time from a snoop to its response. (ns; default 80 ns)"""
+    second_cache: Setting
+    """Size of a second level, which includes the first; '0 B' for no second level. (B; default
+    0 B)"""
+    second_cache_ways: Setting
+    """Ways of the second level. (default 8)"""
+    second_latency: Setting
+    """Additional latency of an access with its line only in the second level. (ns; default 40
+    ns)"""
+    port_clock: Setting
+    """Clock of the port for accesses. (MHz; default 250 MHz)"""
+    port_width: Setting
+    """Bytes that the port transfers each cycle. (B; default 64 B)"""
+    atomic_accesses: Setting
+    """Requests at the port for an atomic operation, such as its operands and then the
+    operation; each takes the latency of the cache. (default 2)"""
+    outstanding: Setting
+    """Most outstanding lines. (default 64)"""
+    virtual_addresses: Setting
+    """Whether addresses are virtual, and translated by the host (ATS). (default false)"""
+    translations: Setting
+    """Size of the translation cache in translations, a power of two. (default 256)"""
+    translation_ways: Setting
+    """Ways of the translation cache. (default 4)"""
+    translation_latency: Setting
+    """Additional latency of an access that misses the translation cache, besides the host's
+    answer; half of it before the request, half after the answer. (ns; default 0 ns)"""
+    translation_requests: Setting
+    """Most outstanding translation requests. (default 16)"""
+    page_requests: Setting
+    """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
+    pages fail. (default 16)"""
+    completion_timeout: Setting
+    """Completion timeout of translation requests. (ns; default 10 ms)"""
+
+
+class NvmeDevice(Device, total=False):
+    """Keys of devices, model nvme."""
+
+    block_size: Setting
+    """Size of a block. (B; default 512 B)"""
+    capacity: Setting
+    """Size of the drive. (B; default 1 GiB)"""
+    queue_entries: Setting
+    """Most entries of each queue. (default 64)"""
+    commands: Setting
+    """Most commands in progress. (default 32)"""
+    max_transfer: Setting
+    """Largest transfer of a command (MDTS). (B; default 128 KiB)"""
+    media_read_latency: Setting
+    """Time from a command to the first data of the media that it reads. (ns; default 60 us)"""
+    media_write_latency: Setting
+    """Time from the last data of a write command to its end: the data is in the drive's
+    buffer. (ns; default 10 us)"""
+    media_bandwidth: Setting
+    """Bandwidth of the media, which reads and writes share. (GB/s; default 3 GB/s)"""
+    tags: Setting
+    """Most outstanding non-posted requests. (default 32)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+
+
+class ReflectorDevice(Device, total=False):
+    """Keys of devices, model reflector."""

@@ -1,0 +1,162 @@
+"""The keys of every section and device model as types; as a program, this file writes them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import get_overloads
+
+import pytest
+
+from peerlane import Fabric, _core
+from peerlane.fabric import builder
+
+FILE = Path(builder.__file__).with_name("typed_keys.py")
+
+PORTS = "hosts, io_ports, switches, devices"
+NODES = (PORTS, "hosts, switches, devices")
+BOTH_LOCKS = "locks, transactions"
+FIBRES = "fibres, networks"
+
+SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "Links": ((), ("links, upstream",), ()),
+    "Upstream": (("Links",), ("upstream",), ("to",)),
+    "Port": ((), (PORTS,), ()),
+    "Node": (("Port",), ("hosts, switches, devices",), ()),
+    "Host": (("Node",), ("hosts",), ()),
+    "Switch": (("Node", "Upstream"), ("switches",), ()),
+    "Device": (("Node", "Upstream"), ("devices",), ("model",)),
+    "IoPort": (("Port",), ("io_ports",), ("owners",)),
+    "Profile": ((), (*NODES, "hosts", "switches", "devices"), ("model",)),
+    "Controller": ((), ("controllers",), ()),
+    "Cable": ((), ("cables",), ("from", "to")),
+    "Network": ((), ("networks", FIBRES), ("hosts", "routers", "shape", "size")),
+    "Fibre": ((), (FIBRES,), ()),
+    "Flow": ((), ("flows",), ("id", "from", "to")),
+    "Traffic": ((), ("traffic",), ("id", "network", "load", "from", "to")),
+    "Collective": ((), ("collectives",), ("id", "network", "operation")),
+    "Buffer": ((), ("buffers",), ("host",)),
+    "Accesses": ((), ("accesses",), ("id", "by", "buffer")),
+    "Locks": ((), ("locks", BOTH_LOCKS), ("id", "by", "buffer")),
+    "Transactions": ((), ("transactions", BOTH_LOCKS), ("id", "by", "buffer", "locks")),
+}
+"""Types by name: those that they extend, the places of their keys, and arguments of their own."""
+
+HEAD = '''\
+"""The keys of every section and device model, for type checkers and editors.
+
+Generated from the catalogue of parameters by `python tests/test_typed_keys.py`; the keys are in one
+file, however long, because nobody writes or reads it as one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from peerlane.fabric.settings import Setting
+'''
+
+CATALOGUE = json.loads(_core.catalogue())
+MODELS = [model["name"] for model in CATALOGUE["models"]]
+
+
+def type_of(model: str) -> str:
+    """The name of the type of a model's keys."""
+    return "".join(part.capitalize() for part in model.split("-")) + "Device"
+
+
+def made() -> str:
+    """The text of the file."""
+    types = SECTIONS | {
+        type_of(model): (("Device",), (f"devices, model {model}",), ()) for model in MODELS
+    }
+    keys: dict[str, set[str]] = {}
+    parts = [HEAD]
+    for name, (bases, places, own) in types.items():
+        inherited = set().union(*(keys[base] for base in bases))
+        found = {
+            one["key"]: one
+            for one in CATALOGUE["parameters"]
+            if one["where"] in places and one["key"] not in {*own, *inherited}
+        }
+        keys[name] = inherited | set(found)
+        parts.append(declared(name, bases or ("TypedDict",), places, found))
+    return "\n\n".join(parts)
+
+
+def declared(
+    name: str, bases: tuple[str, ...], places: tuple[str, ...], found: dict[str, dict[str, str]]
+) -> str:
+    """The class with these keys."""
+    lines = [f"class {name}({', '.join(bases)}, total=False):"]
+    sections = dict.fromkeys(", ".join(places).split(", "))
+    lines += [f'    """Keys of {", ".join(sections)}."""', ""]
+    for key, parameter in found.items():
+        lines.append(f"    {key}: Setting")
+        unit = f"{parameter['unit']}; " if parameter["unit"] else ""
+        text = f"{parameter['help']} ({unit}default {parameter['default']})"
+        shown = textwrap.wrap(text.replace('"', "'"), 88)
+        lines += [f'    """{shown[0]}', *(f"    {line}" for line in shown[1:])]
+        lines[-1] += '"""'
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def test_the_types_are_current() -> None:
+    assert FILE.read_text(encoding="utf-8") == made()
+    assert FILE.stat().st_size < 256 << 10
+
+
+def test_every_model_has_an_overload() -> None:
+    overloads = get_overloads(Fabric.device)
+    found = [str(inspect.signature(one)) for one in overloads]
+    assert len(found) == len(MODELS)
+    for model in MODELS:
+        (signature,) = (one for one in found if f"Literal['{model}']" in one.replace('"', "'"))
+        assert f"typed_keys.{type_of(model)}]" in signature
+
+
+RIGHT = """
+from peerlane import Fabric
+fabric = Fabric().links(lanes=8).host("h0", memory="1 GiB").switch("s0", "h0", lanes=4)
+fabric.device("a", "h0", tags=16, bar="1 MiB", generation=3)
+fabric.device("n", "h0", model="nic", virtual_functions=3, controller="c", bit_error_rate=1e-9)
+fabric.flow("a", "h0", size="1 MiB", request_size="4 KiB").buffer("b", "h0", page="2 MiB")
+"""
+
+WRONG = [
+    'fabric.device("b", "h0", tagz=16)',
+    'fabric.device("b", "h0", model="dma", media_bandwidth="1 GB/s")',
+    'fabric.device("b", "h0", model="nvme", bars="1 MiB")',
+    'fabric.device("b", "h0", model="dna")',
+    'fabric.host("h1", memori="1 MiB")',
+    'fabric.flow("a", "h0", sise="1 MiB")',
+]
+
+
+@pytest.mark.seconds(20)
+def test_a_type_checker_sees_the_keys_of_each_model(tmp_path: Path) -> None:
+    text = RIGHT + "\n".join(WRONG) + "\n"
+    (tmp_path / "user.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", "", "--strict", "user.py"]
+    folder = str(Path(builder.__file__).parents[2])
+    checked = subprocess.run(
+        [*command, "--cache-dir", str(tmp_path / "cache")],
+        cwd=tmp_path,
+        env={"MYPYPATH": folder, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = [line for line in checked.stdout.splitlines() if " error: " in line]
+    first = RIGHT.count("\n") + 1
+    wrong = {int(line.split(":")[1]) for line in lines}
+    assert wrong == set(range(first, first + len(WRONG))), checked.stdout
+
+
+if __name__ == "__main__":
+    FILE.write_text(made(), encoding="utf-8")
