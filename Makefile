@@ -16,6 +16,12 @@ TREE := $(shell git rev-parse --quiet --verify 'HEAD^{tree}' 2>/dev/null | cut -
 SEED ?= $(shell printf '%d' 0x$(or $(TREE),1))
 FUZZ_SECONDS ?= 30
 
+RUST_NEEDED = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+# What is wrong with the Rust that there is, if anything.
+RUST_FAULT = $(shell command -v cargo >/dev/null || { echo cargo is missing; exit; }; \
+  found=$$(rustc --version 2>/dev/null | cut -d ' ' -f 2); \
+  printf '%s\n' $(RUST_NEEDED) "$$found" | sort -VC || echo "rustc is $${found:-missing}")
+
 # The library for programs, which is built before the module that takes it along.
 export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
@@ -85,7 +91,7 @@ $(VENV)/bin/python: | tools
 	$(PYTHON) -m venv $(VENV)
 
 tools:
-	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.93 or later" >&2; exit 1; }
+	$(if $(RUST_FAULT),$(error needs Rust $(RUST_NEEDED) or later ($(RUST_FAULT)): install it from https://rustup.rs))@:
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, such as gcc (Rust links with it)" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	  || { echo "$(PYTHON) is missing or too old: install Python 3.11 or later, or say PYTHON=..." >&2; exit 1; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -40,6 +41,7 @@ def test_the_wheel_has_systems_types_and_licence(wheel: Path) -> None:
         assert f"peerlane/systems/rosta/{name}" in names
     assert "peerlane/py.typed" in names
     assert "peerlane/_core.pyi" in names
+    assert "peerlane/scenarios/pair.toml" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
 
@@ -70,8 +72,44 @@ def test_the_installed_wheel_works_from_any_folder(wheel: Path, tmp_path: Path) 
         text=True,
     )
     assert "9 of 9 rows" in ran.stdout
+    shipped = subprocess.run(
+        [sys.executable, "-m", "peerlane", "run", "pair"],
+        cwd=elsewhere,
+        env=os.environ | {"PYTHONPATH": str(site)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "a-to-b" in shipped.stdout
 
 
 def test_the_command_is_installed() -> None:
     command = Path(sys.executable).with_name("peerlane")
     assert subprocess.run([command, "--version"], check=True, capture_output=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("rustc", "fault"), [(None, "cargo is missing"), ("rustc 1.80.0 (x)", "rustc is 1.80.0")]
+)
+def test_without_rust_the_build_says_what_it_needs(
+    tmp_path: Path, rustc: str | None, fault: str
+) -> None:
+    for program in ("make", "sh", "sed", "find", "sort", "cut", "git", "env"):
+        found = shutil.which(program)
+        assert found is not None, program
+        (tmp_path / program).symlink_to(found)
+    if rustc is not None:
+        for name in ("cargo", "rustc"):
+            (tmp_path / name).write_text(f"#!{shutil.which('sh')}\necho '{rustc}'\n")
+            (tmp_path / name).chmod(0o755)
+    made = subprocess.run(
+        [tmp_path / "make", "--no-print-directory", "demo"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (line,) = made.stderr.splitlines()
+    assert f"needs Rust 1.93 or later ({fault})" in line
+    assert (made.returncode, made.stdout) == (2, "")
