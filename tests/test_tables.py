@@ -156,3 +156,20 @@ def test_piped_output_is_as_wide_as_its_content(peerlane: Run, scenario: Write) 
     (flow,) = (line for line in shown if line.startswith("a-to-b"))
     assert flow.split()[1] == name
     assert flow.endswith("intact")
+
+
+def test_a_heading_that_is_a_path_is_on_several_lines() -> None:
+    sheet = Sheet()
+    for path in ("devices.a.tags", "flows.a-to-b.bytes_per_second", "links.h0-a.up.utilisation"):
+        sheet.add_column(path, "number")
+    sheet.add_row("8", "1.5e9", "0.9")
+    *above, rule, row, _ = lines(sheet, 50)
+    assert [line.split() for line in above] == [
+        ["flows."],
+        ["a-to-b.", "links."],
+        ["devices.", "bytes_", "h0-a."],
+        ["a.", "per_", "up."],
+        ["tags", "second", "utilisation"],
+    ]
+    assert set(rule) == {"─"}
+    assert row.split() == ["8", "1.5e9", "0.9"]

@@ -8,6 +8,7 @@ leaves out.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +30,9 @@ LEAST_PROSE = 30
 """Columns of a terminal in which prose can be read beside other columns."""
 
 Kind = Literal["name", "value", "number", "prose"]
+
+_WORD = re.compile(r"[^ ._]*[ ._]|[^ ._]+")
+"""A part of a heading that stands on a line: the keys of a sweep are long paths."""
 
 _VALUES = ("value", "number")
 
@@ -121,8 +125,8 @@ class _Form:
 
     def heading(self, column: Column) -> list[Text]:
         """The lines of a heading."""
-        words = [column.heading] if self.headings == "plain" else column.heading.split(" ")
-        return [Text(word, style="bold") for word in words]
+        words = [column.heading] if self.headings == "plain" else _WORD.findall(column.heading)
+        return [Text(word.rstrip(), style="bold") for word in words or [""]]
 
     def is_aligned(self, column: Column) -> bool:
         """Whether the cells of a column stand below each other."""
