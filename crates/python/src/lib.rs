@@ -299,7 +299,10 @@ fn catalogue() -> PyResult<String> {
 
 /// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python gives a list of its own")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python gives a list of its own"
+)]
 fn nearest(written: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     scenario::nearest(written, &known).map(str::to_owned)
@@ -307,7 +310,10 @@ fn nearest(written: &str, known: Vec<String>) -> Option<String> {
 
 /// Returns advice on a wrong name: the most similar one of `known`, or a list of them.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python gives a list of its own")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python gives a list of its own"
+)]
 fn advice(written: &str, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     scenario::advice(written, &known)

@@ -16,6 +16,8 @@ pub struct Reading {
     pub at: Time,
     /// Counters of both directions of all links and cables.
     pub links: Vec<Counters>,
+    /// Counters of both directions of all links between sockets.
+    pub sockets: Vec<Counters>,
     /// Counters of both directions of all fibres.
     pub fibres: Vec<OpticalCounters>,
 }
@@ -27,6 +29,9 @@ impl Reading {
             at,
             links: link_ends(plan, models)
                 .map(|one| one.end.counters(at))
+                .collect(),
+            sockets: socket_links(plan, models, at)
+                .map(|one| one.counters)
                 .collect(),
             fibres: fibre_ends(plan, models)
                 .map(|one| one.end.counters(at))
@@ -68,6 +73,43 @@ pub fn link_ends<'a>(
         }
     };
     links.chain(cables).map(end)
+}
+
+/// One direction of a link between two sockets of a host.
+#[derive(Clone, Debug)]
+pub struct SocketLink {
+    /// The name of the host, and the numbers of the sockets, the lower one first.
+    pub id: String,
+    /// Direction: "forth" (from the lower number) or "back".
+    pub direction: &'static str,
+    /// Its counters.
+    pub counters: Counters,
+}
+
+/// Both directions of all links between sockets, with their counters at `at`.
+pub fn socket_links(
+    plan: &FabricPlan,
+    models: &[Model],
+    at: Time,
+) -> impl Iterator<Item = SocketLink> {
+    let hosts = plan.nodes.iter().zip(models);
+    let hosts = hosts.filter_map(|(node, model)| Some((node, model.host()?)));
+    hosts.flat_map(move |(node, host)| {
+        host.socket_links(at).map(|((from, to), counters)| {
+            let (id, direction) = socket_link(&node.name, from, to);
+            SocketLink {
+                id,
+                direction,
+                counters,
+            }
+        })
+    })
+}
+
+/// The name of the link between two sockets of `host`, and the direction from one to the other.
+pub fn socket_link(host: &str, from: usize, to: usize) -> (String, &'static str) {
+    let id = format!("{host}.{}-{}", from.min(to), from.max(to));
+    (id, if from < to { "forth" } else { "back" })
 }
 
 /// The sending end of one direction of a fibre.

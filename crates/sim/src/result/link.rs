@@ -3,7 +3,7 @@
 use link::Counters;
 use serde::Serialize;
 
-use crate::observe::reading::{Reading, SendingEnd, link_ends};
+use crate::observe::reading::{Reading, link_ends, socket_links};
 use crate::workload::Seen;
 
 /// The result of one direction of a link, in the measured interval of the run.
@@ -11,7 +11,7 @@ use crate::workload::Seen;
 pub struct LinkResult {
     /// The link's name.
     pub id: String,
-    /// Direction: "down" (from the root) or "up"; for a cable between controllers, "forth" or "back".
+    /// Direction: "down" (from the root) or "up"; for a cable between controllers, and for a link between sockets, "forth" or "back".
     pub direction: &'static str,
     /// Share of the time in which the wire was busy.
     pub utilisation: f64,
@@ -29,24 +29,33 @@ pub struct LinkResult {
     pub credit_stall_ns: f64,
 }
 
-/// Results of both directions of every link and cable, between two readings; of nothing, if there are none.
+/// Results of both directions of every link, cable and link between sockets, between two readings; of nothing, if there are none.
 pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec<LinkResult> {
-    let ends = link_ends(seen.plan, seen.models).enumerate();
-    let result = |(index, one): (usize, SendingEnd<'_>)| {
-        let counters = bounds.map_or_else(Counters::default, |(first, last)| {
-            last.links[index].since(&first.links[index])
-        });
-        LinkResult {
-            id: one.id.to_owned(),
-            direction: one.direction,
-            utilisation: super::share(counters.busy, bounds),
-            payload_bytes: counters.payload_bytes,
-            overhead_bytes: counters.overhead_bytes,
-            dllp_bytes: counters.dllp_bytes,
-            ordered_set_bytes: counters.ordered_set_bytes,
-            replays: counters.replays,
-            credit_stall_ns: counters.credit_stall.as_ns(),
-        }
+    let between = |counters: fn(&Reading) -> &[Counters], index: usize| {
+        bounds.map_or_else(Counters::default, |(first, last)| {
+            counters(last)[index].since(&counters(first)[index])
+        })
     };
-    ends.map(result).collect()
+    let result = |id: &str, direction, counters: &Counters| LinkResult {
+        id: id.to_owned(),
+        direction,
+        utilisation: super::share(counters.busy, bounds),
+        payload_bytes: counters.payload_bytes,
+        overhead_bytes: counters.overhead_bytes,
+        dllp_bytes: counters.dllp_bytes,
+        ordered_set_bytes: counters.ordered_set_bytes,
+        replays: counters.replays,
+        credit_stall_ns: counters.credit_stall.as_ns(),
+    };
+    let ends = link_ends(seen.plan, seen.models).enumerate();
+    let ends = ends.map(|(index, one)| {
+        let counters = between(|reading| &reading.links, index);
+        result(one.id, one.direction, &counters)
+    });
+    let sockets = socket_links(seen.plan, seen.models, seen.now).enumerate();
+    let sockets = sockets.map(|(index, one)| {
+        let counters = between(|reading| &reading.sockets, index);
+        result(&one.id, one.direction, &counters)
+    });
+    ends.chain(sockets).collect()
 }

@@ -258,11 +258,6 @@ impl Simulation {
         let Some(first) = self.world.advance(limit) else {
             return self.step_on(limit);
         };
-        if let Some(waits) = &mut self.waits
-            && waits.is_due(self.world.now())
-        {
-            waits.look(&self.models, &self.world, &self.meter);
-        }
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
         for _ in 0..CHUNK {
@@ -298,26 +293,37 @@ impl Simulation {
         self.world.pass_to(time);
     }
 
-    /// Takes the readings and samples that are due by `time`, before the events of their times.
+    /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
     fn read_until(&mut self, time: Time) {
         while self.next_reading() <= time && time < Time::NEVER {
             let due = self.next_reading();
             if self.interval.next() == due {
                 let reading = Reading::take(&self.plan, &self.models, due);
                 self.interval.record(reading);
-            } else {
-                let sample = Sample::take(self.sampled(), due);
-                let series = self.series.as_mut();
-                series.expect("a sample was due").record(sample);
+            }
+            let mut series = self.series.iter();
+            let is_sampled = series.any(|series| series.next() == due);
+            let sample = is_sampled.then(|| Sample::take(self.sampled(), due));
+            if let (Some(series), Some(sample)) = (&mut self.series, sample) {
+                series.record(sample);
+            }
+            if let Some(waits) = &mut self.waits
+                && waits.next() == due
+            {
+                waits.look(&self.models, &self.world.store, &self.meter);
             }
         }
         self.world.halt_before(self.next_reading());
     }
 
-    /// The time of the next reading or sample, or [`Time::NEVER`].
+    /// The time of the next reading, sample or look, or [`Time::NEVER`].
     fn next_reading(&self) -> Time {
         let sample = self.series.as_ref().map_or(Time::NEVER, Series::next);
-        self.interval.next().min(sample)
+        let look = self
+            .waits
+            .as_ref()
+            .map_or(Time::NEVER, |waits| waits.next());
+        self.interval.next().min(sample).min(look)
     }
 
     fn sampled(&self) -> Sampled<'_> {
@@ -475,6 +481,7 @@ impl Simulation {
     /// Finds out from now on what flows wait for.
     pub fn watch_waits(&mut self) {
         self.waits = Some(Box::new(Waits::new(&self.plan, &self.models)));
+        self.world.halt_before(self.next_reading());
     }
 
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.

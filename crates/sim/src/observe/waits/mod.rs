@@ -11,9 +11,9 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use kernel::{Span, Time, World};
+use kernel::{Span, Time};
 use link::LinkEnd;
-use packet::{FlowId, Pcie};
+use packet::{FlowId, Packets};
 
 use crate::model::Model;
 use crate::plan::{FabricPlan, Plan};
@@ -88,23 +88,20 @@ impl Waits {
         waits
     }
 
-    /// Whether a look is due before `now`.
+    /// The time of the next look.
     #[inline]
-    pub fn is_due(&self, now: Time) -> bool {
-        self.due < now
+    pub fn next(&self) -> Time {
+        self.due
     }
 
-    /// Looks at all times that are due before the present event, which has not happened yet.
-    #[cold]
-    pub fn look(&mut self, models: &[Model], world: &World<Pcie>, meter: &Meter) {
-        while self.is_due(world.now()) {
-            self.look_once(models, world, meter);
-            self.begin += self.slot;
-            let part = Span::from_fs(self.begin.as_fs() / PART);
-            self.slot = part.max(LEAST_SLOT);
-            self.number += 1;
-            self.set_due();
-        }
+    /// Looks at the flows at the time that is due. All events before it have happened, and none of it.
+    pub fn look(&mut self, models: &[Model], packets: &Packets, meter: &Meter) {
+        self.look_once(models, packets, meter);
+        self.begin += self.slot;
+        let part = Span::from_fs(self.begin.as_fs() / PART);
+        self.slot = part.max(LEAST_SLOT);
+        self.number += 1;
+        self.set_due();
     }
 
     /// Sets the time of the look within the slot, by multiples of the golden ratio.
@@ -114,11 +111,11 @@ impl Waits {
         self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
     }
 
-    fn look_once(&mut self, models: &[Model], world: &World<Pcie>, meter: &Meter) {
+    fn look_once(&mut self, models: &[Model], packets: &Packets, meter: &Meter) {
         let moment = Moment {
             wires: &self.wires,
             models,
-            packets: &world.store,
+            packets,
             now: self.due,
         };
         let cause = |way: &Way| {

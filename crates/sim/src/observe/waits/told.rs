@@ -8,6 +8,7 @@ use protocol::Class;
 use serde::Serialize;
 
 use crate::build;
+use crate::observe::reading::socket_link;
 use crate::plan::{FabricPlan, Plan};
 use crate::scenario::Clock;
 
@@ -194,16 +195,14 @@ fn named(cause: Cause, plan: &Plan) -> Limit {
             detail: Some("address translation".to_owned()),
             ..of_node("memory", node)
         },
-        Cause::Socket(node, from, to) => Limit {
-            place: format!(
-                "{}.{}-{}",
-                plan.nodes[node].name,
-                from.min(to),
-                from.max(to)
-            ),
-            direction: Some(if from < to { "forth" } else { "back" }),
-            ..of_node("socket", node)
-        },
+        Cause::Socket(node, from, to) => {
+            let (place, direction) = socket_link(&plan.nodes[node].name, from, to);
+            Limit {
+                place,
+                direction: Some(direction),
+                ..of_node("socket", node)
+            }
+        }
         Cause::Software(node) => of_node("software", node),
         Cause::Other => Limit {
             kind: "other",
