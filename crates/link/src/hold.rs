@@ -57,25 +57,12 @@ pub struct Transmission {
     pub flow: Option<FlowId>,
 }
 
-/// Packets that wait at a link end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// What they wait for.
-    pub by: Hold,
-    /// The number of packets that the question concerns, of those that are in the queue.
-    pub packets: usize,
-}
-
 impl LinkEnd {
     /// What the packets that `concern` describes wait for at `now`; none if no such packet waits for this wire.
-    pub fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Held> {
+    pub fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Hold> {
         let held = self.transmitter().held(concern, now, packets)?;
-        let by = if self.is_up() && !self.has_failed(now) {
-            held.by
-        } else {
-            Hold::LinkDown
-        };
-        Some(Held { by, ..held })
+        let is_down = !self.is_up() || self.has_failed(now);
+        Some(if is_down { Hold::LinkDown } else { held })
     }
 
     /// The transmission at `now`; none while the wire is free.
@@ -85,17 +72,18 @@ impl LinkEnd {
 }
 
 impl Transmitter {
-    fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Held> {
-        let mut all = self.queues();
-        let (head, count) = all.find_map(|(queue, budgets)| {
-            let (source, head, count) = queue.first_with(concern, packets)?;
-            Some(((source, head, budgets), count))
+    fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Hold> {
+        if self.waiting() == 0 {
+            return None;
+        }
+        let (source, waiting, budgets) = self.queues().find_map(|(queue, budgets)| {
+            let (source, head) = queue.first_with(concern, packets)?;
+            Some((source, head, budgets))
         })?;
-        let (source, waiting, budgets) = head;
         let on_wire = self.on_wire(now, packets);
         let class = waiting.charge.class;
         let budget = &budgets[class.index()];
-        let by = if waiting.ready > now.max(self.busy_until) {
+        Some(if waiting.ready > now.max(self.busy_until) {
             Hold::NotBefore(waiting.ready)
         } else if let Some(transmission) = on_wire {
             Hold::Wire(transmission.flow)
@@ -110,8 +98,7 @@ impl Transmitter {
         } else {
             // An older packet of another class is in its way, or the next event sends it.
             Hold::Wire(None)
-        };
-        Some(Held { by, packets: count })
+        })
     }
 
     fn on_wire(&self, now: Time, packets: &Packets) -> Option<Transmission> {

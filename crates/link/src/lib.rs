@@ -22,7 +22,7 @@ pub use alarm::LinkTimer;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
 pub use end::LinkEnd;
-pub use hold::{Concern, Held, Hold, Transmission};
+pub use hold::{Concern, Hold, Transmission};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use transmitter::{Counters, Finished};

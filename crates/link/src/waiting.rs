@@ -136,20 +136,21 @@ impl Queue {
         Some((source as u16, self.take(source as u16, class)))
     }
 
-    /// The oldest packet of the source and class in which packets wait that `concern` describes, and the number of these.
+    /// The oldest packet of a source and class in which a packet waits that `concern` describes, and the source.
     pub(crate) fn first_with(
         &self,
         concern: Concern,
         packets: &Packets,
-    ) -> Option<(u16, &Waiting, usize)> {
-        (0_u16..).zip(&self.sources).find_map(|(number, source)| {
+    ) -> Option<(u16, &Waiting)> {
+        let sources = (0_u16..).zip(&self.sources);
+        let mut sources = sources.filter(|(_, source)| source.occupied != 0);
+        sources.find_map(|(number, source)| {
             Class::ALL.into_iter().find_map(|class| {
-                let queued = &source.classes[class.index()];
+                let mut queued = source.classes[class.index()].iter();
+                let head = queued.clone().next()?;
                 let is_concerned =
-                    |queued: &&Queued| concern.is(number, class, &packets[queued.waiting.packet]);
-                let count = queued.iter().filter(is_concerned).count();
-                let head = queued.front().filter(|_| count > 0)?;
-                Some((number, &head.waiting, count))
+                    |queued: &Queued| concern.is(number, class, &packets[queued.waiting.packet]);
+                queued.any(is_concerned).then_some((number, &head.waiting))
             })
         })
     }

@@ -100,8 +100,9 @@ impl Simulation {
         Err(PyValueError::new_err(message))
     }
 
-    fn watch_waits(&mut self) {
-        self.0.watch_waits();
+    #[pyo3(signature = (closely = false))]
+    fn watch_waits(&mut self, closely: bool) {
+        self.0.watch_waits(closely);
     }
 
     #[pyo3(signature = (progress = None))]

@@ -54,7 +54,7 @@ def explain(  # noqa: PLR0913 - each is an option
     simulation = Simulation(text, source=source, seed=seed)
     scenario = parsed(text, source)
     tree = simulation.tree()
-    simulation.watch_waits()
+    simulation.watch_waits(closely=True)
     planned = simulation.result()
     _check(planned, flow, source)
     share = 0.5 if what_if else 1.0
@@ -204,7 +204,7 @@ class _Case:
             seed=self._result.seed,
             warns=False,
         )
-        simulation.watch_waits()
+        simulation.watch_waits(closely=True)
         one = simulation.run().explain().flows[flow]
         return _After(one.bytes_per_second, one.limit)
 

@@ -1,6 +1,7 @@
 //! What keeps an endpoint from its next packet: the question that the probes ask at some time between two events.
 
 use kernel::Time;
+use packet::{PacketId, Packets};
 
 use super::Endpoint;
 
@@ -33,6 +34,16 @@ impl Endpoint {
     pub fn is_receiving_late(&self, now: Time) -> bool {
         let coming = self.inbound.iter().filter(|(due, _)| *due > now);
         !self.receiving.is_unlimited() && coming.count() > 1
+    }
+
+    /// Whether the engine holds packets in the receive buffer, beside those in the receive path.
+    pub fn is_holding(&self, packets: &Packets) -> bool {
+        let credits = |packet: &PacketId| {
+            let charge = packets[*packet].charge();
+            1 + u32::from(charge.data)
+        };
+        let coming: u32 = self.inbound.iter().map(|(_, packet)| credits(packet)).sum();
+        self.link.credits_held() > coming
     }
 
     /// Whether completions wait for the datapath at `now`.

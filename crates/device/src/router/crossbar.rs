@@ -149,6 +149,11 @@ impl Output {
         })
     }
 
+    /// The queue that was served last.
+    pub(super) fn served_last(&self) -> u32 {
+        (self.next + u64::BITS - 1) % u64::BITS
+    }
+
     pub(super) fn served(&mut self, queue: u32) {
         self.next = (queue + 1) % u64::BITS;
     }

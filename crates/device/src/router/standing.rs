@@ -9,8 +9,8 @@ use super::{FIRST_FIBRE, Router, TO_PCIE, TO_USER};
 /// What packets in a router wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouterHold {
-    /// A fibre that is busy.
-    Fibre(usize),
+    /// A fibre that is busy, and the flow of the first packet in the queue that it took a packet from last.
+    Fibre(usize, Option<FlowId>),
     /// Space behind a fibre, or in its retransmission buffer.
     Credit(usize),
     /// A busy output or input of the router itself.
@@ -26,11 +26,11 @@ impl Router {
                 entry.ready <= now && packets[entry.packet].stamp.flow == Some(flow)
             };
             queue.entries.iter().any(is_of_flow).then_some(())?;
-            self.holds_first(queue, now)
+            self.holds_first(queue, now, packets)
         })
     }
 
-    fn holds_first(&self, queue: &Queue, now: Time) -> Option<RouterHold> {
+    fn holds_first(&self, queue: &Queue, now: Time, packets: &Packets) -> Option<RouterHold> {
         let first = queue.entries.front()?;
         let fibres = match queue.exits? {
             Exits::On(hops) => hops,
@@ -49,11 +49,19 @@ impl Router {
         let end = self.fibres[fibre].as_ref()?;
         let mut allowed = (0..self.stride as u8).filter(|channel| channels >> channel & 1 == 1);
         Some(if self.free_at(FIRST_FIBRE + fibre) > now {
-            RouterHold::Fibre(fibre)
+            RouterHold::Fibre(fibre, self.served_last(FIRST_FIBRE + fibre, packets))
         } else if !allowed.any(|channel| end.may_send(channel, first.cycles)) {
             RouterHold::Credit(fibre)
         } else {
             RouterHold::Crossbar
         })
+    }
+
+    /// The flow of the first packet in the queue that `output` served last.
+    fn served_last(&self, output: usize, packets: &Packets) -> Option<FlowId> {
+        let queue = self
+            .queues
+            .get(self.outputs[output].served_last() as usize)?;
+        packets[queue.entries.front()?.packet].stamp.flow
     }
 }

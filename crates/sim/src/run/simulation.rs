@@ -478,9 +478,10 @@ impl Simulation {
         }
     }
 
-    /// Finds out from now on what flows wait for.
-    pub fn watch_waits(&mut self) {
-        self.waits = Some(Box::new(Waits::new(&self.plan, &self.models)));
+    /// Finds out from now on what flows wait for. Where there are many flows, this costs more than a few percent of the time of a run if
+    /// it is to be done `closely`.
+    pub fn watch_waits(&mut self, closely: bool) {
+        self.waits = Some(Box::new(Waits::new(&self.plan, &self.models, closely)));
         self.world.halt_before(self.next_reading());
     }
 

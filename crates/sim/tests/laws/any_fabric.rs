@@ -442,7 +442,7 @@ proptest! {
     #[test]
     fn the_time_of_a_flow_is_what_it_waited_for(scenario in scenario()) {
         let mut simulation = simulation(&scenario.text());
-        simulation.watch_waits();
+        simulation.watch_waits(true);
         simulation.run(&mut |_| true);
         let events = simulation.events();
         let result = simulation.result();

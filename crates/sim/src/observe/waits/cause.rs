@@ -5,7 +5,7 @@ use std::ops::Range;
 use device::{Engine, Gate, Nic, Router, RouterHold};
 use fabric::RootHold;
 use kernel::Time;
-use link::{Concern, Held, Hold, LinkEnd};
+use link::{Concern, Hold, LinkEnd};
 use packet::{FlowId, Packets};
 use protocol::Class;
 use transaction::Standing;
@@ -89,7 +89,7 @@ impl Moment<'_> {
         self.models[component].link(port)
     }
 
-    fn held(&self, wire: Wire, concern: Concern) -> Option<Held> {
+    fn held(&self, wire: Wire, concern: Concern) -> Option<Hold> {
         self.link(wire.end)?.held(concern, self.now, self.packets)
     }
 
@@ -129,7 +129,7 @@ impl Moment<'_> {
             Station::Wire(wire) if wire.end.0 == route.from => None,
             Station::Wire(wire) => {
                 let held = self.held(wire, Concern::Flow(route.part))?;
-                self.of_hold(route, wire, held.by, 0)
+                self.of_hold(route, wire, held, 0)
             }
             Station::ReceivePath(node) => self.is_late(node).then_some(Cause::Datapath(node)),
             Station::Answers(node) => {
@@ -147,11 +147,24 @@ impl Moment<'_> {
         leaf.is_some_and(|leaf| leaf.endpoint().is_receiving_late(self.now))
     }
 
+    /// Whether a device or an I/O port keeps packets in its receive buffer.
+    fn is_holding(&self, node: usize) -> bool {
+        match &self.models[node] {
+            Model::IoPort(port) => port.link().credits_held() > 0,
+            model => model
+                .leaf()
+                .is_some_and(|leaf| leaf.endpoint().is_holding(self.packets)),
+        }
+    }
+
     fn in_router(&self, route: &Route, node: usize) -> Option<Cause> {
         let router: &Router = self.models[node].device()?;
         let fibre = |fibre: usize| (node, build::fibre_port(fibre as u8) as usize);
         Some(match router.holds(route.part, self.now, self.packets)? {
-            RouterHold::Fibre(number) => Cause::Wire(fibre(number)),
+            RouterHold::Fibre(number, Some(flow)) if route.gives_way_to(flow) => {
+                Cause::Arbitration(fibre(number), flow)
+            }
+            RouterHold::Fibre(number, _) => Cause::Wire(fibre(number)),
             RouterHold::Credit(number) => Cause::FibreCredit(fibre(number)),
             RouterHold::Crossbar => Cause::Datapath(node),
         })
@@ -190,7 +203,7 @@ impl Moment<'_> {
         let out = self.wires.from(node).filter(|wire| wire.end != end);
         let mut waiting = out.filter_map(|wire| {
             let held = self.held(wire, Concern::Source(port as u16, class))?;
-            Some((wire, held.by))
+            Some((wire, held))
         });
         let on_wires = waiting.find_map(|(wire, hold)| {
             let goes_on = depth < DEPTH || !matches!(hold, Hold::Credit { .. });
@@ -198,9 +211,10 @@ impl Moment<'_> {
                 .then(|| self.of_hold(route, wire, hold, depth + 1))
                 .flatten()
         });
+        let is_held = || self.is_late(node) || self.is_holding(node);
         on_wires
             .or_else(|| self.in_root(route, end))
-            .or_else(|| self.is_late(node).then_some(Cause::Datapath(node)))
+            .or_else(|| is_held().then_some(Cause::Datapath(node)))
     }
 
     /// What the engine of a flow waits for, while none of its packets waits farther down.
@@ -261,7 +275,7 @@ impl Moment<'_> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
             let held = self.held(wire, Concern::Any)?;
-            self.of_hold(route, wire, held.by, 0)
+            self.of_hold(route, wire, held, 0)
         })
     }
 
@@ -274,7 +288,7 @@ impl Moment<'_> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
             let held = self.held(wire, Concern::Flow(route.part))?;
-            self.of_hold(route, wire, held.by, 0)
+            self.of_hold(route, wire, held, 0)
         })
     }
 

@@ -41,6 +41,7 @@ pub struct Waits {
     number: u64,
     begin: Time,
     slot: Span,
+    least_slot: Span,
     /// The time of the next look.
     due: Time,
 }
@@ -57,8 +58,9 @@ struct Way {
 }
 
 impl Waits {
-    /// A probe that looks at the flows of `plan`, whose components are `models`.
-    pub fn new(plan: &Plan, models: &[Model]) -> Self {
+    /// A probe that looks at the flows of `plan`, whose components are `models`. The more flows, the more seldom it does, unless it
+    /// looks `closely`, whatever that takes.
+    pub fn new(plan: &Plan, models: &[Model], closely: bool) -> Self {
         let wires = Wires::of(plan);
         let ways = plan.workloads.iter().enumerate();
         let ways = ways.flat_map(|(workload, one)| {
@@ -75,13 +77,19 @@ impl Waits {
                 running: BTreeMap::new(),
             })
         });
-        let ways = ways.collect();
+        let ways: Vec<Way> = ways.collect();
+        let least_slot = if closely {
+            LEAST_SLOT
+        } else {
+            LEAST_SLOT * ways.len().max(1) as u64
+        };
         let mut waits = Waits {
             wires,
             ways,
             number: 0,
             begin: Time::ZERO,
-            slot: LEAST_SLOT,
+            slot: least_slot,
+            least_slot,
             due: Time::ZERO,
         };
         waits.set_due();
@@ -99,7 +107,7 @@ impl Waits {
         self.look_once(models, packets, meter);
         self.begin += self.slot;
         let part = Span::from_fs(self.begin.as_fs() / PART);
-        self.slot = part.max(LEAST_SLOT);
+        self.slot = part.max(self.least_slot);
         self.number += 1;
         self.set_due();
     }

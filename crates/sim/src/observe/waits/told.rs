@@ -86,10 +86,17 @@ fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
     let (all, running) = (sum(|(a, b)| *a + *b), sum(|(_, b)| *b));
     // Until its first byte arrives, a flow waits for latencies, not for what limits its rate. The rate of an application has both.
     let is_whole = running == 0.0 || parts.iter().any(|way| way.clock == Clock::Application);
-    let limit = limit(times.iter().map(|(cause, (filling, time))| {
-        let time = if is_whole { *filling + *time } else { *time };
-        (cause, time.as_ns() / if is_whole { all } else { running })
-    }));
+    let engines = parts
+        .iter()
+        .map(|way| plan.nodes[way.route.from].name.as_str());
+    let engines: Vec<&str> = engines.collect();
+    let limit = limit(
+        &engines,
+        times.iter().map(|(cause, (filling, time))| {
+            let time = if is_whole { *filling + *time } else { *time };
+            (cause, time.as_ns() / if is_whole { all } else { running })
+        }),
+    );
     let mut shares: Vec<Share> = times
         .iter()
         .map(|(cause, (filling, running))| Share {
@@ -101,14 +108,14 @@ fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
     FlowWaits { id, limit, shares }
 }
 
-/// Least share of a wait that closes a loop: of credit, tags, outstanding bytes and acknowledgements. While a flow waits for one of
-/// these, its packets are on wires for a part of the time; without it they would be for the whole.
+/// Least share of a wait that closes a loop: of credit, tags, outstanding bytes and acknowledgements, and of the engine's own work.
+/// While a flow waits for one of these, its packets are on wires for a part of the time; without it they would be for the whole.
 const LEAST: f64 = 0.03;
 
 /// The part of the time of a wire from which on those that share it, rather than the wire, limit a flow.
 const SHARED: f64 = 0.25;
 
-fn limit<'c>(shares: impl Iterator<Item = (&'c Limit, f64)>) -> Option<Limit> {
+fn limit<'c>(engines: &[&str], shares: impl Iterator<Item = (&'c Limit, f64)>) -> Option<Limit> {
     let shares: Vec<(&Limit, f64)> = shares.collect();
     // All that happens at one wire, or for one cause at one place.
     let mut groups: BTreeMap<(&str, &str, Option<&str>), f64> = BTreeMap::new();
@@ -120,8 +127,13 @@ fn limit<'c>(shares: impl Iterator<Item = (&'c Limit, f64)>) -> Option<Limit> {
         .filter(|((kind, ..), _)| *kind == "wire")
         .map(|(_, share)| share)
         .sum();
-    let weight = |((kind, ..), share): (&(&str, &str, Option<&str>), &f64)| {
-        let closes = matches!(*kind, "credit" | "tags" | "outstanding" | "replay-buffer");
+    let weight = |((kind, place, _), share): (&(&str, &str, Option<&str>), &f64)| {
+        let closes = match *kind {
+            "credit" | "tags" | "outstanding" | "replay-buffer" => true,
+            // The engine works while its last packets are on the wire.
+            "datapath" | "memory" => engines.contains(place),
+            _ => false,
+        };
         if closes && *share >= LEAST {
             share + on_wires
         } else {
