@@ -6,6 +6,7 @@
 //! depend on nothing but the slot's number.
 
 mod cause;
+mod limit;
 mod path;
 mod told;
 

@@ -1,0 +1,161 @@
+//! What limits a flow, judged by what it waited for.
+
+use serde::Serialize;
+
+/// What a flow waits for, as results tell it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Cause {
+    /// The kind: "wire", "credit", "tags", "outstanding", "replay-buffer", "datapath", "memory", "socket", "arbitration",
+    /// "software" or "other".
+    pub kind: &'static str,
+    /// The link, the node, or the link between sockets.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The direction of a link.
+    pub direction: Option<&'static str>,
+    /// Credit: the class, and whether of headers or data. Arbitration: the other flow.
+    pub detail: Option<String>,
+}
+
+/// Least share of a wait that closes a loop: of credit, tags, outstanding bytes and acknowledgements, and of the engine's own work.
+/// While a flow waits for one of these, its packets are on wires for a part of the time; without it they would be for the whole.
+const LEAST: f64 = 0.03;
+
+/// The part of the time of a wire from which on those that share it, rather than the wire, limit a flow.
+const SHARED: f64 = 0.25;
+
+/// What happens at one wire, or for one cause at one place.
+struct Group<'c> {
+    causes: Vec<(&'c Cause, f64)>,
+}
+
+impl<'c> Group<'c> {
+    /// The first cause, which has the kind and the place of all.
+    fn cause(&self) -> &'c Cause {
+        self.causes[0].0
+    }
+
+    fn share(&self) -> f64 {
+        self.causes.iter().map(|(_, share)| share).sum()
+    }
+
+    /// Whether the flow waits for it while its last packets are on their way. `engines` make the requests of the flow.
+    fn closes_a_loop(&self, engines: &[&str]) -> bool {
+        let cause = self.cause();
+        match cause.kind {
+            "credit" | "tags" | "outstanding" | "replay-buffer" => true,
+            "datapath" | "memory" => engines.contains(&cause.place.as_str()),
+            _ => false,
+        }
+    }
+
+    /// Its longest cause; for a wire that others use for a good part of the time, the longest of theirs.
+    fn longest(&self) -> &'c Cause {
+        let is_shared = |cause: &Cause| cause.kind == "arbitration";
+        let others = self.causes.iter().filter(|(cause, _)| is_shared(cause));
+        let others: f64 = others.map(|(_, share)| share).sum();
+        let by_others = others > SHARED * self.share();
+        let all = self.causes.iter();
+        let all = all.filter(|(cause, _)| !by_others || is_shared(cause));
+        let longest = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        longest.map_or(self.cause(), |(cause, _)| cause)
+    }
+}
+
+fn is_of_wire(cause: &Cause) -> bool {
+    matches!(cause.kind, "wire" | "arbitration")
+}
+
+/// What limits a flow whose time has these `shares`, and whose requests these `engines` make; none without shares.
+pub(super) fn limit<'c>(
+    shares: impl Iterator<Item = (&'c Cause, f64)>,
+    engines: &[&str],
+) -> Option<&'c Cause> {
+    let mut groups: Vec<Group<'c>> = Vec::new();
+    for (cause, share) in shares {
+        let is_with = |group: &&mut Group<'c>| {
+            let other = group.cause();
+            let same_kind = cause.kind == other.kind || is_of_wire(cause) && is_of_wire(other);
+            same_kind && (&cause.place, cause.direction) == (&other.place, other.direction)
+        };
+        match groups.iter_mut().find(is_with) {
+            Some(group) => group.causes.push((cause, share)),
+            None => groups.push(Group {
+                causes: vec![(cause, share)],
+            }),
+        }
+    }
+    let wires = groups.iter().filter(|group| is_of_wire(group.cause()));
+    let on_wires: f64 = wires.map(Group::share).sum();
+    let weight = |group: &Group<'c>| {
+        let share = group.share();
+        if share >= LEAST && group.closes_a_loop(engines) {
+            share + on_wires
+        } else {
+            share
+        }
+    };
+    let most = groups
+        .iter()
+        .max_by(|one, other| weight(one).total_cmp(&weight(other)));
+    most.map(Group::longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(kind: &'static str, place: &str) -> Cause {
+        Cause {
+            kind,
+            place: place.to_owned(),
+            direction: None,
+            detail: None,
+        }
+    }
+
+    /// The kind and the place of the limit of a flow of engine "a".
+    fn limit_of(shares: &[(&'static str, &str, f64)]) -> (&'static str, String) {
+        let causes: Vec<(Cause, f64)> = shares
+            .iter()
+            .map(|(kind, place, share)| (cause(kind, place), *share))
+            .collect();
+        let shares = causes.iter().map(|(cause, share)| (cause, *share));
+        let found = limit(shares, &["a"]).expect("there are shares");
+        (found.kind, found.place.clone())
+    }
+
+    #[test]
+    fn a_wire_that_is_nearly_always_busy_is_the_limit() {
+        let found = limit_of(&[("wire", "h-a", 0.98), ("tags", "a", 0.02)]);
+        assert_eq!(found, ("wire", "h-a".to_owned()));
+    }
+
+    #[test]
+    fn what_closes_a_loop_is_the_limit_even_if_the_wire_is_busy_for_longer() {
+        for kind in ["tags", "credit", "outstanding", "replay-buffer", "datapath"] {
+            let found = limit_of(&[("wire", "h-a", 0.9), (kind, "a", 0.1)]);
+            assert_eq!(found, (kind, "a".to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_memory_that_is_seldom_late_is_not_the_limit() {
+        let found = limit_of(&[("wire", "h-a", 0.9), ("memory", "h", 0.1)]);
+        assert_eq!(found, ("wire", "h-a".to_owned()));
+    }
+
+    #[test]
+    fn who_shares_a_wire_is_limited_by_the_others() {
+        let equal = limit_of(&[("wire", "h-s", 0.55), ("arbitration", "h-s", 0.45)]);
+        assert_eq!(equal.0, "arbitration");
+        let alone = limit_of(&[("wire", "h-s", 0.9), ("arbitration", "h-s", 0.1)]);
+        assert_eq!(alone.0, "wire");
+        let shares = [
+            ("wire", "h-s", 0.3),
+            ("arbitration", "h-s", 0.3),
+            ("memory", "h", 0.4),
+        ];
+        assert_eq!(limit_of(&shares).1, "h-s");
+    }
+}
