@@ -31,6 +31,15 @@ def test_the_python_in_the_readme_runs() -> None:
     assert names["result"].failures == []
 
 
+def test_the_python_of_the_page_on_results_runs() -> None:
+    page = (ROOT / "docs/reference/results.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)  # noqa: S102
+    assert names["slowest"] == names["flow"].latency.max
+    assert names["used"].max() <= 1
+
+
 CASES = {
     "1": "one flow",
     "2": "two, A to B to C",

@@ -163,6 +163,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     Flows begin when every link is up: `start` and `[measure]` count from there. The times in
     results count from the beginning of the run, link initialisation included.
 
+    docs/reference/results.md describes the JSON.
+
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """

@@ -74,6 +74,7 @@ class RunResult(Document):
     from the beginning of the run: those of the scenario's `[measure]`, or, without one, the first
     start of a workload and the end of the last one. `None` if the run ended before the interval
     began; then links and fibres have measured nothing.
+
     `schema` names the form of the JSON; docs/reference/result.schema.json describes it. The command
     line adds the `version` of Peerlane, the `scenario_digest` (SHA-256 of the scenario's text) and
     the `command` that made the result; they are `None` for a run from Python, and two results with
@@ -81,6 +82,7 @@ class RunResult(Document):
 
     `iommus` has the hosts with `iommu = true`, and `series` rates and queue lengths over time, if
     they were sampled; the JSON leaves out what there is not.
+
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
