@@ -107,7 +107,7 @@ class Simulation:
 
         Returns the interval in nanoseconds.
 
-        The `series` of the result has them. If they become too many for about 24 MiB, every second
+        The `series` of the result has them. If they become too many for 6 MiB, every second
         one is dropped and the interval doubled, as `interval_ns` of the series says. Samples change
         nothing of what is simulated.
 

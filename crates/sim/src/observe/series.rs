@@ -93,8 +93,8 @@ pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>
     })
 }
 
-/// The number of values that a series holds at most, about 24 MiB; but always of so many samples.
-const MOST_VALUES: usize = 1 << 20;
+/// The number of values that a series holds at most, of 24 bytes each, unless they are of so few samples.
+const MOST_VALUES: usize = 1 << 18;
 const FEWEST_SAMPLES: usize = 64;
 
 impl Series {
