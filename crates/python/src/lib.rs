@@ -52,8 +52,8 @@ impl Simulation {
 impl Simulation {
     #[new]
     #[pyo3(signature = (text, source = "<text>", seed = None))]
-    fn new(text: &str, source: &str, seed: Option<u64>) -> PyResult<Self> {
-        let simulation = sim::Simulation::read(text, source, seed);
+    fn new(py: Python<'_>, text: &str, source: &str, seed: Option<u64>) -> PyResult<Self> {
+        let simulation = py.detach(|| sim::Simulation::read(text, source, seed));
         simulation
             .map(|simulation| Simulation(simulation, String::new()))
             .map_err(|error| ScenarioError::new_err(error.to_string()))
