@@ -134,6 +134,16 @@ def test_a_run_has_its_keys_set(peerlane: Run, scenario: Write) -> None:
     assert (document["flows"][0]["bytes"], document["seed"]) == (4096, 5)
 
 
+def test_links_that_a_key_of_all_links_does_not_change_are_warned_of(
+    peerlane: Run, scenario: Write
+) -> None:
+    file = scenario(('upstream = { to = "s0" }', 'upstream = { to = "s0", lanes = 2 }'))
+    told = "links.lanes does not change s0-a, s0-b, whose own value stays; set links.s0-a.lanes"
+    assert told in peerlane("run", file, "--set", "links.lanes=8").err
+    assert told in peerlane("sweep", file, "--vary", "links.lanes=4,8").err
+    assert not peerlane("run", file, "--set", "links.generation=3").err
+
+
 def test_a_run_refuses_settings_that_set_nothing(peerlane: Run, scenario: Write) -> None:
     file = scenario()
     peerlane("run", file, "--set", "devices.a.tags").refuses("KEY=VALUE")

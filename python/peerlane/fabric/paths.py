@@ -312,15 +312,30 @@ def _entries(scenario: Table, section: str) -> dict[str, Table]:
     return found
 
 
-def _link(scenario: Table, path: str, id_: str, keys: list[str]) -> _Place:
-    """The key of one link: of a node to the node above it, or of a cable."""
+def with_their_own(scenario: Table, path: str) -> list[str]:
+    """The links that a key of all links does not change, as they write it themselves."""
+    match split_path(path):
+        case ("links", key):
+            places = [(id_, _Place(*where, key)) for id_, where in _links(scenario).items()]
+            return [id_ for id_, place in places if key in place.table()]
+        case _:
+            return []
+
+
+def _links(scenario: Table) -> dict[str, tuple[Table, tuple[str, ...]]]:
+    """Where each link is written: of a node to the node above it, or of a cable."""
     links: dict[str, tuple[Table, tuple[str, ...]]] = {}
     for section in ("switches", "devices"):
         for name, node in _as_tables(scenario.get(section, {})).items():
             if isinstance(node, dict) and "upstream" in node:
                 above = _as_table(node["upstream"]).get("to")
                 links[f"{above}-{name}"] = node, ("upstream",)
-    links |= {name: (cable, ()) for name, cable in _entries(scenario, "cables").items()}
+    return links | {name: (cable, ()) for name, cable in _entries(scenario, "cables").items()}
+
+
+def _link(scenario: Table, path: str, id_: str, keys: list[str]) -> _Place:
+    """The key of one link."""
+    links = _links(scenario)
     if id_ in links:
         table, inner = links[id_]
         return _Place(table, inner, _only(path, keys, "links", id_))

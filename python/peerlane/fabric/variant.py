@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 import tomllib
 import warnings
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import put
+from peerlane.fabric.paths import join_path, put, split_path, with_their_own
 from peerlane.fabric.simulation import ScenarioWarning, Simulation, already_warned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from peerlane.fabric.settings import Setting
 
 _LINE = re.compile(r":\d+: ")
 """A line of the text that the simulator read, which is not the file's."""
+
+
+_MOST = 4
+"""Links that a warning names."""
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
@@ -57,7 +60,7 @@ def variant(
     Raises:
         ScenarioError: A path names no key, or the scenario cannot be built with these values.
     """
-    changed = deepcopy(dict(scenario))
+    changed = _copied(dict(scenario))
     for path, value in settings.items():
         put(changed, path, value)
     name = f"{source} with {told(settings)}" if settings else source
@@ -66,9 +69,37 @@ def variant(
             simulation = Simulation(tomli_w.dumps(changed), source=name, seed=seed)
     except ScenarioError as error:
         raise ScenarioError(_LINE.sub(": ", str(error), count=1)) from None
-    for risk in simulation.warnings() if warns else ():
-        warnings.warn(ScenarioWarning(_LINE.sub(": ", risk, count=1)), stacklevel=2)
+    if warns:
+        warn_of_links(changed, settings)
+        for risk in simulation.warnings():
+            warnings.warn(ScenarioWarning(_LINE.sub(": ", risk, count=1)), stacklevel=2)
     return simulation
+
+
+def warn_of_links(scenario: Mapping[str, Any], paths: Iterable[str]) -> None:
+    """Warns of links that a key of all links does not change.
+
+    Warns:
+        ScenarioWarning: There are some.
+    """
+    for path in paths:
+        if links := with_their_own(dict(scenario), path):
+            key = split_path(path)[-1]
+            shown = ", ".join(links[:_MOST]) + (", ..." if len(links) > _MOST else "")
+            warnings.warn(
+                ScenarioWarning(
+                    f"{path} does not change {shown}, whose own value stays; set"
+                    f" {join_path(('links', links[0], key))}, too"
+                ),
+                stacklevel=3,
+            )
+
+
+def _copied(part: Any) -> Any:  # noqa: ANN401 - whatever TOML has
+    """Tables and lists of their own; a sweep makes one for each point."""
+    if isinstance(part, dict):
+        return {key: _copied(value) for key, value in part.items()}
+    return [_copied(one) for one in part] if isinstance(part, list) else part
 
 
 def told(settings: Mapping[str, Setting]) -> str:

@@ -13,7 +13,7 @@ import tomli_w
 
 from peerlane._core import ScenarioError
 from peerlane.fabric.paths import put
-from peerlane.fabric.variant import parsed, variant
+from peerlane.fabric.variant import parsed, variant, warn_of_links
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
@@ -188,6 +188,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     if settings:
         for path, value in settings.items():
             put(scenario, path, value)
+        warn_of_links(scenario, settings)
         text = tomli_w.dumps(scenario)
     name, found = _checked(scenario, source, axes, tuple(metrics))
     draws = Sample.read(sample) if isinstance(sample, str) else sample
@@ -259,6 +260,7 @@ def _checked(
             simulation = variant(scenario, first, source=source)
         except ScenarioError:
             raise as_it_is from None
+    warn_of_links(scenario, first)
     result = simulation.result()
     document = result.to_json()
     for path in metrics:
