@@ -45,8 +45,16 @@ def test_the_changes_of_most_weight_come_first() -> None:
     before = flow(small=100, large=100, gone=1, zero=0, completed=True)
     after = flow(small=101, large=300, new=1, zero=5, completed=False)
     paths = [change.path for change in compare(before, after).changes]
-    assert set(paths[:3]) == {"flows.f.gone", "flows.f.new", "flows.f.completed"}
-    assert paths[3:] == ["flows.f.zero", "flows.f.large", "flows.f.small"]
+    assert paths[0] == "flows.f.completed"
+    assert set(paths[1:4]) == {"flows.f.gone", "flows.f.new", "flows.f.zero"}
+    assert paths[4:] == ["flows.f.large", "flows.f.small"]
+
+
+def test_of_an_entry_that_one_result_has_the_numbers_are_told() -> None:
+    share = {"where": "h-d", "kind": "wire", "direction": None, "share": 0.06}
+    waits = [{"id": "f", "shares": [share]}], [{"id": "f", "shares": []}]
+    (change,) = compare(*({"flows": [], "waits": one} for one in waits)).changes
+    assert (change.path, change.weight) == ("waits.f.shares.h-d.share", 0.06)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import typer
 
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
+from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.comparison import comparison
 from peerlane.varying.comparison import ComparisonError, check_alike, read_document
@@ -39,7 +40,7 @@ def compare(
 
     The weight of a change is its share of the larger value. Bytes of a link weigh by their share of
     all bytes of the link, its times by their share of the run, and its use by the difference.
-    Values that one result alone has, and values that are no numbers, come first.
+    Values that are no numbers, such as the end of a flow that is not complete, come first.
     """
     keep_apart([str(before), str(after)], {"--json": json_to})
     names = (str(before), str(after))
@@ -49,7 +50,7 @@ def compare(
     except ComparisonError as error:
         raise typer.BadParameter(str(error)) from None
     outcome = compare_documents(documents[0], documents[1])
-    emit(outcome.to_json(), comparison(outcome, names, every=every), json_to)
+    emit(head("comparison") | outcome.to_json(), comparison(outcome, names, every=every), json_to)
 
 
 def _text(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane._core import __version__
 from peerlane.fabric.paths import join_path
-from peerlane.varying.metrics import leaves
+from peerlane.varying.metrics import ENCODED, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,8 @@ _HEAD = ("schema", "version", "scenario_digest", "command")
 _FORM = re.compile(r"peerlane-([a-z-]+)/1")
 """The forms of documents that this version reads."""
 _WIRES = ("links", "fibres")
-_TEXTS = ("histogram_ps",)
-"""Encoded values, whose quantiles are compared instead."""
+_SHARES = ("utilisation", "share")
+"""Fields that are shares of a whole, which weigh as they are."""
 _EQUAL = 1e-12
 """Numbers closer than this, relatively, are the same: the rest is rounding."""
 
@@ -41,6 +41,7 @@ class Change:
 
     `relative` is the change over the earlier value, where both are numbers. `weight` is the share
     of the larger value; that of a link's bytes is of all its bytes, that of its times of the run.
+    A number that one document does not have weighs as if it were 0 there.
     """
 
     path: str
@@ -113,6 +114,7 @@ def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_versio
 def compare(before: Json, after: Json) -> Comparison:
     """The values that differ between two documents of one form."""
     one, other = _values(before), _values(after)
+    one, other = _without_names(one, other), _without_names(other, one)
     changes = [
         Change(
             path=join_path(parts),
@@ -132,7 +134,15 @@ def _values(document: Json) -> Leaves:
     return {
         parts: value
         for parts, value in leaves(document)
-        if parts[0] not in _HEAD and parts[-1] not in _TEXTS
+        if parts[0] not in _HEAD and parts[-1] not in ENCODED
+    }
+
+
+def _without_names(values: Leaves, others: Leaves) -> Leaves:
+    """The values, of entries that the other result does not have the numbers alone."""
+    tables = {parts[:depth] for parts in others for depth in range(len(parts))}
+    return {
+        parts: value for parts, value in values.items() if parts[:-1] in tables or _is_number(value)
     }
 
 
@@ -157,10 +167,10 @@ def _relative(before: Scalar, after: Scalar) -> float | None:
 
 def _weight(parts: tuple[str, ...], one: Leaves, other: Leaves) -> float:
     """The weight of a change; what is no number in both weighs more than any number."""
-    before, after = one.get(parts), other.get(parts)
-    if not (_is_number(before) and _is_number(after)):
+    given = [values[parts] for values in (one, other) if parts in values]
+    if not all(map(_is_number, given)):
         return _CHANGED_KIND
-    way = abs(float(after) - float(before))  # type: ignore[arg-type]
+    way = abs(_number(other.get(parts)) - _number(one.get(parts)))
     whole = max(_whole(parts, one), _whole(parts, other))
     return way / whole if whole else 0.0
 
@@ -171,10 +181,10 @@ _CHANGED_KIND = 3.0
 
 def _whole(parts: tuple[str, ...], values: Leaves) -> float:
     """The number that a value is a share of."""
+    key = parts[-1]
+    if key in _SHARES:
+        return 1.0
     if parts[0] in _WIRES:
-        key = parts[-1]
-        if key == "utilisation":
-            return 1.0
         if key.endswith("_bytes"):
             return sum(
                 _number(value)

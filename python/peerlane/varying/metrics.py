@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 Scalar = float | int | str | bool | None
 
+ENCODED = ("histogram_ps",)
+"""Fields whose text is made of many values; results have the quantiles, too."""
 _NAMES = ("id", "name", "host", "where", "by", "from", "direction")
 """The fields that name an entry of a list, the first that it has."""
 _TELLING = ("direction", "what", "from", "to", "buffer", "kind")
 """The fields that tell entries of one name apart."""
 _NEAREST = 3
+_FEW = 4
+"""Values of a list that are values of their own, such as a least and a most."""
 
 
 class UnknownMetricError(ValueError):
@@ -44,7 +48,7 @@ def value_at(document: Json, path: str) -> Scalar:
         if part not in inner:
             raise _unknown(document, path, parts[:depth], part, inner)
         here = inner[part]
-    if isinstance(here, dict | list):
+    if isinstance(here, dict | list | tuple):
         raise _group(path, parts, _members(here))
     found: Scalar = here  # type: ignore[assignment]
     return found
@@ -67,14 +71,16 @@ def check(document: Json, schema: Json, path: str) -> None:
     for depth, part in enumerate(parts):
         kinds = _kinds(schema, kind)
         inner = _members(here)
-        known: Mapping[str, Any] = inner
+        known = dict(inner)
         if here is None:
             known = {name: None for one in kinds for name in one.get("properties", {})}
+            if part.isdigit() and any(one.get("type") == "array" for one in kinds):
+                known[part] = None
         if part not in known:
             raise _unknown(document, path, parts[:depth], part, known)
         here = None if here is None else inner[part]
         kind = _below(kinds, part)
-    if isinstance(here, dict | list):
+    if isinstance(here, dict | list | tuple):
         raise _group(path, parts, _members(here))
     fields = {name: 0 for one in _kinds(schema, kind) for name in one.get("properties", {})}
     if here is None and fields:
@@ -87,11 +93,16 @@ def numbers(document: Json) -> dict[str, Scalar]:
 
 
 def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar]]:
-    """Every single value of a result, or of a part of it, with the parts of its path."""
-    if isinstance(here, dict) or (isinstance(here, list) and _is_list_of_tables(here)):
+    """Every single value of a result, or of a part of it, with the parts of its path.
+
+    Those of long lists, such as histograms, are left out.
+    """
+    if isinstance(here, dict | list | tuple):
+        if not isinstance(here, dict) and len(here) > _FEW and not _is_list_of_tables(here):
+            return
         for name, inner in _members(here).items():
             yield from leaves(inner, *before, name)
-    elif not isinstance(here, list | tuple):
+    else:
         yield before, here  # type: ignore[misc]
 
 
@@ -111,7 +122,7 @@ def usual(document: Json) -> list[str]:
 
 def named(entries: object) -> Iterator[tuple[str, Json]]:
     """The entries of a list by their names, such as "h0-s0 up"."""
-    if isinstance(entries, list) and _is_list_of_tables(entries):
+    if isinstance(entries, list | tuple) and _is_list_of_tables(entries):
         yield from _named(_told_apart(entries, _NAMES), {id(entry) for entry in entries})
 
 
@@ -131,7 +142,7 @@ def _members(here: object) -> Mapping[str, Any]:
     """What a part of a path can name here, and what is there."""
     if isinstance(here, dict):
         return here
-    if not isinstance(here, list):
+    if not isinstance(here, list | tuple):
         return {}
     if not _is_list_of_tables(here):
         return {str(number): one for number, one in enumerate(here)}
