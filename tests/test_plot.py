@@ -111,6 +111,29 @@ def test_sweeps_and_results_in_python_have_figures() -> None:
         result.plot("traffic.fairness")
 
 
+def test_samples_are_lines_over_time() -> None:
+    simulation = Fabric.from_toml(PAIR).simulation()
+    simulation.sample(every="2 us")
+    result = simulation.run()
+    assert result.series is not None
+    ends = [end / 1e3 for end in result.series.end_ns]
+    figure = result.plot("series.links.utilisation")
+    assert lines(figure) == {
+        f"{link.id} {link.direction} utilisation": list(zip(ends, link.utilisation, strict=True))
+        for link in result.series.links
+    }
+    assert axes_of(figure).get_xlabel() == "time (us)"
+    (line,) = axes_of(result.plot("series.links.s0-b.down.waiting_tlps")).lines
+    waiting = result.series.links["s0-b", "down"].waiting_tlps
+    assert [y for _, y in line.get_xydata().tolist()] == list(waiting)  # type: ignore[union-attr]
+    with pytest.raises(PlotError, match="there is no s0-c down; there are h0-s0 down"):
+        result.plot("series.links.s0-c.down.utilisation")
+    with pytest.raises(PlotError, match=r"there are series\.flows\.bytes_per_second"):
+        result.plot("series.links.utilisatoin")
+    with pytest.raises(PlotError, match="run with --interval"):
+        Fabric.from_toml(PAIR).run().plot("series.links.utilisation")
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.json"])
 def test_what_a_sweep_wrote_is_plotted(peerlane: Run, scenario: Write, name: str) -> None:
     option = "--json" if name.endswith("json") else "--out"

@@ -27,6 +27,8 @@ FORMATS = (".svg", ".png", ".pdf")
 _ENDS = {"seed", "status", "error"}
 _MOST_SERIES = 20
 """Lines of one figure; more cannot be told apart."""
+_MARKED = 60
+"""Points of a line that are marked."""
 _RATE = "bytes_per_second"
 
 
@@ -217,7 +219,9 @@ def _series(
     for row, place in zip(rows, at, strict=True):
         for name in ys:
             if _is_number(row[name]):
-                which = [f"{key} = {row[key]}" for key in others]
+                which = [
+                    str(row[key]) if key == "name" else f"{key} = {row[key]}" for key in others
+                ]
                 label = ", ".join([name] * (len(ys) > 1) + which)
                 found.setdefault(label, _Series()).add(place, row[name])
     return found
@@ -227,7 +231,7 @@ def _draw(axes: Axes, label: str, series: _Series, *, linked: bool) -> None:
     places = sorted(series.found) if linked else list(series.found)
     intervals = [Interval.of(series.found[place]) for place in places]
     means = [one.mean for one in intervals]
-    style = "o-" if linked else "o"
+    style = "o" if not linked else "o-" if len(places) <= _MARKED else "-"
     if any(one.half_width is not None for one in intervals):
         halves = [one.half_width or 0.0 for one in intervals]
         axes.errorbar(places, means, yerr=halves, fmt=style, capsize=3, markersize=4, label=label)

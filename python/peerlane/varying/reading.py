@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import is_key, join_path
-from peerlane.varying.metrics import leaves, named
+from peerlane.fabric.paths import is_key, join_path, split_path
+from peerlane.varying.metrics import ENCODED, leaves, named
 from peerlane.varying.plot import PlotError, plot_bars, plot_rows
 from peerlane.varying.table import check_ending
 
@@ -55,7 +55,7 @@ def plot_document(
     """
     title = str(document.get("name", ""))
     if isinstance(points := document.get("points"), list):
-        rows = [_point(point) for point in points]
+        rows = [point_row(point) for point in points]
         keys = document.get("keys", [])
         return plot_rows(rows, x, y or _usual(rows, keys), keys=keys, title=title)
     if "flows" in document:
@@ -68,6 +68,8 @@ def _plot_result(
 ) -> Figure:
     """Fields of all entries of a list of a result, such as `links.utilisation`."""
     wanted = list(y) or ["links.utilisation"]
+    if all(name.startswith("series.") for name in wanted):
+        return _plot_series(document, wanted, title)
     sections = {name.partition(".")[0] for name in (*wanted, *([x] if x else []))}
     lists = [key for key, value in document.items() if isinstance(value, list) and value]
     if len(sections) > 1 or not sections <= set(lists):
@@ -89,12 +91,52 @@ def _plot_result(
     return plot_bars(rows, "name", wanted[0], title)
 
 
-def _point(point: Mapping[str, Any]) -> dict[str, Any]:
+def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> Figure:
+    """Samples over time: of all entries of a list, or of the one that the path names."""
+    series = document.get("series")
+    if not isinstance(series, dict):
+        raise PlotError("the result has no samples; run with --interval, such as --interval 10us")
+    lines: dict[str, Sequence[float]] = {}
+    keys: list[str] = []
+    for path in y:
+        _, section, *middle, key = split_path(path) if path.count(".") > 1 else ("", "", "")
+        known = {name: entry for name, entry in named(series.get(section)) if key in entry}
+        if not known:
+            found = [
+                f"series.{section}.{key}"
+                for section, entries in series.items()
+                for _, entry in list(named(entries))[:1]
+                for key, values in entry.items()
+                if isinstance(values, list | tuple)
+            ]
+            raise PlotError(f"there are no samples {path}; there are {', '.join(found)}")
+        chosen = {name: one for name, one in known.items() if name.split()[: len(middle)] == middle}
+        if not chosen:
+            raise PlotError(f"{path}: there is no {' '.join(middle)}; there are {', '.join(known)}")
+        keys.append(key)
+        lines |= {f"{name} {key}": entry[key] for name, entry in chosen.items()}
+    busiest = sorted(lines, key=lambda name: -sum(lines[name]))[:_MOST_LINES]
+    label = y[0] if len(y) == 1 else ", ".join(dict.fromkeys(keys))
+    rows = [
+        {"time": f"{end / 1e3} us", "name": name, label: value}
+        for name, values in lines.items()
+        if name in busiest
+        for end, value in zip(series["end_ns"], values, strict=True)
+    ]
+    return plot_rows(rows, "time", label, keys=["name"], title=title)
+
+
+_MOST_LINES = 12
+"""Lines over time, those with the greatest sums: more cannot be told apart."""
+
+
+def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
     """A row of a sweep; that of a sweep of loads has its fields side by side."""
     if "settings" in point:
         ends = {name: point.get(name) for name in _ENDS}
         return {**point["settings"], **point["metrics"], **ends}
-    return {join_path(parts): value for parts, value in leaves(point)}
+    values = dict(leaves(point))
+    return {join_path(parts): value for parts, value in values.items() if parts[-1] not in ENCODED}
 
 
 def _usual(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
