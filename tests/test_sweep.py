@@ -265,7 +265,7 @@ def test_an_interrupted_sweep_goes_on(
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, len(err.splitlines())) == (1, "", 1)
+    assert (process.returncode, out, len(err.splitlines())) == (130, "", 1)
     assert "--resume goes on" in err
     assert not (tmp_path / "o.csv").exists()
     kept = journal.read_bytes()
@@ -277,6 +277,9 @@ def test_an_interrupted_sweep_goes_on(
     assert [row["seed"] for row in rows] == [str(seed) for seed in range(1, 25)]
     assert {row["status"] for row in rows} == {"ok"}
     assert {path.name for path in tmp_path.iterdir()} == {"fabric.toml", "o.csv"}
+    again = peerlane_process(*sweep, "--resume")
+    assert (again.status, again.out) == (0, "")
+    assert "o.csv is complete" in again.err
 
 
 def test_points_that_are_there_are_not_run_again(scenario: Write, tmp_path: Path) -> None:

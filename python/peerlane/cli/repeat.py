@@ -8,9 +8,11 @@ import typer
 
 from peerlane.cli.console import InterruptedWorkError, complain, emit, progress
 from peerlane.cli.files import scenario_text
+from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
 from peerlane.cli.tables.repeat import repeated as table
 from peerlane.fabric.paths import read_setting
+from peerlane.fabric.simulation import digest_of
 from peerlane.varying.repeat import repeat
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ def run_repeated(
             )
     except KeyboardInterrupt:
         raise InterruptedWorkError(f"interrupted after {done} of {count} runs") from None
-    emit(outcome.to_json(), table(outcome), json_to)
+    document = head("repeat", scenario_digest=digest_of(text)) | outcome.to_json()
+    emit(document, table(outcome), json_to)
     if wrong := outcome.wrong:
         complain(
             f"{len(wrong)} of {count} runs failed, first that with seed {wrong[0].seed}:"

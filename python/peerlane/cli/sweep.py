@@ -24,7 +24,7 @@ from peerlane.network.bounds import bounds
 from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
 from peerlane.network.sweep import sweep as sweep_loads
 from peerlane.varying.axes import Axis
-from peerlane.varying.journal import JournalError, journal_of
+from peerlane.varying.journal import CompleteError, JournalError, journal_of
 from peerlane.varying.metrics import UnknownMetricError
 from peerlane.varying.points import Sample
 from peerlane.varying.sweep import sweep_points
@@ -172,7 +172,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
     The exit status is then 1 when packets were lost.
     """
     loads_alone = {"--loads": loads, "--steps": steps, "--to": to, "--traffic": traffic}
-    points_alone = {"--metric": metric, "--sample": sample, "--out": out, "--resume": resume}
+    points_alone = {"--metric": metric, "--sample": sample, "--resume": resume}
     for option, value in (loads_alone if vary else points_alone).items():
         if value:
             other = "is for loads, and excludes --vary" if vary else "needs --vary"
@@ -184,7 +184,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
     text, source = scenario_text(file)
     given = dict(map(read_setting, settings or ()))
     if not vary:
-        _loads(text, source, given, (loads, steps, to, traffic), seed, scheduler, json_to)
+        _loads(text, source, given, (loads, steps, to, traffic), seed, scheduler, out, json_to)
         return
     axes = list(map(Axis.read, vary))
     done = total = 0
@@ -218,11 +218,15 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
         raise
     except UnknownMetricError as error:
         raise typer.BadParameter(str(error), param_hint="--metric") from None
+    except CompleteError as error:
+        say(str(error))
+        return
     except JournalError as error:
         raise typer.BadParameter(str(error), param_hint="--out") from None
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--vary") from None
-    emit(outcome.to_json(), points_table(outcome), json_to)
+    document = head("points", scenario_digest=digest_of(text)) | outcome.to_json()
+    emit(document, points_table(outcome), json_to)
     if scheduler is not None:
         ran, threads = len(outcome) - outcome.resumed, outcome.workers
         say(
@@ -251,6 +255,7 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
     which: tuple[str | None, int | None, str | None, str | None],
     seed: int | None,
     scheduler: str | None,
+    out: str | None,
     json_to: str | None,
 ) -> None:
     """The sweep of the load of a network."""
@@ -286,6 +291,8 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
             progress=lambda done: bar(what, done),
         )
     outcome = replace(outcome, name=tree.name)  # of the file, where the scenario has none
+    if out is not None:
+        outcome.write(out)
     document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, loads_table(outcome), json_to)
     if lost := sum(point.lost for point in outcome.points):

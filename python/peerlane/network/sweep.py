@@ -14,11 +14,13 @@ from peerlane.fabric.variant import variant
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results.collection import Collection
 from peerlane.varying.crew import crew
-from peerlane.varying.reading import plot_document
+from peerlane.varying.reading import plot_document, point_row
+from peerlane.varying.table import check_ending, write_table
 from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from os import PathLike
 
     from matplotlib.figure import Figure
     from pandas import DataFrame
@@ -102,6 +104,19 @@ class Sweep:
             MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         return plot_document(self.to_json(), x, [y])
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Writes the points to a file that ends with .csv or .parquet.
+
+        Raises:
+            ValueError: The file ends with something else.
+            OSError: It could not be written.
+        """
+        rows = [point_row(asdict(point)) for point in self.points]
+        found = dict.fromkeys(column for row in rows for column in row)
+        columns = [one for one in found if not any(c.startswith(f"{one}.") for c in found)]
+        rows = [{column: row.get(column) for column in columns} for row in rows]
+        write_table(check_ending(path), columns, rows)
 
     def to_pandas(self) -> DataFrame:
         """One line for each load.

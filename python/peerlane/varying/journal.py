@@ -24,6 +24,22 @@ class JournalError(ValueError):
     """A journal that this sweep cannot go on with; the message says what to do."""
 
 
+class CompleteError(JournalError):
+    """There is nothing to go on with: the sweep has come to its end."""
+
+
+def check_resumable(out: Path) -> None:
+    """Refuses to go on with a sweep whose table is there, so that it is not run again by mistake.
+
+    Raises:
+        CompleteError: The table is there, and no journal.
+    """
+    if out.exists() and not journal_of(out).exists():
+        raise CompleteError(
+            f"{out} is complete: no sweep was interrupted; without --resume it runs anew"
+        )
+
+
 def journal_of(out: Path) -> Path:
     """The journal of a sweep that is written to `out`."""
     return out.with_name(out.name + ".journal")

@@ -18,7 +18,7 @@ from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
-from peerlane.varying.journal import Journal, journal_of
+from peerlane.varying.journal import Journal, check_resumable, journal_of
 from peerlane.varying.metrics import check, usual
 from peerlane.varying.plot import plot_rows
 from peerlane.varying.points import Sample, combinations
@@ -174,15 +174,18 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         scheduler: The address of a Dask scheduler, whose workers run the points.
         out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
             points are in a journal beside it.
-        resume: Whether to go on with the journal of an interrupted sweep.
+        resume: Whether to go on with the journal of an interrupted sweep, if there is one.
         progress: Hears how many points are done, and how many there are.
 
     Raises:
+        CompleteError: The sweep to go on with has come to its end.
         ScenarioError: The scenario cannot be built, or has none of the keys.
         ValueError: Values, metrics, sample or output are wrong.
         ClusterError: The cluster cannot do the work.
     """
     table = None if out is None else check_ending(out)
+    if table is not None and resume:
+        check_resumable(table)
     axes = _axes(vary)
     scenario = parsed(text, source)
     if settings:
