@@ -65,6 +65,8 @@ def test_every_key_of_every_scenario_is_found_and_set_by_its_path(path: Path) ->
         ("put", "put"),
         ('["a", "b"]', ["a", "b"]),
         ("1\nseed = 3", "1\nseed = 3"),
+        ("1e400", "1e400"),
+        ("nan", "nan"),
     ],
 )
 def test_a_value_is_read_as_toml_and_otherwise_as_text(text: str, value: object) -> None:

@@ -11,6 +11,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
@@ -83,9 +84,10 @@ def read_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
         value = tomllib.loads(f"value = {text}\n")
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
-    if value.keys() != {"value"} or not isinstance(value["value"], str | int | float | bool | list):
-        return text
-    return value["value"]
+    found = value["value"] if value.keys() == {"value"} else None
+    if isinstance(found, float) and not isfinite(found):
+        return text  # no quantity, and no number of JSON
+    return found if isinstance(found, str | int | float | bool | list) else text
 
 
 def split_path(path: str) -> tuple[str, ...]:
