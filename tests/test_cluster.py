@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import PAIR
+from peerlane import Fabric, sweep
 from peerlane.varying.cluster import Cluster, ClusterError
 from peerlane.varying.sweep import sweep_points
 
@@ -86,6 +87,11 @@ def test_every_point_is_there_once_though_a_worker_dies(
             assert found.workers == 2
             rows = (tmp_path / "o.csv").read_text(encoding="utf-8").splitlines()[1:]
             assert len(set(rows)) == len(rows) == 60
+
+            ring = Fabric("ring").network("n", shape="ring", size=3, routing="dimension-order")
+            ring.traffic("n", load="1 GB/s", message="256 B", duration="4 us", senders="routers")
+            loads = ("0.5 GB/s", "1 GB/s")
+            assert sweep(ring, loads, scheduler=address) == sweep(ring, loads)
 
             outcome = peerlane(
                 *("sweep", scenario(text=text), "--vary", "seed=1,2", "--scheduler", address)

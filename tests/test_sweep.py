@@ -80,11 +80,18 @@ def test_a_spec_is_ranges_and_lists(spec: str, values: list[object]) -> None:
         ("1,,2", "empty value"),
         ("1 parsec..2 parsec*2", "unit that is not known"),
         ("1..200000+1", "more than 100,000 values"),
+        ("1..1000000*1.00001", "more than 100,000 values"),
     ],
 )
 def test_a_wrong_spec_says_what_is_right(spec: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Axis.of("key", spec).grid()
+
+
+def test_a_factor_just_over_one_makes_many_values_soon() -> None:
+    values = Axis.of("key", "1..1000*1.001").grid()
+    assert len(values) == 6912
+    assert values[-1] == pytest.approx(1.001**6911)
 
 
 @given(st.integers(1, 1 << 30), st.integers(0, 1 << 30), st.integers(1, 1 << 20))

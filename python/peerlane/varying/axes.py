@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ MOST_VALUES = 100_000
 
 _QUANTITY = rf"{NUMBER}\s*(?:{UNIT})?"
 _RANGE = re.compile(rf"({_QUANTITY})\s*\.\.\s*({_QUANTITY})\s*(?:([*+])\s*({_QUANTITY}))?")
+_LONGEST_BITS = 128
+"""Bits of a denominator above which a value is rounded to 15 digits."""
 _SIGNIFICANT = 6
 """Digits of a value that is drawn from a span."""
 
@@ -186,15 +189,30 @@ def _stepped(what: str, span: Span, sign: str, text: str) -> Iterator[Any]:
         is_moving = step.number != 0
     if low != high and (not is_moving or grows != (low < high)):
         raise ValueError(f"{what} never comes to its end; {GRAMMAR}")
+    if _count(low, high, step, sign) > MOST_VALUES:
+        raise ValueError(f"{what} has more than {MOST_VALUES:,} values; write a larger step")
     value = low
-    for _ in range(MOST_VALUES):
-        if value > high if grows else value < high:
-            return
+    while value <= high if grows else value >= high:
         yield span.low.written(value, unit, whole=whole)
         if low == high:
             return
-        value = value * step.number if sign == "*" else value + step.amount
-    raise ValueError(f"{what} has more than {MOST_VALUES:,} values; write a larger step")
+        value = _short(value * step.number) if sign == "*" else value + step.amount
+
+
+def _count(low: Fraction, high: Fraction, step: Quantity, sign: str) -> float:
+    """About how many values there are from `low` to `high`."""
+    if low == high:
+        return 1
+    if sign == "*":
+        return log(high / low) / log(step.number)
+    return float((high - low) / step.amount)
+
+
+def _short(value: Fraction) -> Fraction:
+    """A value, rounded where powers of the factor have grown too long to be exact."""
+    if value.denominator.bit_length() <= _LONGEST_BITS:
+        return value
+    return Fraction(f"{float(value):.15g}")
 
 
 def _told(quantity: Quantity) -> str:
