@@ -77,6 +77,7 @@ def test_names_are_whole_and_no_line_is_longer_than_80_columns(name: str) -> Non
     if len(result.fibres) <= 32:
         assert holds(shown, *(fibre.id for fibre in result.fibres))
     drawn = lines(drawing(fabric))
+    assert not any(re.search(r"(MPS|MRRS|loads of|port)\s*$", line) for line in drawn)
     assert max(map(cell_len, drawn)) <= 80
     assert holds(
         drawn, *(node.name for node in fabric.nodes[: 1 if len(fabric.nodes) > 32 else None])
@@ -173,3 +174,9 @@ def test_a_heading_that_is_a_path_is_on_several_lines() -> None:
     ]
     assert set(rule) == {"─"}
     assert row.split() == ["8", "1.5e9", "0.9"]
+
+
+def test_both_directions_of_a_flow_have_rows_of_their_own() -> None:
+    shown = lines(tables(*ran("shared")))
+    place = next(place for place, line in enumerate(shown) if line.startswith("both-1 "))
+    assert [line.split()[0] for line in shown[place + 1 : place + 3]] == ["writes", "reads"]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
+from rich.text import Text
 
 from peerlane.cli.tables.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 STYLE = {True: "green", False: "bold red"}
 
@@ -57,6 +61,27 @@ def size(count: int | None) -> str:
 def gigabytes(rate: float | None) -> str:
     """A rate in GB/s."""
     return "-" if rate is None else f"{rate / 1e9:.4g}"
+
+
+class Phrases:
+    """Lines of phrases, which a narrow terminal breaks between phrases rather than within one.
+
+    Args:
+        lines: The phrases of each line; those of one line are two spaces apart.
+    """
+
+    def __init__(self, *lines: Sequence[str | Text]) -> None:
+        self._lines = lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for phrases in self._lines:
+            line = Text()
+            for phrase in phrases:
+                if line and line.cell_len + 2 + cell_len(str(phrase)) > options.max_width:
+                    yield line
+                    line = Text(" ")
+                line = Text.assemble(line, "  " if line else "", phrase)
+            yield line
 
 
 def stack(parts: Sequence[RenderableType]) -> RenderableType:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from peerlane.cli.tables.cells import blank, duration, number, numbers, size
+from peerlane.cli.tables.cells import Phrases, blank, duration, number, numbers, size
 from peerlane.cli.tables.run import MOST_FIBRES
 
 if TYPE_CHECKING:
@@ -32,22 +32,24 @@ def tree(fabric: Tree) -> RenderableType:
 
 
 def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
-    label = Text.assemble((node.name, "bold"), f"  {node.model or node.kind} {node.id}")
+    head = [Text(node.name, "bold"), Text(f"{node.model or node.kind} {node.id}")]
     if link := node.upstream:
         socket = "" if link.socket is None else f" of socket {link.socket}"
-        label.append(f"  port {link.port}{socket}, {_width(link)}", "cyan")
+        head.append(Text(f"port {link.port}{socket}, {_width(link)}", "cyan"))
     if node.processor is not None:
-        label.append(f"  processor {node.processor}", "cyan")
-    label.append(f"  MPS {node.max_payload}")
+        head.append(Text(f"processor {node.processor}", "cyan"))
+    head.append(Text(f"MPS {node.max_payload}"))
     if node.max_read_request is not None:
         reads = "loads of" if node.kind == "host" else "MRRS"
-        label.append(f"  {reads} {node.max_read_request}")
-    for region in node.regions:
-        where = f"{region.base:#x}..{region.last:#x}"
-        label.append(f"\n{region.what} {where} ({size(region.size)})", "dim")
+        head.append(Text(f"{reads} {node.max_read_request}"))
+    regions = [
+        f"{region.what} {region.base:#x}..{region.last:#x} ({size(region.size)})"
+        for region in node.regions
+    ]
+    lines = [[Text(region, "dim")] for region in regions]
     if node.virtual_functions:
-        label.append(f"\nVFs {' '.join(node.virtual_functions)}", "dim")
-    branch = above.add(label)
+        lines.append([Text(f"VFs {' '.join(node.virtual_functions)}", "dim")])
+    branch = above.add(Phrases(head, *lines))
     for below in fabric.below(node.name):
         _branch(branch, fabric, below)
 

@@ -86,7 +86,9 @@ def _flows(result: RunResult) -> Sheet:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
         for one in flow.directions:
-            flows.add_row("", "", "", *_rates(one, steady=steady))
+            # Its name says what it is, where the column of directions folds away.
+            cells = [f"  {one.direction}s", "", "", *_rates(one, steady=steady)]
+            flows.add_row(*cells, *[""] * called, "")
     return flows
 
 
