@@ -140,7 +140,10 @@ def test_a_run_in_pieces_is_the_run() -> None:
         return False
 
     while not pieces.run_while(stops):
-        assert len(pieces.waiting()) == len(pieces.result().links)
+        wires = pieces.wires()
+        names = [(link.id, link.direction) for link in pieces.result().links]
+        assert [(link.id, link.direction) for link in wires.links] == names
+        assert wires.links[names.index(("s0-a", "up"))].waiting_tlps
     assert len(shares) > 1
     assert shares == sorted(shares)
     assert pieces.result() == whole.run()

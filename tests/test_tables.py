@@ -97,7 +97,7 @@ def test_nothing_is_left_out_where_there_is_space(name: str) -> None:
 def test_a_table_says_which_columns_it_leaves_out() -> None:
     shown = lines(tables(*ran("shared")))
     (note,) = (line for line in shown if "MiB/s" in line)
-    assert note.startswith("not shown at 80 columns: MiB/s, max")
+    assert note.startswith("not shown at 80 columns: MiB/s, max, bytes")
     assert "--json" in note
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.cells import cell_len
 
 from conftest import PAIR
 from peerlane.cli import console
@@ -218,7 +219,7 @@ def test_top_shows_what_moves_and_leaves_its_last_frame() -> None:
 
 def test_an_interrupt_ends_top_and_keeps_what_it_showed(scenario: Write) -> None:
     status, shown = in_terminal("top", str(scenario(LONG)), interrupt_s=3.0)
-    assert status == 1
+    assert status == 130
     assert "a-to-b" in shown
     assert re.search(r"\d %? ?done", shown)
     assert shown.rstrip().endswith("interrupted")
@@ -232,7 +233,32 @@ def test_top_needs_a_terminal(peerlane: Run, scenario: Write) -> None:
 
 def test_an_interrupt_takes_the_bar_away(scenario: Write) -> None:
     status, shown = in_terminal("run", str(scenario(LONG)), interrupt_s=3.0)
-    assert status == 1
+    assert status == 130
     assert "running fabric" in shown
     assert shown.rstrip().endswith("interrupted")
     assert "\x1b[?25h" in shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "explain pair",
+        "run pair --repeat 2",
+        "sweep pair --vary links.lanes=4,8 --vary flows.a-to-b.direction=write,both",
+        "sweep torus --steps 2",
+        "bench fabric --tlps 2000 --repeat 1",
+        "bench network --sides 2 --hops 2000 --repeat 1",
+        "bench messages --hosts 2 --size 5000 --repeat 1",
+        "plan video pair",
+        "opae info",
+        "opae diag --lines 1024",
+        "reproduce rosta --figure table1 --all",
+    ],
+)
+def test_no_command_writes_more_than_80_columns(command: str, tmp_path: Path) -> None:
+    status, shown = in_terminal(*command.split(), XDG_STATE_HOME=str(tmp_path))
+    assert status == 0, shown
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).split("\r\n")
+    # What a carriage return has written over is not there any more.
+    assert max(cell_len(line.rpartition("\r")[2]) for line in lines) <= 80
+    assert not any("…" in line for line in lines)

@@ -153,8 +153,8 @@ impl Simulation {
         ran
     }
 
-    fn waiting(&self) -> Vec<usize> {
-        self.0.waiting()
+    fn wires(&self) -> PyResult<String> {
+        json(&self.0.wires())
     }
 
     fn step(&mut self) -> bool {

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from peerlane.cli.console import complain, out
 from peerlane.cli.files import open_simulation
-from peerlane.cli.options import FAILED, Scenario
+from peerlane.cli.options import FAILED, Scenario, Settings
 from peerlane.cli.tables.top import Look, frame
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ MOST_SHARE = 0.25
 
 def top(
     file: Scenario,
+    settings: Settings = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -48,7 +49,7 @@ def top(
         raise typer.BadParameter(
             f"top needs a terminal; peerlane run {file} writes to files and pipes"
         )
-    simulation = open_simulation(file, seed=seed)
+    simulation = open_simulation(file, seed=seed, settings=settings)
     tree = simulation.tree()
     console = out()
     first = Look.at(simulation, 0.0)

@@ -14,6 +14,7 @@ from peerlane import _core
 from peerlane.fabric.tree import Tree
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.run import RunResult
+from peerlane.results.wires import Wires
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -259,9 +260,9 @@ class Simulation:
         """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""
         return self._core.lspci()
 
-    def waiting(self) -> list[int]:
-        """The TLPs that wait for the wire now, for each of the `links` of a result."""
-        return self._core.waiting()
+    def wires(self) -> Wires:
+        """The counters of all links and fibres since the beginning, and what waits for them."""
+        return Wires.from_json(self._core.wires())
 
     def result(self) -> RunResult:
         """The measurements up to now."""

@@ -5,6 +5,7 @@ mod iommu;
 mod link;
 mod lost_line;
 pub(crate) mod series;
+pub(crate) mod wires;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ pub use iommu::IommuResult;
 pub use link::LinkResult;
 pub use lost_line::LostLine;
 pub use series::{FibreSeries, FlowSeries, LinkSeries, SeriesResult};
+pub use wires::{FibreWire, LinkWire, Wires};
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]

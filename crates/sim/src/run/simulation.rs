@@ -20,7 +20,8 @@ use crate::observe::series::{Sample, Sampled, Series};
 use crate::observe::trace::Trace;
 use crate::observe::waits::Waits;
 use crate::plan::Plan;
-use crate::result::{ErrorCount, Refusals, RunResult, gather, series};
+use crate::result::wires::wires;
+use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
@@ -184,10 +185,9 @@ impl Simulation {
         true
     }
 
-    /// The number of packets that wait for the wire, of each direction of a link, in the order of the links of a result.
-    pub fn waiting(&self) -> Vec<usize> {
-        let ends = link_ends(&self.plan.fabric, &self.models);
-        ends.map(|one| one.end.waiting()).collect()
+    /// What every wire has done since the beginning.
+    pub fn wires(&self) -> Wires {
+        wires(&self.plan.fabric, &self.models, self.world.now())
     }
 
     /// The links of which an end has not come up.

@@ -81,7 +81,7 @@ def _flows(result: RunResult) -> Sheet:
     numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
     numbers(flows, "latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
-    flows.fold("MiB/s", "max", "direction", "bytes", "p99")
+    flows.fold("MiB/s", "max", "bytes", "direction", "p99")
     for flow in result.flows:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, _data(flow, lost=bool(result.errors)))

@@ -13,12 +13,11 @@ from rich.text import Text
 from peerlane.cli.tables.cells import blank, duration, gigabytes, numbers, size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from peerlane import FibreResult, LinkResult, RunResult, Simulation, Tree
+    from peerlane import RunResult, Simulation, Tree
     from peerlane.cli.tables.sheet import Sheet
+    from peerlane.results.wires import FibreWire, LinkWire, Wires
 
-Row = TypeVar("Row")
+Wire = TypeVar("Wire")
 
 BAR = 10
 """Signs of a bar that is full."""
@@ -32,15 +31,14 @@ class Look:
     """The counters of a simulation at one time."""
 
     result: RunResult
-    waiting: tuple[int, ...]
-    """The packets that wait for the wire, for each of the links of the result."""
+    wires: Wires
     share: float
     wall_s: float = field(default_factory=time.monotonic)
 
     @classmethod
     def at(cls, simulation: Simulation, share: float) -> Look:
         """The counters now, when a `share` of the run is done."""
-        return cls(simulation.result(), tuple(simulation.waiting()), share)
+        return cls(simulation.result(), simulation.wires(), share)
 
     @property
     def ns(self) -> float:
@@ -55,8 +53,8 @@ def frame(tree: Tree, before: Look, now: Look, *, height: int, over: bool) -> Re
     tables = [
         (_flows, len(now.result.flows)),
         (_traffic, len(now.result.traffic)),
-        (_links, len(now.result.links)),
-        (_fibres, len(now.result.fibres)),
+        (_links, len(now.wires.links)),
+        (_fibres, len(now.wires.fibres)),
     ]
     waiting = [(table, count) for table, count in tables if count]
     for place, (table, count) in enumerate(waiting):
@@ -127,10 +125,10 @@ def _links(before: Look, now: Look, most: int) -> Sheet:
     table.add_column("used")
     numbers(table, "%", "GB/s", "stalled %", "replays", "waiting")
     table.fold("used", "replays", "GB/s")
-    pairs = zip(before.result.links, now.result.links, strict=True)
-    rows = [(_moved(old, new, now.ns - before.ns, now.ns), new) for old, new in pairs]
-    for place, (moved, link) in _busiest(rows, most):
-        waiting = str(now.waiting[place])
+    pairs = zip(before.wires.links, now.wires.links, strict=True)
+    rows = [(_moved(old, new, now.ns - before.ns), new) for old, new in pairs]
+    for moved, link in _busiest(rows, most):
+        waiting = "" if link.waiting_tlps is None else str(link.waiting_tlps)
         table.add_row(link.id, link.direction, *moved.cells(), waiting)
     return table
 
@@ -140,9 +138,9 @@ def _fibres(before: Look, now: Look, most: int) -> Sheet:
     table.add_column("used")
     numbers(table, "%", "GB/s", "stalled %", "replays")
     table.fold("used", "replays", "GB/s")
-    pairs = zip(before.result.fibres, now.result.fibres, strict=True)
-    rows = [(_moved(old, new, now.ns - before.ns, now.ns), new) for old, new in pairs]
-    for _, (moved, fibre) in _busiest(rows, most):
+    pairs = zip(before.wires.fibres, now.wires.fibres, strict=True)
+    rows = [(_moved(old, new, now.ns - before.ns), new) for old, new in pairs]
+    for moved, fibre in _busiest(rows, most):
         table.add_row(fibre.id, fibre.source, fibre.target, *moved.cells())
     return table
 
@@ -169,25 +167,22 @@ class _Moved:
         ]
 
 
-def _moved(
-    old: LinkResult | FibreResult, new: LinkResult | FibreResult, span_ns: float, now_ns: float
-) -> _Moved:
-    """The difference of the counters at `now_ns` and `span_ns` before."""
-    busy = new.utilisation * now_ns - old.utilisation * (now_ns - span_ns)
+def _moved(old: LinkWire | FibreWire, new: LinkWire | FibreWire, span_ns: float) -> _Moved:
+    """The difference of the counters over some simulated time."""
+    share = 1 / span_ns if span_ns > 0 else 0.0
     return _Moved(
-        used=max(busy / span_ns, 0.0) if span_ns else 0.0,
+        used=(new.busy_ns - old.busy_ns) * share,
         payload_per_second=_rate(new.payload_bytes - old.payload_bytes, span_ns),
-        stalled=(new.credit_stall_ns - old.credit_stall_ns) / span_ns if span_ns else 0.0,
+        stalled=(new.credit_stall_ns - old.credit_stall_ns) * share,
         replays=new.replays,
     )
 
 
-def _busiest(rows: Sequence[tuple[_Moved, Row]], most: int) -> list[tuple[int, tuple[_Moved, Row]]]:
-    """The rows with their places: all in their order, or the busiest first."""
-    placed = list(enumerate(rows))
-    if len(placed) > most:
-        placed.sort(key=lambda row: -row[1][0].used)
-    return placed[:most]
+def _busiest(rows: list[tuple[_Moved, Wire]], most: int) -> list[tuple[_Moved, Wire]]:
+    """All rows in their order, or so many of the busiest."""
+    if len(rows) <= most:
+        return rows
+    return sorted(rows, key=lambda row: -row[0].used)[:most]
 
 
 def _rate(amount: int, span_ns: float) -> float | None:
