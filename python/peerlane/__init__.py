@@ -15,7 +15,9 @@ measure it the way hardware papers do:
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+# The module typing takes longer to load than the command to be ready for an interrupt.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from peerlane._core import ScenarioError, __version__
