@@ -262,3 +262,10 @@ def test_no_command_writes_more_than_80_columns(command: str, tmp_path: Path) ->
     # What a carriage return has written over is not there any more.
     assert max(cell_len(line.rpartition("\r")[2]) for line in lines) <= 80
     assert not any("…" in line for line in lines)
+
+
+def test_top_shows_work_of_every_kind() -> None:
+    status, shown = in_terminal("top", "locks")
+    assert status == 0
+    assert re.search(r"^cores +h0 +locks +1000 ", shown, re.MULTILINE)
+    assert re.search(r"^near-data +card +transactions +500 ", shown, re.MULTILINE)

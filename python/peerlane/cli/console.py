@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from peerlane.cli.tables.cells import wall_time
 from peerlane.fabric.simulation import ScenarioWarning
 
 if TYPE_CHECKING:
@@ -170,8 +171,8 @@ class _Work:
         if remaining_s is None and self.share > 0:
             remaining_s = (self._heard_s - self._began_s) * (1 - self.share) / self.share
         if remaining_s is None:
-            return f"{_time(_clock() - self._began_s)} so far"
-        return f"{_time(remaining_s - (_clock() - self._heard_s))} left"
+            return f"{wall_time(_clock() - self._began_s)} so far"
+        return f"{wall_time(remaining_s - (_clock() - self._heard_s))} left"
 
 
 @contextmanager
@@ -204,12 +205,3 @@ class _Manner(NamedTuple):
 
 BAR = _Manner(_bar, first_s=0.5, every_s=0.2)
 LINES = _Manner(_lines, first_s=5.0, every_s=5.0)
-
-
-def _time(seconds: float) -> str:
-    """A time in words, in its two largest units."""
-    whole = max(round(seconds), 0)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

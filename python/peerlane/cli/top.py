@@ -50,19 +50,17 @@ def top(
             f"top needs a terminal; peerlane run {file} writes to files and pipes"
         )
     simulation = open_simulation(file, seed=seed, settings=settings)
-    tree = simulation.tree()
+    name = simulation.tree().name
     console = out()
-    first = Look.at(simulation, 0.0)
+    first = before = now = Look.at(simulation)
+    pause_s = EVERY_S
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        before, pause_s, over = first, EVERY_S, False
-        while not over:
+        while not now.over:
             share, over = _run_for(simulation, pause_s)
             begun_s = time.monotonic()
-            now = Look.at(simulation, 1.0 if over else share)
-            since = first if over else before
-            live.update(frame(tree, since, now, height=console.height, over=over), refresh=True)
+            before, now = now, Look.at(simulation, share, over=over)
+            live.update(frame(name, (first, before, now), console.height), refresh=True)
             pause_s = max(EVERY_S, (time.monotonic() - begun_s) / MOST_SHARE)
-            before = now
     if failures := now.result.failures:
         complain("; ".join(failures))
         raise typer.Exit(FAILED)

@@ -48,6 +48,15 @@ def duration(ns: float | None) -> str:
     return f"{ns:.4g} ns"
 
 
+def wall_time(seconds: float) -> str:
+    """A time of this machine, in its two largest units."""
+    whole = max(round(seconds), 0)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
 def size(count: int | None) -> str:
     """A number of bytes in the largest binary unit that keeps it readable."""
     if count is None:

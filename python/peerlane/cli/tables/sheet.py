@@ -51,11 +51,18 @@ class Sheet:
     Args:
         names: Their headings.
         title: A line above the table.
+        advice: Where to find what a narrow terminal leaves out.
     """
 
-    def __init__(self, *names: str, title: str | None = None) -> None:
+    def __init__(
+        self,
+        *names: str,
+        title: str | None = None,
+        advice: str = "widen the terminal or use --json",
+    ) -> None:
         self.columns = [Column(name, "name") for name in names]
         self._title = title
+        self._advice = advice
         self._rows: list[list[Text]] = []
         self._folds: list[str] = []
 
@@ -84,9 +91,7 @@ class Sheet:
             yield _whole(line)
         if form.left_out:
             note = f"not shown at {form.width} columns: {', '.join(form.left_out)}; "
-            yield from _wrapped(
-                Text(f"{note}widen the terminal or use --json", "dim"), form, console
-            )
+            yield from _wrapped(Text(note + self._advice, "dim"), form, console)
         yield Text("")
 
     def _fitting(self, width: int) -> _Form:

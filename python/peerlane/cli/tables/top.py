@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, duration, gigabytes, numbers, size
+from peerlane.cli.tables.cells import duration, gigabytes, number, numbers, size, wall_time
+from peerlane.cli.tables.sheet import Sheet
 
 if TYPE_CHECKING:
-    from peerlane import RunResult, Simulation, Tree
-    from peerlane.cli.tables.sheet import Sheet
+    from peerlane import RunResult, Simulation
     from peerlane.results.wires import FibreWire, LinkWire, Wires
 
 Wire = TypeVar("Wire")
 
 BAR = 10
 """Signs of a bar that is full."""
+
+WIDEN = "widen the terminal"
 
 HEAD = 5
 """Lines of a table that are not rows: headings on two lines, a rule, a note, an empty line."""
@@ -32,13 +34,14 @@ class Look:
 
     result: RunResult
     wires: Wires
-    share: float
+    share: float = 0.0
+    over: bool = False
     wall_s: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def at(cls, simulation: Simulation, share: float) -> Look:
-        """The counters now, when a `share` of the run is done."""
-        return cls(simulation.result(), simulation.wires(), share)
+    def at(cls, simulation: Simulation, share: float = 0.0, *, over: bool = False) -> Look:
+        """The counters now, when a `share` of the run is done, or all of it."""
+        return cls(simulation.result(), simulation.wires(), share, over)
 
     @property
     def ns(self) -> float:
@@ -46,35 +49,50 @@ class Look:
         return self.result.simulated_ns
 
 
-def frame(tree: Tree, before: Look, now: Look, *, height: int, over: bool) -> RenderableType:
-    """What happened between two looks, in the lines of a screen."""
-    left = height - 2
-    parts: list[RenderableType] = [_head(tree, before, now, over=over), ""]
+def frame(name: str, looks: tuple[Look, Look, Look], height: int) -> RenderableType:
+    """The first look, the last one, and what happened until the one of now, in a screen's lines.
+
+    When the run has ended, what happened in all of it.
+    """
+    first, before, now = looks
+    if now.over:
+        before = first
     tables = [
         (_flows, len(now.result.flows)),
         (_traffic, len(now.result.traffic)),
+        (_work, len(_done(now.result))),
         (_links, len(now.wires.links)),
         (_fibres, len(now.wires.fibres)),
     ]
-    waiting = [(table, count) for table, count in tables if count]
-    for place, (table, count) in enumerate(waiting):
-        others = sum(min(HEAD + many, HEAD + 4) for _, many in waiting[place + 1 :])
-        most = min(count, max(left - others - HEAD, 1))
-        parts.append(table(before, now, most))
-        left -= HEAD + most
-    return Group(*parts)
+    shown = [(table, count) for table, count in tables if count]
+    rows = _shared(height - 2 - HEAD * len(shown), [count for _, count in shown])
+    parts = [table(before, now, most) for (table, _), most in zip(shown, rows, strict=True)]
+    return Group(_head(name, looks), "", *parts)
 
 
-def _head(tree: Tree, before: Look, now: Look, *, over: bool) -> Text:
-    text = Text.assemble((tree.name, "bold"), f": {duration(now.ns)} simulated, ")
-    if over:
+def _shared(rows: int, wanted: list[int]) -> list[int]:
+    """Rows of a screen for tables that want so many: as many for each, and at least one."""
+    given = [1] * len(wanted)
+    while sum(given) < rows and (less := [n for n, most in enumerate(wanted) if given[n] < most]):
+        given[min(less, key=given.__getitem__)] += 1
+    return given
+
+
+def _head(name: str, looks: tuple[Look, Look, Look]) -> Text:
+    first, before, now = looks
+    text = Text.assemble((name, "bold"), f": {duration(now.ns)} simulated, ")
+    if now.over:
         return text.append("ended; rates of the whole run")
     pace = (now.ns - before.ns) / max(now.wall_s - before.wall_s, 1e-9)
-    return text.append(f"{100 * now.share:.0f} % done, {duration(pace)} a second")
+    text.append(f"{100 * now.share:.0f} % done, {duration(pace)} a second")
+    if now.share > 0:
+        left_s = (now.wall_s - first.wall_s) * (1 - now.share) / now.share
+        text.append(f", {wall_time(left_s)} left")
+    return text
 
 
 def _flows(before: Look, now: Look, most: int) -> Sheet:
-    table = blank("flow", "from", "to")
+    table = Sheet("flow", "from", "to", advice=WIDEN)
     numbers(table, "GB/s", "arrived", "latency p50", "p99")
     table.add_column("state")
     table.fold("p99", "latency p50", "arrived")
@@ -99,7 +117,7 @@ def _flows(before: Look, now: Look, most: int) -> Sheet:
 
 
 def _traffic(before: Look, now: Look, most: int) -> Sheet:
-    table = blank("traffic", "network")
+    table = Sheet("traffic", "network", advice=WIDEN)
     numbers(table, "GB/s a node", "offered", "arrived", "latency p50", "p99")
     table.fold("p99", "arrived")
     span = now.ns - before.ns
@@ -119,8 +137,33 @@ def _traffic(before: Look, now: Look, most: int) -> Sheet:
     return table
 
 
+def _work(before: Look, now: Look, most: int) -> Sheet:
+    table = Sheet("workload", "by", advice=WIDEN)
+    table.add_column("kind")
+    numbers(table, "done", "a second", "GB/s")
+    span = now.ns - before.ns
+    pairs = zip(_done(before.result), _done(now.result), strict=True)
+    for (*_, old), (names, kind, new) in islice(pairs, most):
+        rate = _rate(new - old, span)
+        if kind == "collective":
+            table.add_row(*names, kind, size(new), "", gigabytes(rate))
+        else:
+            table.add_row(*names, kind, str(new), number(rate), "")
+    return table
+
+
+def _done(result: RunResult) -> list[tuple[tuple[str, str], str, int]]:
+    """Names, kind and amount of what is neither flow nor traffic: a number, or bytes."""
+    return [
+        *(((one.id, one.by), "accesses", one.count) for one in result.accesses),
+        *(((one.id, one.by), "locks", one.count) for one in result.locks),
+        *(((one.id, one.by), "transactions", one.committed) for one in result.transactions),
+        *(((one.id, one.network), "collective", one.moved_bytes) for one in result.collectives),
+    ]
+
+
 def _links(before: Look, now: Look, most: int) -> Sheet:
-    table = blank("link")
+    table = Sheet("link", advice=WIDEN)
     table.add_column("direction")
     table.add_column("used")
     numbers(table, "%", "GB/s", "stalled %", "replays", "waiting")
@@ -134,7 +177,7 @@ def _links(before: Look, now: Look, most: int) -> Sheet:
 
 
 def _fibres(before: Look, now: Look, most: int) -> Sheet:
-    table = blank("fibre", "from", "to")
+    table = Sheet("fibre", "from", "to", advice=WIDEN)
     table.add_column("used")
     numbers(table, "%", "GB/s", "stalled %", "replays")
     table.fold("used", "replays", "GB/s")
