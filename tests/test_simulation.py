@@ -146,7 +146,10 @@ def test_a_run_in_pieces_is_the_run() -> None:
         assert wires.links[names.index(("s0-a", "up"))].waiting_tlps
     assert len(shares) > 1
     assert shares == sorted(shares)
-    assert pieces.result() == whole.run()
+    result = whole.run()
+    assert pieces.result() == result
+    carried = [(link.payload_bytes, link.replays) for link in result.links]
+    assert [(link.payload_bytes, link.replays) for link in whole.wires().links] == carried
 
 
 def test_a_node_that_is_not_there_is_offered_the_nearest() -> None:
