@@ -165,26 +165,27 @@ class _Work:
         self.now, self.share, self._remaining_s = now, share, remaining_s
         self._heard_s = _clock()
 
-    def left(self) -> str:
-        """The time left, by the pace of the work so far where nobody knows better."""
+    def state(self) -> str:
+        """The share done and the time left, by the pace so far where nobody knows better."""
         remaining_s = self._remaining_s
         if remaining_s is None and self.share > 0:
             remaining_s = (self._heard_s - self._began_s) * (1 - self.share) / self.share
         if remaining_s is None:
             return f"{wall_time(_clock() - self._began_s)} so far"
-        return f"{wall_time(remaining_s - (_clock() - self._heard_s))} left"
+        remaining = wall_time(remaining_s - (_clock() - self._heard_s))
+        return f"{100 * self.share:.0f} %, {remaining} left"
 
 
 @contextmanager
 def _bar() -> Iterator[Callable[[_Work], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[left]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[state]}"))
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("", total=1.0, left="")
+        task = bar.add_task("", total=1.0, state="")
 
         def told(work: _Work) -> None:
-            left = f"{100 * work.share:.0f} %, {work.left()}"
-            bar.update(task, description=escape(work.now), completed=work.share, left=left)
+            now, state = escape(work.now), work.state()
+            bar.update(task, description=now, completed=work.share, state=state)
             bar.refresh()
 
         yield told
@@ -192,7 +193,7 @@ def _bar() -> Iterator[Callable[[_Work], None]]:
 
 @contextmanager
 def _lines() -> Iterator[Callable[[_Work], None]]:
-    yield lambda work: say(f"{work.now}: {100 * work.share:.0f} %, {work.left()}")
+    yield lambda work: say(f"{work.now}: {work.state()}")
 
 
 class _Manner(NamedTuple):

@@ -8,7 +8,7 @@ import typer
 
 from peerlane import Fabric, Simulation
 from peerlane.cli import completion
-from peerlane.cli.console import emit
+from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
 from peerlane.cli.head import head
@@ -95,7 +95,9 @@ def _rates(file: str | None) -> Mapping[str, float]:
     """Bytes per second, by name."""
     text, source = text_of(file)
     if not places(Simulation(text, source=source)):
-        result = Fabric.from_toml(text, source=source).run()
+        fabric = Fabric.from_toml(text, source=source)
+        with progress(f"measuring {source}") as bar:
+            result = fabric.run(progress=lambda share: bar(f"measuring {source}", share))
         known = {
             flow.id: flow.steady_bytes_per_second or flow.bytes_per_second for flow in result.flows
         }
@@ -110,7 +112,8 @@ def _rates(file: str | None) -> Mapping[str, float]:
             configure(simulation, place.name, "dma_afu")
         return simulation
 
-    rates = steady_rates(make, [TRANSFER])[TRANSFER]
+    with progress(f"measuring {source}"):
+        rates = steady_rates(make, [TRANSFER])[TRANSFER]
     return {"to the cards": rates.host_to_card, "from the cards": rates.card_to_host}
 
 

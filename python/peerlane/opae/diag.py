@@ -84,13 +84,13 @@ class Diagnosis:
 
     @property
     def read_bytes_per_second(self) -> float:
-        """Lines that were read, by cycles."""
-        return self.reads * LINE / self.cycles * self.clock_hz
+        """Lines that were read, by cycles; 0 if there were too few lines for one cycle."""
+        return self.reads * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     @property
     def write_bytes_per_second(self) -> float:
-        """Lines that were written, by cycles."""
-        return self.writes * LINE / self.cycles * self.clock_hz
+        """Lines that were written, by cycles; 0 if there were too few lines for one cycle."""
+        return self.writes * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """The figures as the command line writes them."""

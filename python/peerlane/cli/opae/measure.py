@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from peerlane import _core
-from peerlane.cli.console import emit
+from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, simulation_of, wrong_use
 from peerlane.cli.options import JsonTo
@@ -76,7 +76,8 @@ def dma_test(
     with wrong_use():
         for place in places(simulation):
             configure(simulation, place.name, "dma_afu")
-        swept = sweep(simulation, accelerators(simulation), number)
+        with progress("sweeping the memory of cards"):
+            swept = sweep(simulation, accelerators(simulation), number)
     emit([one.to_json() for one in swept], _sweeps(swept), json_to)
     if not all(one.intact for one in swept):
         raise RuntimeError("some bytes came back changed")

@@ -38,6 +38,16 @@ def number(value: float | None) -> str:
     return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004
 
 
+def amount(value: float | None) -> str:
+    """A number of things in four digits: 1.469 M for 1468875.7."""
+    if value is None:
+        return "-"
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= max(scale, 1e4):
+            return f"{value / scale:.4g} {unit}"
+    return number(value)
+
+
 def duration(ns: float | None) -> str:
     """A time in the unit that suits it."""
     if ns is None:

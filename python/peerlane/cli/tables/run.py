@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import STYLE, blank, duration, gigabytes, number, numbers, size
+from peerlane.cli.tables.cells import (
+    STYLE,
+    amount,
+    blank,
+    duration,
+    gigabytes,
+    number,
+    numbers,
+    size,
+)
 from peerlane.results.flows import FlowResult
 
 if TYPE_CHECKING:
@@ -237,7 +246,7 @@ def _transactions(result: RunResult) -> Sheet:
             one.buffer,
             one.lock,
             str(one.committed),
-            "-" if rate is None else f"{rate:.4g}",
+            amount(rate),
             str(one.conflicts),
             *map(duration, times),
             Text(state, style=STYLE[one.intact]),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import duration, gigabytes, number, numbers, size, wall_time
+from peerlane.cli.tables.cells import amount, duration, gigabytes, numbers, size, wall_time
 from peerlane.cli.tables.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _work(before: Look, now: Look, most: int) -> Sheet:
         if kind == "collective":
             table.add_row(*names, kind, size(new), "", gigabytes(rate))
         else:
-            table.add_row(*names, kind, str(new), number(rate), "")
+            table.add_row(*names, kind, amount(new), amount(rate), "")
     return table
 
 
