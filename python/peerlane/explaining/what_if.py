@@ -1,0 +1,177 @@
+"""What comes next when the limit of a flow is lifted: a run for each key that may lift it."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from peerlane._core import ScenarioError
+from peerlane.explaining.lifting import Lifting, liftings
+from peerlane.fabric.paths import join_path
+from peerlane.fabric.variant import variant
+from peerlane.results.explanation import FlowExplanation, WhatIf, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from peerlane.explaining.present import Present
+    from peerlane.results.run import RunResult
+    from peerlane.results.waits import Cause
+
+_WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
+_ALIKE = 0.01
+"""Rates that grow by a smaller share are the same: the key that was lifted does not limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _After:
+    """What a flow did in a run with something lifted."""
+
+    rate: float | None
+    next: Cause | None
+
+
+class Case:
+    """A scenario, what its run measured, and runs of it with keys set otherwise."""
+
+    def __init__(
+        self, scenario: dict[str, Any], present: Present, source: str, result: RunResult
+    ) -> None:
+        self._scenario = _with_ids(scenario, result)
+        self._present = present
+        self._source = source
+        self._result = result
+
+    def lifted(
+        self, flows: Sequence[FlowExplanation], progress: Callable[[float], object]
+    ) -> list[FlowExplanation]:
+        """The flows with what comes when their limits are lifted."""
+        pool = ThreadPoolExecutor(os.cpu_count())
+        try:
+            coming = [pool.submit(self._what_if, flow) for flow in flows]
+            found = []
+            for number, one in enumerate(coming, 1):
+                found.append(one.result())
+                progress(number / len(coming))
+            return found
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _what_if(self, flow: FlowExplanation) -> FlowExplanation:
+        if flow.limit is None:
+            return flow
+        if flow.limit.kind == "arbitration":
+            return self._alone(flow)
+        table = self._table(flow.id)
+        tried: list[WhatIf] = []
+        refused: list[str] = []
+        for lifting in liftings(self._present, table, flow.id, flow.limit):
+            try:
+                tried.append(self._lift(flow, lifting))
+            except ScenarioError as error:
+                refused.append(str(error).removeprefix(f"{self._source} with "))
+                continue
+            if tried[-1].next != flow.limit and _is_faster(tried[-1]):
+                break
+        if not tried and not refused:
+            refused.append(f"no key of the scenario lifts {told(flow.limit)}")
+        useful = [one for one in tried if one.next != flow.limit or _is_faster(one)]
+        refused += [f"{one.lift} makes no difference" for one in tried if one not in useful]
+        useful.sort(key=lambda one: (one.next == flow.limit, -(one.rate_after or 0.0)))
+        return replace(flow, what_if=tuple(useful), not_lifted=tuple(refused))
+
+    def _lift(self, flow: FlowExplanation, lifting: Lifting) -> WhatIf:
+        """The first value that is enough, or the first of all if the scenario accepts none that is.
+
+        Raises:
+            ScenarioError: It accepts none.
+        """
+        first: WhatIf | None = None
+        for values in lifting.values:
+            try:
+                after = self._run(flow.id, dict(zip(lifting.keys, values, strict=True)))
+            except ScenarioError:
+                if first is None:
+                    raise
+                break
+            found = WhatIf(
+                lift=", ".join(lifting.keys),
+                source=lifting.before[0],
+                value=values[0],
+                rate_before=flow.bytes_per_second,
+                rate_after=after.rate,
+                next=after.next,
+            )
+            if after.next != flow.limit:
+                return found
+            first = first or found
+        if first is None:
+            raise ScenarioError(f"{', '.join(lifting.keys)} is as large as it can be")
+        return first
+
+    def _alone(self, flow: FlowExplanation) -> FlowExplanation:
+        """The flow without those whose packets it waits for."""
+        names = {one.detail for one in flow.shares if one.kind == "arbitration"}
+        needed = {self._table(flow.id).get(key) for key in ("carries", "after")}
+        scenario = deepcopy(self._scenario)
+        left_out = []
+        for section in _WORKLOADS:
+            kept = []
+            for entry in scenario.get(section, []):
+                if entry["id"] in names - needed:
+                    left_out.append(join_path((section, entry["id"])))
+                else:
+                    kept.append(entry)
+            if section in scenario:
+                scenario[section] = kept
+        if not left_out:
+            return replace(flow, not_lifted=("the flow needs those that it waits for",))
+        try:
+            after = self._run(flow.id, {}, scenario)
+        except ScenarioError as error:
+            return replace(flow, not_lifted=(str(error),))
+        what_if = WhatIf(
+            lift=", ".join(left_out),
+            source="run",
+            value="left out",
+            rate_before=flow.bytes_per_second,
+            rate_after=after.rate,
+            next=after.next,
+        )
+        return replace(flow, what_if=(what_if,))
+
+    def _run(
+        self, flow: str, settings: dict[str, Any], scenario: dict[str, Any] | None = None
+    ) -> _After:
+        simulation = variant(
+            scenario or self._scenario,
+            settings,
+            source=self._source,
+            seed=self._result.seed,
+            warns=False,
+        )
+        simulation.watch_waits(closely=True)
+        one = simulation.run().explain().flows[flow]
+        return _After(one.bytes_per_second, one.limit)
+
+    def _table(self, flow: str) -> dict[str, Any]:
+        """The table of a flow in the scenario."""
+        tables: list[dict[str, Any]] = self._scenario["flows"]
+        return next(table for table in tables if table["id"] == flow)
+
+
+def _with_ids(scenario: dict[str, Any], result: RunResult) -> dict[str, Any]:
+    """The scenario in which every workload writes the id that it has, so that some can go."""
+    named = deepcopy(scenario)
+    for section in _WORKLOADS:
+        ids = [one.id for one in getattr(result, section)]
+        for entry, id_ in zip(named.get(section, []), ids, strict=True):
+            entry["id"] = id_
+    return named
+
+
+def _is_faster(one: WhatIf) -> bool:
+    return (one.rate_after or 0.0) > (1 + _ALIKE) * (one.rate_before or 0.0)
