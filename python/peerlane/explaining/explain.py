@@ -52,8 +52,9 @@ def explain(  # noqa: PLR0913 - each is an option
     result = simulation.run(lambda done: progress and progress(share * done))
     whole = result.explain()
     flows = [one for one in whole.flows if flow in {None, one.id}]
+    case = Case(scenario, Present(scenario, tree), source, result)
+    flows = [replace(one, amount=case.amount(one)) for one in flows]
     if what_if:
-        case = Case(scenario, Present(scenario, tree), source, result)
         flows = case.lifted(flows, lambda done: progress and progress(0.5 + 0.5 * done))
     return replace(whole, flows=Collection(flows))
 

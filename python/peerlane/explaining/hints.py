@@ -56,10 +56,14 @@ def _most(result: RunResult, tree: Tree, flow: FlowResult) -> float | None:
 
 
 def _way(tree: Tree, begin: Node, end: Node) -> list[tuple[Node, str]]:
-    """The links from a node to another, by the nodes below them; none between trees."""
+    """The links from a node to another, by the nodes below them.
+
+    Between trees, these are the links of the devices that join them: data comes from the memory of
+    one host, and goes to that of another.
+    """
     up, down = _above(tree, begin), _above(tree, end)
     if up[-1] != down[-1]:
-        return []
+        return [(node, "down") for node in up[:-1]] + [(node, "up") for node in down[:-1]]
     only_up = [node for node in up if node not in down]
     only_down = [node for node in down if node not in up]
     return [(node, "up") for node in only_up] + [(node, "down") for node in only_down]

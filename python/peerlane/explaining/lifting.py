@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FACTOR = 16
 """By which bandwidths and buffers grow: far enough for whatever is next to show."""
 
+_CLOCK_FACTORS = (2, 4)
+
 _TIMES = 3
 """How often they grow until they no longer limit."""
 
@@ -57,6 +59,9 @@ def _one(key: str, before: Value, *values: Value) -> Lifting:
 
 
 def _wire(present: Present, limit: Cause) -> Iterator[Lifting]:
+    routers = present.routers(limit.where)
+    if routers:
+        yield _of_both(present, routers, "lane_rate", (2, 3))
     rate = present.rate(limit.where)
     if rate is None:
         return
@@ -69,7 +74,19 @@ def _wire(present: Present, limit: Cause) -> Iterator[Lifting]:
         yield _one(present.path_of_link(limit.where, "lanes"), lanes, *wider)
 
 
+def _of_both(
+    present: Present, nodes: tuple[str, ...], key: str, factors: tuple[int, ...]
+) -> Lifting:
+    """A key that grows at both ends of a fibre."""
+    keys = tuple(dict.fromkeys(present.path(node, key) for node in nodes))
+    before = present.value(nodes[0], key)
+    values = tuple((times(before, factor),) * len(keys) for factor in factors)
+    return Lifting(keys, (before,) * len(keys), values)
+
+
 def _credit(present: Present, limit: Cause) -> Iterator[Lifting]:
+    if routers := present.routers(limit.where):
+        yield _of_both(present, routers, "channel_buffer", (2, FACTOR))
     receiver = _end(present, limit, sends=False)
     if receiver is None or limit.detail is None:
         return
@@ -129,9 +146,16 @@ def _datapath(present: Present, limit: Cause) -> Iterator[Lifting]:
     datapaths: dict[str, Value] = dict.fromkeys(
         ("datapath", "receive_datapath", "port_datapath"), "0 B"
     )
-    yield from _freed(present, node, paces | datapaths)
+    yield from _freed(present, node, paces | datapaths | {"descriptor_fetch": False})
     yield from _grown(present, node, "store_and_forward", "peer_bandwidth", "fifo")
-    yield from _grown(present, node, "clock", "port_clock", "afu_clock", "router_clock")
+    clocks = present.controller_clocks(node)
+    if clocks:  # a controller and its network interfaces have one clock
+        before = present.value(node, "clock")
+        values = tuple((times(before, factor),) * len(clocks) for factor in _CLOCK_FACTORS)
+        yield Lifting(clocks, (before,) * len(clocks), values)
+    else:
+        yield from _grown(present, node, "clock", "port_clock", "afu_clock", "router_clock")
+    yield from _grown(present, node, "send_queue")
 
 
 def _freed(present: Present, node: str, keys: dict[str, Value]) -> Iterator[Lifting]:
@@ -150,8 +174,12 @@ def _of_flow(flow: dict[str, Any], name: str, limit: Cause) -> Iterator[Lifting]
 
 def _memory(present: Present, limit: Cause) -> Iterator[Lifting]:
     node = limit.where
+    if limit.detail == "address translation":
+        yield from _grown(present, node, "walkers", "iotlb_entries")
+        yield _one(present.path(node, "iommu"), present.value(node, "iommu"), False)  # noqa: FBT003
+        return
     yield from _grown(present, node, "memory_bandwidth", "ingest_bandwidth", "media_bandwidth")
-    latencies = ("memory_partial_line", "media_read_latency", "media_write_latency")
+    latencies = ("memory_partial_line", "read_latency", "media_read_latency", "media_write_latency")
     yield from _freed(present, node, dict.fromkeys(latencies, "0 ns"))
     if present.has(node, "write_buffers") and present.value(node, "write_buffers"):
         yield from _grown(present, node, "write_buffers")

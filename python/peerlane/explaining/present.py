@@ -67,6 +67,19 @@ class Present:
                 return node.upstream.to, node.name
         return next(((one.source, one.target) for one in self.tree.cables if one.id == link), None)
 
+    def routers(self, fibre: str) -> tuple[str, ...]:
+        """The routers at the ends of a fibre; none if it is no fibre."""
+        known = (one for one in self.tree.fibres if one.id == fibre)
+        return next(((one.source, one.target) for one in known), ())
+
+    def controller_clocks(self, name: str) -> tuple[str, ...]:
+        """The paths of the clocks of a network interface, its controller, and the others there."""
+        for controller in self.tree.controllers:
+            if name in controller.ports:
+                own = (self.path(port, "clock") for port in controller.ports)
+                return *own, join_path(("controllers", controller.name, "crossbar_clock"))
+        return ()
+
     def rate(self, link: str) -> tuple[int, int] | None:
         """The generation and the lanes of a link."""
         for node in self.tree.nodes:

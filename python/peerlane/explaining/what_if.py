@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
 from peerlane.explaining.lifting import Lifting, liftings
 from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import variant
-from peerlane.results.explanation import FlowExplanation, WhatIf, told
+from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from peerlane.explaining.present import Present
+    from peerlane.results.explanation import Value
     from peerlane.results.run import RunResult
     from peerlane.results.waits import Cause
 
 _WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
+_AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
+"""Limits of which one key says how much there is."""
+
 _ALIKE = 0.01
 """Rates that grow by a smaller share are the same: the key that was lifted does not limit."""
 
@@ -44,6 +49,8 @@ class Case:
         self._present = present
         self._source = source
         self._result = result
+        self._runs: dict[tuple[object, ...], Future[Explanation]] = {}
+        self._lock = Lock()
 
     def lifted(
         self, flows: Sequence[FlowExplanation], progress: Callable[[float], object]
@@ -59,6 +66,13 @@ class Case:
             return found
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def amount(self, flow: FlowExplanation) -> Value:
+        """How much there is of what limits a flow, by the key that lifts the limit."""
+        if flow.limit is None or flow.limit.kind not in _AMOUNTS:
+            return None
+        found = liftings(self._present, self._table(flow.id), flow.id, flow.limit)
+        return found[0].before[0] if found else None
 
     def _what_if(self, flow: FlowExplanation) -> FlowExplanation:
         if flow.limit is None:
@@ -116,21 +130,16 @@ class Case:
         """The flow without those whose packets it waits for."""
         names = {one.detail for one in flow.shares if one.kind == "arbitration"}
         needed = {self._table(flow.id).get(key) for key in ("carries", "after")}
-        scenario = deepcopy(self._scenario)
-        left_out = []
-        for section in _WORKLOADS:
-            kept = []
-            for entry in scenario.get(section, []):
-                if entry["id"] in names - needed:
-                    left_out.append(join_path((section, entry["id"])))
-                else:
-                    kept.append(entry)
-            if section in scenario:
-                scenario[section] = kept
+        left_out = [
+            join_path((section, entry["id"]))
+            for section in _WORKLOADS
+            for entry in self._scenario.get(section, [])
+            if entry["id"] in names - needed
+        ]
         if not left_out:
             return replace(flow, not_lifted=("the flow needs those that it waits for",))
         try:
-            after = self._run(flow.id, {}, scenario)
+            after = self._run(flow.id, {}, left_out)
         except ScenarioError as error:
             return replace(flow, not_lifted=(str(error),))
         what_if = WhatIf(
@@ -144,18 +153,33 @@ class Case:
         return replace(flow, what_if=(what_if,))
 
     def _run(
-        self, flow: str, settings: dict[str, Any], scenario: dict[str, Any] | None = None
+        self, flow: str, settings: Mapping[str, Value], left_out: Sequence[str] = ()
     ) -> _After:
+        """What a flow does with keys set otherwise and workloads left out; each case runs once."""
+        case = (*settings.items(), *left_out)
+        with self._lock:
+            is_known = case in self._runs
+            coming = self._runs.setdefault(case, Future())
+        if not is_known:
+            try:
+                coming.set_result(self._explained(settings, left_out))
+            except Exception as error:  # noqa: BLE001 - raised below, for all who wait
+                coming.set_exception(error)
+        one = coming.result().flows[flow]
+        return _After(one.bytes_per_second, one.limit)
+
+    def _explained(self, settings: Mapping[str, Value], left_out: Sequence[str]) -> Explanation:
+        scenario = dict(self._scenario)
+        for section in _WORKLOADS:
+            if entries := scenario.get(section):
+                scenario[section] = [
+                    entry for entry in entries if join_path((section, entry["id"])) not in left_out
+                ]
         simulation = variant(
-            scenario or self._scenario,
-            settings,
-            source=self._source,
-            seed=self._result.seed,
-            warns=False,
+            scenario, settings, source=self._source, seed=self._result.seed, warns=False
         )
         simulation.watch_waits(closely=True)
-        one = simulation.run().explain().flows[flow]
-        return _After(one.bytes_per_second, one.limit)
+        return simulation.run().explain()
 
     def _table(self, flow: str) -> dict[str, Any]:
         """The table of a flow in the scenario."""

@@ -40,14 +40,16 @@ class FlowExplanation(Document):
     """Why one flow is as fast as it is.
 
     `shares` divide its time, from its start to its last request, by what it waited for, the longest
-    first; they add up to 1. `limit` is what limits its rate; `None` if the flow never could have
-    sent. `what_if` is empty unless runs were made for it; `not_lifted` says why a key was not.
+    first; they add up to 1. `limit` is what limits its rate; `None` if the flow was never seen to
+    wait. `amount` is how much there is of what limits it, such as tags, where a key says so.
+    `what_if` is empty unless runs were made for it; `not_lifted` says why a key was not.
     """
 
     id: str
     bytes_per_second: float | None
     limit: Cause | None
     shares: tuple[Share, ...]
+    amount: Value = None
     what_if: tuple[WhatIf, ...] = ()
     not_lifted: tuple[str, ...] = ()
 
@@ -61,7 +63,9 @@ class FlowExplanation(Document):
         """The limit in words."""
         if self.limit is None:
             return f"{self.id} was never seen to wait"
-        return f"{self.id} waits {percent(self.limit_share)} of its time for {told(self.limit)}"
+        there = "" if self.amount is None else f" ({self.amount})"
+        share = percent(self.limit_share)
+        return f"{self.id} waits {share} of its time for {told(self.limit)}{there}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,12 @@ def _on(cause: Cause) -> str:
 
 _WORDS: dict[str, Callable[[Cause], str]] = {
     "wire": lambda cause: f"its own packets on the wire of {_on(cause)}",
-    "credit": lambda cause: f"credit of {cause.detail} on {_on(cause)}",
+    "credit": lambda cause: f"credit of {cause.detail or 'packets'} on {_on(cause)}",
     "tags": lambda cause: f"tags of {cause.where}",
     "outstanding": lambda cause: f"outstanding bytes or requests of {cause.where}",
     "replay-buffer": lambda cause: f"space in the replay buffer of {_on(cause)}",
     "datapath": lambda cause: f"the datapath or the pace of {cause.where}",
-    "memory": lambda cause: f"the memory of {cause.where}",
+    "memory": lambda cause: f"{cause.detail or 'the memory'} of {cause.where}",
     "socket": lambda cause: f"the connection of sockets {_on(cause)}",
     "arbitration": lambda cause: f"packets of {cause.detail or 'others'} on {_on(cause)}",
     "software": lambda cause: f"the software of {cause.where}",

@@ -63,4 +63,6 @@ def _what_if(one: WhatIf) -> Text:
 
 
 def _value(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return "default" if value is None else str(value)
