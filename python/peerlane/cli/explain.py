@@ -9,14 +9,18 @@ import typer
 
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
-from peerlane.cli.options import JsonTo, Scenario
+from peerlane.cli.head import head
+from peerlane.cli.options import JsonTo, Scenario, Settings
 from peerlane.cli.tables.explain import explain as tables
 from peerlane.explaining.explain import explain as find_out
+from peerlane.fabric.paths import read_setting
+from peerlane.fabric.simulation import digest_of
 
 
-def explain(
+def explain(  # noqa: PLR0913 - each is an option
     file: Scenario,
     *,
+    settings: Settings = None,
     flow: Annotated[
         str | None, typer.Option(metavar="ID", help="The flow to explain; all, if absent.")
     ] = None,
@@ -66,9 +70,11 @@ def explain(
         found = find_out(
             text,
             source=source,
+            settings=dict(map(read_setting, settings or [])),
             seed=seed,
             flow=flow,
             what_if=what_if,
             progress=lambda fraction: bar(f"explaining {name}", fraction),
         )
-    emit(found.to_json(), tables(found), json_to)
+    document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
+    emit(document, tables(found), json_to)

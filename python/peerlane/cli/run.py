@@ -36,12 +36,12 @@ def _trace_file(path: str | None) -> str | None:
     return writable(path)
 
 
-def _hints(result: RunResult, tree: Tree, file: str) -> list[str]:
-    """What flows wait for that are far below their links."""
+def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
+    """What flows wait for that are far below their links, and the command that has the rest."""
     found = list(hints(result, tree))
     more = len(found) - MOST_HINTS
     shown = found if more <= 0 else [*found[:MOST_HINTS], f"{more} more flows wait"]
-    return [f"{line}: peerlane explain {shlex.quote(file)}" for line in shown]
+    return [f"{line}: {shlex.join(['peerlane', 'explain', *arguments])}" for line in shown]
 
 
 def run(  # noqa: PLR0913, PLR0917 - each is an option
@@ -186,7 +186,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
     tree = simulation.tree()
-    lines = _hints(result, tree, file) if explain else []
+    again = [file, *(word for one in settings or () for word in ("--set", one))]
+    lines = _hints(result, tree, again) if explain else []
     document = head("result", scenario_digest=simulation.scenario_digest) | result.to_json()
     emit(document, tables(result, tree, lines), json_to)
     if result.series and interval_ns and result.series.interval_ns > interval_ns:

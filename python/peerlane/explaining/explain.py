@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from peerlane._core import ScenarioError
+from peerlane._core import ScenarioError, advice
 from peerlane.explaining.present import Present
 from peerlane.explaining.what_if import Case
+from peerlane.fabric.paths import put
 from peerlane.fabric.simulation import Simulation
-from peerlane.fabric.variant import parsed
+from peerlane.fabric.variant import parsed, variant
 from peerlane.results.collection import Collection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from peerlane.results.explanation import Explanation
+    from peerlane.results.explanation import Explanation, Value
     from peerlane.results.run import RunResult
 
 
@@ -24,6 +24,7 @@ def explain(  # noqa: PLR0913 - each is an option
     text: str,
     *,
     source: str = "<text>",
+    settings: Mapping[str, Value] | None = None,
     seed: int | None = None,
     flow: str | None = None,
     what_if: bool = True,
@@ -34,6 +35,7 @@ def explain(  # noqa: PLR0913 - each is an option
     Args:
         text: The scenario, as TOML.
         source: What to call the scenario in messages.
+        settings: New values of keys, by their paths.
         seed: Replaces the scenario's own.
         flow: The flow to explain; all, if absent.
         what_if: Whether to run the scenario again with the limit of each flow lifted.
@@ -42,8 +44,13 @@ def explain(  # noqa: PLR0913 - each is an option
     Raises:
         ScenarioError: The scenario cannot be built, has no flows, or none of this id.
     """
-    simulation = Simulation(text, source=source, seed=seed)
     scenario = parsed(text, source)
+    if settings:
+        simulation = variant(scenario, settings, source=source, seed=seed)
+        for path, value in settings.items():
+            put(scenario, path, value)
+    else:
+        simulation = Simulation(text, source=source, seed=seed)
     tree = simulation.tree()
     simulation.watch_waits(closely=True)
     planned = simulation.result()
@@ -64,6 +71,4 @@ def _check(result: RunResult, flow: str | None, source: str) -> None:
     if not known:
         raise ScenarioError(f"{source}: there are no flows to explain; write [[flows]]")
     if flow is not None and flow not in known:
-        near = get_close_matches(flow, known, n=1, cutoff=0.5)
-        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:12])}"
-        raise ScenarioError(f"{source}: there is no flow {flow!r}; {advice}")
+        raise ScenarioError(f"{source}: there is no flow {flow!r}; {advice(flow, known)}")
