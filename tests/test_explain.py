@@ -26,6 +26,12 @@ SUPERNODE = Path(__file__).parent.parent / "scenarios" / "supernode.toml"
 READ: Settings = {"direction": "read"}
 FAST: Settings = {"generation": 5, "lanes": 16}
 DEEP: Settings = {"tags": 64}
+WALKS: Settings = {
+    "iommu": True,
+    "iotlb_entries": 4,
+    "walkers": 1,
+    "memory_read_latency": "500 ns",
+}
 
 
 def below_a_switch(
@@ -45,9 +51,9 @@ def at_the_host(*, host: Settings | None = None, device: Settings | None = None)
     return fabric.device("a", "h", **(device or {}))
 
 
-def up(fabric: Fabric, *, to: str = "h", **settings: Any) -> Fabric:
-    """The fabric with a flow from its device."""
-    return fabric.flow("a", to, id="up", **{"size": "512 KiB"} | settings)
+def up(fabric: Fabric, *, source: str = "a", to: str = "h", **settings: Any) -> Fabric:
+    """The fabric with a flow, from its device if nothing else is said."""
+    return fabric.flow(source, to, id="up", **{"size": "512 KiB"} | settings)
 
 
 def neighbour(**settings: Any) -> Fabric:
@@ -63,6 +69,15 @@ def crowd(count: int, direction: str) -> Fabric:
         fabric.device(f"b{number}", "s", **DEEP)
         fabric.flow(f"b{number}", "h", id=f"b{number}", size="256 KiB", direction=direction)
     return fabric
+
+
+def across(lane_rate: str) -> Fabric:
+    """Two hosts, joined by a fibre of one lane."""
+    fabric = Fabric("explained").links(generation=3, lanes=4).host("ha").host("hb")
+    for side in "ab":
+        name, host = f"r{side}", f"h{side}"
+        fabric.device(name, host, model="router", lane_rate=lane_rate, optical_lanes=1)
+    return up(fabric.fibre("ra", "rb"), source="ha", to="rb", window="64 KiB")
 
 
 def sockets() -> Settings:
@@ -222,6 +237,34 @@ KNOWN = {
         "hosts.h.memory_bandwidth",
         WIRE_UP,
     ),
+    "the page walks": Known(
+        up(below_a_switch(host=WALKS)),
+        ("memory", "h", None, "address translation"),
+        "hosts.h.iommu",
+        WIRE_UP,
+    ),
+    "the path between root ports": Known(
+        up(at_the_host(host={"peer_bandwidth": "1 GB/s"}).device("b", "h", bar="1 MiB"), to="b"),
+        ("datapath", "h", None, None),
+        "hosts.h.peer_bandwidth",
+        ("wire", "h-b", "down"),
+    ),
+    "the descriptors of an engine": Known(
+        up(at_the_host(device={"model": "sg-dma", "descriptor_cycles": 500}), **READ),
+        ("datapath", "a", None, None),
+        "devices.a.descriptor_cycles",
+        ("wire", "h-a", "down"),
+    ),
+    "the media of a drive": Known(
+        up(
+            at_the_host(device={"model": "nvme", "media_bandwidth": "1 GB/s"}),
+            size="4 MiB",
+            request_size="64 KiB",
+        ),
+        ("memory", "a", None, None),
+        "devices.a.media_bandwidth",
+        ("wire", "h-a", "up"),
+    ),
     "the sockets of a write": Known(
         up(below_a_switch(host=sockets()), socket=1),
         ("socket", "h.0-1", "forth", None),
@@ -367,21 +410,42 @@ def test_a_key_of_a_profile_is_told_as_the_flow_has_it() -> None:
 
 
 def test_what_a_scenario_refuses_is_told_with_the_reason() -> None:
-    text = SUPERNODE.read_text(encoding="utf-8")
-    (flow,) = explain(text, flow="naps").flows
+    (flow,) = across("20 Gbit/s").explain().flows
+    assert parts(flow.limit)[:2] == ("wire", "ra-rb")
+    assert flow.what_if == ()
+    (reason,) = flow.not_lifted
+    assert reason.startswith("devices.ra.lane_rate=40 Gbit/s, devices.rb.lane_rate=40 Gbit/s: ")
+    assert "out of range" in reason
+    assert "32.75 Gbit/s" in reason
+
+
+def test_a_fibre_limits_a_flow_to_another_host() -> None:
+    (flow,) = across("5 Gbit/s").explain().flows
+    assert parts(flow.limit)[:2] == ("wire", "ra-rb")
+    assert share_of(flow, "other") == 0
+    (lifted,) = flow.what_if
+    assert (lifted.lift, lifted.value) == (
+        "devices.ra.lane_rate, devices.rb.lane_rate",
+        "10 Gbit/s",
+    )
+    assert factor(lifted) == pytest.approx(2, rel=0.05)
+
+
+def test_the_clock_of_a_controller_is_lifted_with_those_of_its_network_interfaces() -> None:
+    flow = explain(SUPERNODE.read_text(encoding="utf-8"), flow="puts").flows["puts"]
     assert parts(flow.limit)[:2] == ("datapath", "nic-left")
-    (reason,) = [one for one in flow.not_lifted if "clock" in one]
-    assert reason.startswith("devices.nic-left.clock=")
-    assert "is not that of the crossbar" in reason
+    clocks = "devices.nic-left.clock, devices.nic-right.clock, controllers.crossbar.crossbar_clock"
+    assert flow.what_if[0].lift == clocks
+    assert factor(flow.what_if[0]) > 1.5
 
 
-def test_a_round_trip_has_no_key_that_lifts_it() -> None:
+def test_a_key_that_makes_no_difference_is_named() -> None:
     fabric = below_a_switch().device("r", "s", model="reflector", bar="1 MiB")
     up(fabric, to="r", direction="round-trip", size="16 KiB", request_size="64 B")
     (flow,) = explained(fabric, what_if=True).flows
-    assert parts(flow.limit)[:2] == ("outstanding", "a")
+    assert parts(flow.limit)[:2] == ("memory", "r")
     assert flow.what_if == ()
-    assert flow.not_lifted == ("no key of the scenario lifts outstanding bytes or requests of a",)
+    assert flow.not_lifted == ("devices.r.read_latency makes no difference",)
 
 
 @pytest.mark.parametrize(
@@ -406,7 +470,7 @@ def written(scenario: Write, name: str) -> Any:
 def test_the_command_tells_shares_limit_and_what_if(peerlane: Run, scenario: Write) -> None:
     told = peerlane("explain", written(scenario, "tags"))
     assert (told.status, told.err) == (0, "")
-    assert "% of its time for tags of a." in told.out
+    assert "% of its time for tags of a (2)." in told.out
     assert "What if, found by a run: devices.a.tags 2 -> 256: 1.4" in told.out
     assert "the limit is then its own packets on the wire of s-a down." in told.out
 
@@ -423,7 +487,10 @@ def test_the_command_is_readable_at_80_columns(
 
 def test_the_json_has_limits_shares_and_what_if(peerlane: Run, scenario: Write) -> None:
     told = peerlane("explain", written(scenario, "tags"), "--json", "-")
-    (flow,) = json.loads(told.out)["flows"]
+    document = json.loads(told.out)
+    assert document["schema"] == "peerlane-explanation/1"
+    assert document.keys() >= {"version", "scenario_digest", "command", "name", "seed"}
+    (flow,) = document["flows"]
     assert flow["id"] == "up"
     assert flow["limit"] == {"kind": "tags", "where": "a", "direction": None, "detail": None}
     assert flow["shares"][0].keys() == {"kind", "where", "direction", "detail", "share"}
@@ -437,12 +504,21 @@ def test_the_json_has_limits_shares_and_what_if(peerlane: Run, scenario: Write) 
 
 def test_the_command_refuses_what_it_cannot_explain(peerlane: Run, scenario: Write) -> None:
     file = written(scenario, "tags")
-    peerlane("explain", file, "--flow", "upp").refuses("no flow 'upp'", "did you mean 'up'?")
-    peerlane("explain", file, "--flow", "zzz").refuses("no flow 'zzz'", "there are up")
+    peerlane("explain", file, "--flow", "upp").refuses("no flow 'upp'", 'did you mean "up"?')
+    peerlane("explain", file, "--flow", "zzz").refuses("no flow 'zzz'", 'write "up"')
     peerlane("explain", file, "--json", file).refuses("the file that the command reads")
     none = PAIR[: PAIR.index("[[flows]]")]
     peerlane("explain", scenario(text=none)).refuses("no flows to explain", "[[flows]]")
     peerlane("explain", scenario(text="[[[")).refuses("fabric.toml:1")
+
+
+def test_keys_are_set_before_a_flow_is_explained(peerlane: Run, scenario: Write) -> None:
+    file = written(scenario, "tags")
+    told = peerlane("explain", file, "--set", "devices.a.tags=4", "--json", "-")
+    (lifted,) = json.loads(told.out)["flows"][0]["what_if"]
+    assert (lifted["lift"], lifted["from"]) == ("devices.a.tags", 4)
+    wrong = peerlane("explain", file, "--set", "devices.a.tgas=4")
+    wrong.refuses("fabric.toml with devices.a.tgas=4", "did you mean", "tags")
 
 
 def test_one_flow_is_explained_alone(peerlane: Run, scenario: Write) -> None:
@@ -458,6 +534,8 @@ def test_a_run_says_what_a_flow_far_below_its_links_waits_for(
     lines = peerlane("run", file).out.splitlines()
     line = next(line for line in lines if line.startswith("up waits"))
     assert line.endswith(f"% of its time for tags of a: peerlane explain {file}")
+    more = peerlane("run", file, "--set", "devices.a.tags=1").out
+    assert f"tags of a: peerlane explain {file} --set devices.a.tags=1\n" in more
     quiet = peerlane("run", file, "--no-explain")
     assert "waits" not in quiet.out
     assert "waits" not in json.loads(peerlane("run", file, "--no-explain", "--json", "-").out)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from peerlane.programs.ranks.rank import Message, Rank, Window
     from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
     from peerlane.results.collection import Collection
+    from peerlane.results.explanation import Explanation
     from peerlane.results.flows import (
         Bucket,
         DirectionResult,
@@ -50,6 +51,7 @@ __all__ = [
     "CollectiveResult",
     "Deadlock",
     "DirectionResult",
+    "Explanation",
     "Fabric",
     "Fault",
     "Fibre",
@@ -128,6 +130,7 @@ _NAMES = {
         "run_ranks",
     ),
     "peerlane.results.collection": ("Collection",),
+    "peerlane.results.explanation": ("Explanation",),
     "peerlane.results.flows": (
         "Bucket",
         "DirectionResult",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import tomli_w
 
 from peerlane._core import ScenarioError, advice
+from peerlane.explaining.explain import explain
 from peerlane.fabric.keys import check_keys, check_name
 from peerlane.fabric.paths import put
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from peerlane.fabric import typed_keys
     from peerlane.fabric.settings import Setting
     from peerlane.fabric.tree import Tree
+    from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
     from peerlane.varying.sweep import Points
 
@@ -585,6 +587,21 @@ class Fabric:
             resume=resume,
             progress=progress,
         )
+
+    def explain(
+        self, flow: str | None = None, *, what_if: bool = True, seed: int | None = None
+    ) -> Explanation:
+        """Runs the fabric and finds out what its flows wait for, and what comes next.
+
+        Args:
+            flow: The id of the flow to explain; all, if absent.
+            what_if: Whether to run again with the limit of each flow lifted.
+            seed: Replaces the fabric's own.
+
+        Raises:
+            ScenarioError: The fabric cannot be built, has no flows, or none of this id.
+        """
+        return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
 
     def _table(self, name: str) -> dict[str, Any]:
         table = self._scenario.get(name, {})
