@@ -512,6 +512,15 @@ def test_the_command_refuses_what_it_cannot_explain(peerlane: Run, scenario: Wri
     peerlane("explain", scenario(text="[[[")).refuses("fabric.toml:1")
 
 
+def test_a_run_that_failed_is_explained_as_such(peerlane: Run, scenario: Write) -> None:
+    fabric = up(below_a_switch(device={"tags": 4, "fails_at": "60 us"}), **READ)
+    fabric.override("devices.a.completion_timeout", "100 us")
+    told = peerlane("explain", scenario(text=fabric.to_toml()), "--no-what-if")
+    assert told.status == 1
+    assert "up waits" in told.out
+    assert "flow up: not every byte arrived" in told.err
+
+
 def test_keys_are_set_before_a_flow_is_explained(peerlane: Run, scenario: Write) -> None:
     file = written(scenario, "tags")
     told = peerlane("explain", file, "--set", "devices.a.tags=4", "--json", "-")

@@ -11,6 +11,7 @@ from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo, Scenario, Settings
+from peerlane.cli.run import judge_failures
 from peerlane.cli.tables.explain import explain as tables
 from peerlane.explaining.explain import explain as find_out
 from peerlane.fabric.paths import read_setting
@@ -78,3 +79,4 @@ def explain(  # noqa: PLR0913 - each is an option
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
     emit(document, tables(found), json_to)
+    judge_failures(found.failures)

@@ -19,6 +19,8 @@ from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from peerlane import Simulation
     from peerlane.fabric.tree import Tree
     from peerlane.results.run import RunResult
@@ -208,7 +210,12 @@ def _judge(simulation: Simulation, result: RunResult) -> None:
         )
     for warning in result.warnings:
         warn(warning)
-    if failures := result.failures:
+    judge_failures(result.failures)
+
+
+def judge_failures(failures: Sequence[str]) -> None:
+    """Ends with a failure if there is one."""
+    if failures:
         more = len(failures) - MOST_FAILURES
         shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
         complain("; ".join(shown))

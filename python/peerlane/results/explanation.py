@@ -70,11 +70,15 @@ class FlowExplanation(Document):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Document):
-    """Why the flows of one run are as fast as they are; `str` has it in words."""
+    """Why the flows of one run are as fast as they are; `str` has it in words.
+
+    `failures` are the reasons why this run failed, if it did, and its waits may be due to that.
+    """
 
     name: str
     seed: int
     flows: Collection[FlowExplanation]
+    failures: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as the command line writes it."""

@@ -160,7 +160,7 @@ class RunResult(Document):
             )
             for one in self.waits
         ]
-        return Explanation(self.name, self.seed, Collection(flows))
+        return Explanation(self.name, self.seed, Collection(flows), tuple(self.failures))
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
         """A figure of a field of all entries of a list: bars, or points over another field.
