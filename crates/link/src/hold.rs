@@ -1,11 +1,12 @@
 //! What the packets of a flow wait for at a link end: the question that the probes ask at some time between two events.
 
 use kernel::Time;
-use packet::{FlowId, Packet, Packets};
+use packet::{FlowId, Packets};
 use protocol::Class;
 
 use crate::LinkEnd;
 use crate::transmitter::Transmitter;
+use crate::waiting::Concern;
 
 /// What the first packet in the way of the packets that are asked for waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,27 +28,6 @@ pub enum Hold {
     NotBefore(Time),
     /// The link, which is not up.
     LinkDown,
-}
-
-/// The packets that a question concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Concern {
-    /// Those of a flow.
-    Flow(FlowId),
-    /// Those of one source and class.
-    Source(u16, Class),
-    /// All.
-    Any,
-}
-
-impl Concern {
-    pub(crate) fn is(self, source: u16, class: Class, packet: &Packet) -> bool {
-        match self {
-            Concern::Flow(flow) => packet.stamp.flow == Some(flow),
-            Concern::Source(wanted, of) => wanted == source && of == class,
-            Concern::Any => true,
-        }
-    }
 }
 
 /// A transmission of a link end.

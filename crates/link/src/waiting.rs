@@ -6,8 +6,7 @@ use kernel::Time;
 use protocol::{Class, Passing};
 
 use crate::credit::Budget;
-use crate::hold::Concern;
-use packet::{Charge, PacketId, Packets};
+use packet::{Charge, FlowId, Packet, PacketId, Packets};
 
 /// A packet that waits for the wire.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +21,27 @@ pub struct Waiting {
     pub ready: Time,
     /// The time at which the packet's last bit arrived.
     pub complete: Time,
+}
+
+/// The packets that a question concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// Those of a flow.
+    Flow(FlowId),
+    /// Those of one source and class.
+    Source(u16, Class),
+    /// All.
+    Any,
+}
+
+impl Concern {
+    fn is(self, source: u16, class: Class, packet: &Packet) -> bool {
+        match self {
+            Concern::Flow(flow) => packet.stamp.flow == Some(flow),
+            Concern::Source(wanted, of) => wanted == source && of == class,
+            Concern::Any => true,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
