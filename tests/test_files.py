@@ -118,7 +118,10 @@ def test_a_scenario_may_come_from_standard_input(
             check=False,
         )
 
-    assert ran("-", PAIR).stdout == ran(path.name, "").stdout != ""
+    results = [json.loads(ran(*one).stdout) for one in [("-", PAIR), (path.name, "")]]
+    commands = [result.pop("command") for result in results]
+    assert [command[2] for command in commands] == ["-", path.name]
+    assert results[0] == results[1]
     wrong = ran("-", PAIR.replace("lanes = 4", "lans = 4"))
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("error: standard input:5: unknown key")

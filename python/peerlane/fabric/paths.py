@@ -10,12 +10,11 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane._core import ScenarioError
+from peerlane._core import ScenarioError, nearest
 from peerlane.fabric.settings import written
 
 if TYPE_CHECKING:
@@ -353,9 +352,9 @@ def _unknown(
 ) -> ScenarioError:
     """The error that a part of a path is not known, with the nearest one that is."""
     names = list(known)
-    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    near = nearest(given, list(names))
     if near:
-        advice = f"did you mean {join_path([*before, near[0]])}?"
+        advice = f"did you mean {join_path([*before, near])}?"
     elif names:
         most = 12
         shown = ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -6,9 +6,9 @@ direction, or what else tells them apart: `links.h0-s0.up.utilisation`.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from peerlane._core import nearest
 from peerlane.fabric.paths import join_path, split_path
 
 if TYPE_CHECKING:
@@ -206,14 +206,14 @@ def _unknown(
     document: Json, path: str, before: Sequence[str], part: str, known: Mapping[str, Any]
 ) -> UnknownMetricError:
     where = join_path(before) or "results"
-    near = get_close_matches(part, known, n=1, cutoff=0.5)
+    near = nearest(part, list(known))
     if near:
-        advice = f"did you mean {join_path((*before, near[0]))}?"
+        advice = f"did you mean {join_path((*before, near))}?"
     elif known:
         advice = f"there are {', '.join(join_path([name]) for name in list(known)[:12])}"
     else:
         # The section may be right and empty, or the whole path misspelt.
         all_paths = list(numbers(document))
-        whole = get_close_matches(path, all_paths, n=1, cutoff=0.3)
-        advice = f"did you mean {whole[0]}?" if whole else "it has no parts"
+        whole = nearest(path, list(all_paths))
+        advice = f"did you mean {whole}?" if whole else "it has no parts"
     return UnknownMetricError(f"there is no metric {path}: {where} has no {part!r}; {advice}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import pairwise
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from peerlane._core import nearest
 from peerlane.varying.intervals import Interval
 from peerlane.varying.quantities import in_unit, unit_of
 from peerlane.varying.table import MissingPackageError
@@ -198,8 +198,8 @@ def _name_values(axes: Axes, ys: Sequence[str]) -> None:
 def _column(columns: Sequence[str], name: str) -> str:
     if name in columns:
         return name
-    near = get_close_matches(name, columns, n=1, cutoff=0.4)
-    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(columns)}"
+    near = nearest(name, list(columns))
+    advice = f"did you mean {near}?" if near else f"there are {', '.join(columns)}"
     raise PlotError(f"there is no column {name!r}; {advice}")
 
 
