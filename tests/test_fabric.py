@@ -177,7 +177,7 @@ def test_a_wrong_name_is_offered_the_nearest() -> None:
     fabric = torus().links(lanes=8)
     with pytest.raises(ScenarioError, match="network 'hots'; did you mean \"host\""):
         fabric.host("host").set("hots", memory="1 MiB")
-    with pytest.raises(ScenarioError, match="no section 'linsk'; did you mean links"):
+    with pytest.raises(ScenarioError, match=r"no section 'linsk'; did you mean links\?"):
         fabric.override("linsk.lanes", 4)
     fabric.traffic("t", load=1e9, duration="1 us", id="uniform")
     with pytest.raises(ScenarioError, match="no traffic 'uniforn'; did you mean \"uniform\""):

@@ -162,7 +162,7 @@ def test_every_value_of_a_result_is_found_by_its_path() -> None:
         ("flows.a-to-b", "not a single value"),
         ("flows.a-to-b.latency_ns", "not a single value; write one of .*latency_ns.min"),
         ("flows.a-to-b.latency_ns.p9", "did you mean flows.a-to-b.latency_ns.p99?"),
-        ("traffic.u.bytes", "traffic has no 'u'; it has no parts"),
+        ("traffic.u.bytes", "the result has none; it has flows, links"),
     ],
 )
 def test_an_unknown_metric_is_refused_with_the_nearest(path: str, advice: str) -> None:

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane._core import ScenarioError, nearest
+from peerlane._core import ScenarioError
 from peerlane.fabric.settings import written
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ def _unknown(
 ) -> ScenarioError:
     """The error that a part of a path is not known, with the nearest one that is."""
     names = list(known)
-    near = nearest(given, list(names))
+    near = _core.nearest(given, names)
     if near:
         advice = f"did you mean {join_path([*before, near])}?"
     elif names:

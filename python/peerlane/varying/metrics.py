@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from peerlane._core import nearest
+from peerlane import _core
 from peerlane.fabric.paths import join_path, split_path
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ _NAMES = ("id", "name", "host", "where", "by", "from", "direction")
 """The fields that name an entry of a list, the first that it has."""
 _TELLING = ("direction", "what", "from", "to", "buffer", "kind")
 """The fields that tell entries of one name apart."""
-_NEAREST = 3
+_EXAMPLES, _SHOWN = 3, 12
+"""Parts that a message has as examples, or lists."""
 _FEW = 4
 """Values of a list that are values of their own, such as a least and a most."""
 
@@ -198,7 +199,7 @@ def _below(kinds: Sequence[Json], part: str) -> Json:
 def _group(path: str, parts: Sequence[str], inner: Mapping[str, Any]) -> UnknownMetricError:
     if not inner:
         return UnknownMetricError(f"{path} is an empty list; name a single value of the result")
-    shown = ", ".join(join_path((*parts, name)) for name in list(inner)[:_NEAREST])
+    shown = ", ".join(join_path((*parts, name)) for name in list(inner)[:_EXAMPLES])
     return UnknownMetricError(f"{path} is not a single value; write one of {shown}, ...")
 
 
@@ -206,14 +207,13 @@ def _unknown(
     document: Json, path: str, before: Sequence[str], part: str, known: Mapping[str, Any]
 ) -> UnknownMetricError:
     where = join_path(before) or "results"
-    near = nearest(part, list(known))
+    near = _core.nearest(part, list(known))
     if near:
         advice = f"did you mean {join_path((*before, near))}?"
     elif known:
-        advice = f"there are {', '.join(join_path([name]) for name in list(known)[:12])}"
+        shown = [join_path([name]) for name in known]
+        advice = f"there are {', '.join(shown[:_SHOWN])}" + (", ..." if len(shown) > _SHOWN else "")
     else:
-        # The section may be right and empty, or the whole path misspelt.
-        all_paths = list(numbers(document))
-        whole = nearest(path, list(all_paths))
-        advice = f"did you mean {whole}?" if whole else "it has no parts"
+        there = [name for name, value in document.items() if isinstance(value, list) and value]
+        advice = f"the result has none; it has {', '.join(there)}"
     return UnknownMetricError(f"there is no metric {path}: {where} has no {part!r}; {advice}")

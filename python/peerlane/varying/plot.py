@@ -8,7 +8,7 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerlane._core import nearest
+from peerlane import _core
 from peerlane.varying.intervals import Interval
 from peerlane.varying.quantities import in_unit, unit_of
 from peerlane.varying.table import MissingPackageError
@@ -198,7 +198,7 @@ def _name_values(axes: Axes, ys: Sequence[str]) -> None:
 def _column(columns: Sequence[str], name: str) -> str:
     if name in columns:
         return name
-    near = nearest(name, list(columns))
+    near = _core.nearest(name, list(columns))
     advice = f"did you mean {near}?" if near else f"there are {', '.join(columns)}"
     raise PlotError(f"there is no column {name!r}; {advice}")
 
