@@ -198,6 +198,7 @@ def test_points_that_fail_are_told_and_the_others_go_on(peerlane: Run, scenario:
     outcome = peerlane("sweep", file, "--vary", "links.lanes=1,3,4", "--out", "o.csv")
     assert outcome.status == 0
     assert "1 of 3 points failed" in outcome.err
+    assert "error, 1 point: links.lanes: there is no link of 3 lanes" in outcome.out
     rows = list(csv.DictReader(Path("o.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["status"] for row in rows] == ["ok", "error", "ok"]
     assert "there is no link of 3 lanes" in rows[1]["error"]
