@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from peerlane._core import __version__
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
     from peerlane.varying.work import Point, Study
 
+_FIELDS = ("settings", "seed", "metrics", "status", "error")
+"""What a line has of an outcome; the time that it took is of another sweep."""
 _SCHEMA = "peerlane-sweep-journal/1"
 
 
@@ -76,9 +77,8 @@ class Journal:
 
     def add(self, point: Point, outcome: SweepPoint) -> None:
         """Writes the outcome of a point, so that it is there even if this process ends now."""
-        fields = asdict(outcome)
-        del fields["settings"]
-        self._write({"settings": dict(point.settings), "given_seed": point.seed, **fields})
+        fields = {name: getattr(outcome, name) for name in _FIELDS}
+        self._write({**fields, "given_seed": point.seed})
 
     def close(self) -> None:
         """Leaves the journal for a later sweep."""
@@ -132,7 +132,6 @@ class Journal:
                 return 0
             for fields in points:
                 identity = _identity(fields["settings"], fields.pop("given_seed"))
-                fields["seconds"] = 0.0  # of another sweep
                 self._done.setdefault(identity, []).append(SweepPoint(**fields))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, JournalError):
