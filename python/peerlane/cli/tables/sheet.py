@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
+from rich.cells import cell_len
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
@@ -64,6 +65,7 @@ class Sheet:
         self._title = title
         self._advice = advice
         self._rows: list[list[Text]] = []
+        self._widest: dict[int, int] = {}
         self._folds: list[str] = []
 
     def add_column(self, heading: str, kind: Kind = "value") -> None:
@@ -80,13 +82,17 @@ class Sheet:
         if len(cells) != len(self.columns):
             raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
         self._rows.append([Text(cell) if isinstance(cell, str) else cell for cell in cells])
+        for number, cell in enumerate(cells):
+            width = max(map(cell_len, str(cell).split("\n")))
+            self._widest[number] = max(width, self._widest.get(number, 0))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         form = self._fitting(options.max_width)
         rule = "-" if options.ascii_only else "─"
         if self._title:
             yield _whole(Text(self._title, style="italic"))
-        for line in _Layout(self.columns, self._rows, form, console).lines(rule):
+        layout = _Layout(self.columns, self._rows, self._widest, form, console)
+        for line in layout.lines(rule):
             line.rstrip()
             yield _whole(line)
         if form.left_out:
@@ -98,7 +104,7 @@ class Sheet:
         """The first form that is not wider than the terminal, or the narrowest."""
         form = _Form(width)
         for form in self._forms(width):
-            if _needed(self.columns, self._rows, form) <= width:
+            if _needed(self.columns, self._widest, form) <= width:
                 return form
         return form
 
@@ -142,22 +148,22 @@ class _Form:
         return column.kind != "prose" or self.prose != "below"
 
 
-def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Text]], form: _Form) -> int:
+def _needed(columns: Sequence[Column], widest: Mapping[int, int], form: _Form) -> int:
     """The columns of a terminal that a form needs."""
     shown = [number for number, column in enumerate(columns) if form.is_aligned(column)]
-    widths = [_least(columns[number], number, rows, form) for number in shown]
+    widths = [_least(columns[number], widest.get(number, 0), form) for number in shown]
     indent = INDENT if form.names == "above" else 0
     return indent + sum(widths) + GAP * max(len(widths) - 1, 0)
 
 
-def _least(column: Column, number: int, rows: Sequence[Sequence[Text]], form: _Form) -> int:
-    natural = _natural(column, number, rows, form)
+def _least(column: Column, widest: int, form: _Form) -> int:
+    natural = _natural(column, widest, form)
     return min(natural, LEAST_PROSE) if _wraps(column, form) else natural
 
 
-def _natural(column: Column, number: int, rows: Sequence[Sequence[Text]], form: _Form) -> int:
-    cells = [line.cell_len for row in rows for line in row[number].split("\n")]
-    return max([line.cell_len for line in form.heading(column)] + cells)
+def _natural(column: Column, widest: int, form: _Form) -> int:
+    """The width of a column that is not cut, by that of its widest cell."""
+    return max(widest, *(line.cell_len for line in form.heading(column)))
 
 
 def _wraps(column: Column, form: _Form) -> bool:
@@ -171,11 +177,13 @@ class _Layout:
         self,
         columns: Sequence[Column],
         rows: Sequence[Sequence[Text]],
+        widest: Mapping[int, int],
         form: _Form,
         console: Console,
     ) -> None:
         self._columns = columns
         self._rows = rows
+        self._widest = widest
         self._form = form
         self._console = console
         self._aligned = [n for n, column in enumerate(columns) if form.is_aligned(column)]
@@ -187,7 +195,7 @@ class _Layout:
         self._listed = [n for n, one in enumerate(columns) if listed and one.kind in _VALUES]
         self._indent = " " * INDENT * above
         self._widths = {
-            number: _least(columns[number], number, rows, form) for number in self._aligned
+            number: _least(columns[number], widest.get(number, 0), form) for number in self._aligned
         }
         self._widen_prose()
 
@@ -199,14 +207,12 @@ class _Layout:
         tallest = max(map(len, headings), default=0)
         # The last words of all headings are on one line.
         bottom = [[Text("")] * (tallest - len(lines)) + lines for lines in headings]
-        yield from self._beside(bottom)
-        width = max(
-            [line.cell_len for cells in self._rows for line in self._row(cells)]
-            + [line.cell_len for line in self._beside(bottom)]
-        )
+        above = list(self._beside(bottom))
+        rows = [line for cells in self._rows for line in self._row(cells)]
+        width = max(line.cell_len for line in above + rows)
+        yield from above
         yield Text(rule * min(width, self._form.width), style="dim")
-        for cells in self._rows:
-            yield from self._row(cells)
+        yield from rows
 
     def _row(self, cells: Sequence[Text]) -> Iterator[Text]:
         if self._above:
@@ -225,19 +231,17 @@ class _Layout:
     def _beside(self, cells: Sequence[Sequence[Text]]) -> Iterator[Text]:
         """The lines of cells that stand beside each other."""
         for parts in zip_longest(*cells, fillvalue=Text("")):
-            line = Text(self._indent)
-            for place, (number, part) in enumerate(zip(self._aligned, parts, strict=True)):
+            pieces: list[str | Text] = [self._indent]
+            for number, part in zip(self._aligned, parts, strict=True):
                 space = " " * max(self._widths[number] - part.cell_len, 0)
                 right = self._columns[number].kind == "number"
-                line.append(" " * GAP * (place > 0))
-                line.append_text(
-                    Text.assemble(space, part) if right else Text.assemble(part, space)
-                )
+                pieces += [*((space, part) if right else (part, space)), " " * GAP]
+            line = Text.assemble(*pieces)
             line.rstrip()
             yield line
 
     def _cell(self, cell: Text, number: int) -> list[Text]:
-        lines = cell.split("\n", allow_blank=True) or [cell]
+        lines = cell.split("\n", allow_blank=True) if "\n" in cell.plain else [cell]
         if not _wraps(self._columns[number], self._form):
             return list(lines)
         return [part for line in lines for part in line.wrap(self._console, self._widths[number])]
@@ -254,7 +258,8 @@ class _Layout:
         gaps = GAP * max(len(self._aligned) - 1, 0)
         left = self._form.width - gaps - sum(self._widths.values())
         for place, number in enumerate(wrapping):
-            natural = _natural(self._columns[number], number, self._rows, self._form)
+            widest = self._widest.get(number, 0)
+            natural = _natural(self._columns[number], widest, self._form)
             more = min(left // (len(wrapping) - place), natural - self._widths[number])
             self._widths[number] += max(more, 0)
             left -= max(more, 0)
