@@ -180,3 +180,11 @@ def test_both_directions_of_a_flow_have_rows_of_their_own() -> None:
     shown = lines(tables(*ran("shared")))
     place = next(place for place, line in enumerate(shown) if line.startswith("both-1 "))
     assert [line.split()[0] for line in shown[place + 1 : place + 3]] == ["writes", "reads"]
+
+
+def test_a_column_without_a_heading_folds_away_without_a_word() -> None:
+    sheet = Sheet("name")
+    sheet.add_column("")
+    sheet.fold("")
+    sheet.add_row("a", "=" * 40)
+    assert lines(sheet, 30) == ["name", "────", "a", ""]

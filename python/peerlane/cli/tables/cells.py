@@ -98,8 +98,8 @@ class Phrases:
             for phrase in phrases:
                 if line and line.cell_len + 2 + cell_len(str(phrase)) > options.max_width:
                     yield line
-                    line = Text(" ")
-                line = Text.assemble(line, "  " if line else "", phrase)
+                    line = Text("  ")
+                line = Text.assemble(line, "  " if line.plain.strip() else "", phrase)
             yield line
 
 

@@ -95,8 +95,8 @@ class Sheet:
         for line in layout.lines(rule):
             line.rstrip()
             yield _whole(line)
-        if form.left_out:
-            note = f"not shown at {form.width} columns: {', '.join(form.left_out)}; "
+        if left_out := [heading for heading in form.left_out if heading]:
+            note = f"not shown at {form.width} columns: {', '.join(left_out)}; "
             yield from _wrapped(Text(note + self._advice, "dim"), form, console)
         yield Text("")
 
