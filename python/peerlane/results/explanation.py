@@ -40,8 +40,8 @@ class FlowExplanation(Document):
     """Why one flow is as fast as it is.
 
     `shares` divide its time, from its start to its last request, by what it waited for, the longest
-    first; they add up to 1. `limit` is what limits its rate; `None` if the flow was never seen to
-    wait. `amount` is how much there is of what limits it, such as tags, where a key says so.
+    first; they add up to 1. `limit` is what limits its rate; `None` if the flow was too short to
+    be seen. `amount` is how much there is of what limits it, such as tags, where a key says so.
     `what_if` is empty unless runs were made for it; `not_lifted` says why a key was not.
     """
 
@@ -62,7 +62,7 @@ class FlowExplanation(Document):
     def sentence(self) -> str:
         """The limit in words."""
         if self.limit is None:
-            return f"{self.id} was never seen to wait"
+            return f"{self.id} was too short to be seen"
         there = "" if self.amount is None else f" ({self.amount})"
         share = percent(self.limit_share)
         return f"{self.id} waits {share} of its time for {told(self.limit)}{there}"

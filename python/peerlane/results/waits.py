@@ -26,9 +26,10 @@ Kind = Literal[
 class Cause(Document):
     """What a flow waits for.
 
-    `where` is a link, a node, or the connection of two sockets of a host ("h.0-1"); `direction` is
-    that of the link or of the connection. The `detail` of credit is its class, and whether of
-    headers or data ("posted headers"); that of arbitration is the other workload.
+    `where` is a link or a fibre, a node, or the connection of two sockets of a host ("h.0-1");
+    `direction` is that of the link, the fibre or the connection. The `detail` of credit is its
+    class, and whether of headers or data ("posted headers"); that of arbitration is the other
+    workload, and that of memory "address translation" for page walks.
     """
 
     kind: Kind
@@ -57,10 +58,10 @@ class Share(Document):
 class FlowWaits(Document):
     """The time of one flow, from its start to its last request, by what it waited for.
 
-    `limit` is what limits its rate; `None` if the flow never could have sent. A flow that waits for
-    credit, tags, outstanding bytes or acknowledgements for a part of its time is limited by these,
-    even if its packets are on a wire for most of it. `shares` are the longest first, and add up
-    to 1.
+    `limit` is what limits its rate; `None` if the flow was too short to be seen. A flow that waits
+    for credit, tags, outstanding bytes, acknowledgements or its own engine for a part of its time
+    is limited by these, even if its packets are on a wire for most of it. `shares` are the longest
+    first, and add up to 1.
     """
 
     id: str
