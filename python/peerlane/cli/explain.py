@@ -58,8 +58,9 @@ def explain(  # noqa: PLR0913 - each is an option
     - memory, socket: the memory of a host, or the connection between two of its sockets.
     - software: the driver or program that moves the flow.
 
-    A wait for credit, tags, outstanding bytes or acknowledgements limits a flow even if it is the
-    smaller part of its time: without it, packets would be on the wire for all of it.
+    While a wire is the limit, packets always wait for it. So a flow whose engine waits for credit,
+    tags, outstanding bytes, acknowledgements or its own next step is limited by that, even if it is
+    the smaller part of its time. docs/reference/waits.md has more, and the keys that lift each.
 
     "What if" is measured: a run of its own with one key of the scenario changed, far enough that
     the limit is another one. It has the rate before and after, and what then limits.
