@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, dataclass
+from time import sleep
 
 import pytest
 from pydantic import ValidationError
@@ -111,6 +112,25 @@ def test_rows_are_found_by_position_and_by_id() -> None:
 
 def test_an_empty_collection_is_an_empty_frame() -> None:
     assert len(Collection().to_pandas()) == 0
+
+
+@dataclass
+class SlowRow:
+    """A row whose key takes a while to be read."""
+
+    number: int
+
+    @property
+    def id(self) -> str:
+        sleep(0.01)
+        return f"row-{self.number}"
+
+
+def test_several_threads_find_rows_at_the_same_time() -> None:
+    rows = Collection(map(SlowRow, range(4)))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda number: rows[f"row-{number}"].number, range(4)))
+    assert found == [0, 1, 2, 3]
 
 
 def test_a_result_survives_its_json() -> None:

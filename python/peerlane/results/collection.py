@@ -70,11 +70,12 @@ class Collection(Sequence[Row], Generic[Row]):
     def _rows_by_key(self) -> dict[tuple[object, ...], list[Row]]:
         """The rows that have each key, also each beginning of a key."""
         if self._by_key is None:
-            self._by_key = {}
+            found: dict[tuple[object, ...], list[Row]] = {}
             for row in self._rows:
                 values = tuple(getattr(row, field) for field in self._key)
                 for length in range(1, len(values) + 1):
-                    self._by_key.setdefault(values[:length], []).append(row)
+                    found.setdefault(values[:length], []).append(row)
+            self._by_key = found  # whole, because several threads may look for rows
         return self._by_key
 
     def _written(self, row: Row) -> str:
