@@ -244,7 +244,7 @@ def test_an_interrupt_takes_the_bar_away(scenario: Write) -> None:
     [
         "explain pair",
         "run pair --repeat 2",
-        "sweep pair --vary links.lanes=4,8 --vary flows.a-to-b.direction=write,both",
+        "sweep pair --vary links.s0-a.lanes=4,8 --vary flows.a-to-b.direction=write,both",
         "sweep torus --steps 2",
         "bench fabric --tlps 2000 --repeat 1",
         "bench network --sides 2 --hops 2000 --repeat 1",
