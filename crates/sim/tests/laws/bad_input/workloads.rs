@@ -96,8 +96,8 @@ fn a_workload_has_a_network_and_a_name_of_its_own() {
         "bad.toml:13: traffic \"traffic-1\", network: there is no network \"x\"; write \"r0\""
     );
     assert_eq!(
-        two(&traffic("network = \"r1\"")),
-        "bad.toml:13: traffic \"traffic-1\", network: there is no network \"r1\"; did you mean \"r0\"?"
+        two(&traffic("network = \"r9\"")),
+        "bad.toml:13: traffic \"traffic-1\", network: there is no network \"r9\"; did you mean \"r0\"?"
     );
     assert_eq!(
         two(&traffic("")),
