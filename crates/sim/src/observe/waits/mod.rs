@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::plan::{FabricPlan, Plan};
 use crate::scenario::Clock;
 use crate::workload::PlannedWorkload;
-use crate::workload::flow::FlowPlan;
+use crate::workload::flow::{Amount, FlowPlan};
 
 use super::meter::Meter;
 use cause::{Cause, Moment, Route};
@@ -53,6 +53,8 @@ struct Way {
     workload: usize,
     /// What the rate of the flow is read from, and so which time counts where no requester tells when it begins and ends.
     clock: Clock,
+    /// The bytes that it moves, if their number is given.
+    size: Option<u64>,
     route: Route,
     filling: BTreeMap<Cause, Span>,
     running: BTreeMap<Cause, Span>,
@@ -63,22 +65,11 @@ impl Waits {
     /// looks `closely`, whatever that takes.
     pub fn new(plan: &Plan, models: &[Model], closely: bool) -> Self {
         let wires = Wires::of(plan);
-        let ways = plan.workloads.iter().enumerate();
-        let ways = ways.flat_map(|(workload, one)| {
-            let flow = one.workload.flow();
-            let ways = flow.map(|flow| (flow.clock, ways_of(&wires, plan, models, one, flow)));
-            let ways = ways.into_iter();
-            let ways =
-                ways.flat_map(|(clock, routes)| routes.into_iter().map(move |one| (clock, one)));
-            ways.map(move |(clock, route)| Way {
-                workload,
-                clock,
-                route,
-                filling: BTreeMap::new(),
-                running: BTreeMap::new(),
-            })
-        });
-        let ways: Vec<Way> = ways.collect();
+        let workloads = plan.workloads.iter().enumerate();
+        let flows = workloads.filter_map(|(number, one)| Some((number, one, one.workload.flow()?)));
+        let ways: Vec<Way> = flows
+            .flat_map(|(number, one, flow)| ways_of(&wires, plan, models, (number, one), flow))
+            .collect();
         let least_slot = if closely {
             LEAST_SLOT
         } else {
@@ -134,7 +125,10 @@ impl Waits {
             }
             let is_open = match way.clock {
                 Clock::Application => meter.called.is_some() && meter.returned.is_none(),
-                Clock::Arrival | Clock::Sender => meter.sent.is_some() && !meter.is_delivered(),
+                Clock::Arrival | Clock::Sender => {
+                    let is_there = way.size.is_some_and(|size| meter.delivered >= size);
+                    meter.sent.is_some() && !is_there
+                }
             };
             let leader = |flow: FlowId| {
                 let mut all = self.ways.iter().map(|way| &way.route);
@@ -156,36 +150,47 @@ impl Waits {
     }
 }
 
-/// The ways of one flow.
+/// The ways of one flow, whose workload has this number.
 fn ways_of(
     wires: &Wires,
     plan: &FabricPlan,
     models: &[Model],
-    one: &PlannedWorkload,
+    (workload, one): (usize, &PlannedWorkload),
     flow: &FlowPlan,
-) -> Vec<Route> {
+) -> Vec<Way> {
     let node = &plan.nodes[flow.from];
     let parts = (0..).zip(one.own.flows());
-    let route = |(number, part): (u32, FlowId)| {
+    let way = |(number, part): (u32, FlowId)| {
         let is_read = flow.is_read(number);
         let stations = path::stations(wires, plan, flow, is_read);
         let slowest = slowest(&stations, models, is_read);
-        Route {
-            part,
-            from: flow.from,
-            to: flow.to.unwrap_or(node.root),
-            request: if is_read {
-                node.max_read_request.into()
-            } else {
-                node.max_payload.into()
+        let request = if is_read {
+            node.max_read_request
+        } else {
+            node.max_payload
+        };
+        Way {
+            workload,
+            clock: flow.clock,
+            size: match flow.amount {
+                Amount::Bytes(bytes) => Some(bytes),
+                Amount::Requests(_) | Amount::Lasting(_) => None,
             },
-            host: node.root,
-            own: one.own.parts.clone(),
-            stations,
-            slowest,
+            route: Route {
+                part,
+                from: flow.from,
+                to: flow.to.unwrap_or(node.root),
+                request: request.into(),
+                host: node.root,
+                own: one.own.parts.clone(),
+                stations,
+                slowest,
+            },
+            filling: BTreeMap::new(),
+            running: BTreeMap::new(),
         }
     };
-    parts.map(route).collect()
+    parts.map(way).collect()
 }
 
 /// The slowest wire on the way of the data: of the answers, if the flow reads.
