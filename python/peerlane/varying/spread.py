@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     Watch = Callable[[float], object]
 
+_SPARE = 1
+"""Threads beyond the processors: one that waits for Python's lock leaves none idle."""
+
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,9 +83,10 @@ class Processors:
             except BaseException as error:  # noqa: BLE001 - told where the work is waited for
                 done.put(error)
 
-        pool = ThreadPoolExecutor(self.count)
+        threads = min(self.count + _SPARE, len(pieces))
+        pool = ThreadPoolExecutor(max(threads, 1))
         try:
-            for _ in range(min(self.count, len(pieces))):
+            for _ in range(threads):
                 pool.submit(serve)
             for _ in pieces:
                 outcome = done.get()
