@@ -10,7 +10,7 @@ import typer
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Scenario, Settings
+from peerlane.cli.options import JsonTo, Scenario, Seed, Settings
 from peerlane.cli.run import judge_failures
 from peerlane.cli.tables.explain import explain as tables
 from peerlane.explaining.explain import explain as find_out
@@ -32,15 +32,7 @@ def explain(  # noqa: PLR0913 - each is an option
             help="Run again with the limit of each flow lifted, to find the next one.",
         ),
     ] = True,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=2**64 - 1,
-            metavar="N",
-            help="Seed of all random streams; replaces the scenario's own.",
-        ),
-    ] = None,
+    seed: Seed = None,
     json_to: JsonTo = None,
 ) -> None:
     """Say what each flow of a scenario waits for, what limits its rate, and what comes next.

@@ -68,7 +68,7 @@ Seed = Annotated[
         min=0,
         max=2**64 - 1,
         metavar="N",
-        help="Seed of all random streams, and of a sample; replaces the scenario's own.",
+        help="Seed of all random streams; replaces the scenario's own.",
     ),
 ]
 

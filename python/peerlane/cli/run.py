@@ -12,7 +12,7 @@ import typer
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Scenario, Settings, writable
+from peerlane.cli.options import FAILED, JsonTo, Scenario, Seed, Settings, writable
 from peerlane.cli.repeat import run_repeated
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
@@ -49,15 +49,7 @@ def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
 def run(  # noqa: PLR0913, PLR0917 - each is an option
     file: Scenario,
     settings: Settings = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=2**64 - 1,
-            metavar="N",
-            help="Seed of all random streams; replaces the scenario's own.",
-        ),
-    ] = None,
+    seed: Seed = None,
     trace: Annotated[
         str | None,
         typer.Option(

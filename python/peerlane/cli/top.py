@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.live import Live
 
 from peerlane.cli.console import complain, out
 from peerlane.cli.files import open_simulation
-from peerlane.cli.options import FAILED, Scenario, Settings
+from peerlane.cli.options import FAILED, Scenario, Seed, Settings
 from peerlane.cli.tables.top import Look, frame
 
 if TYPE_CHECKING:
@@ -27,15 +27,7 @@ MOST_SHARE = 0.25
 def top(
     file: Scenario,
     settings: Settings = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=2**64 - 1,
-            metavar="N",
-            help="Seed of all random streams; replaces the scenario's own.",
-        ),
-    ] = None,
+    seed: Seed = None,
 ) -> None:
     """Show links, queues and flows while a scenario is simulated, several times a second.
 
