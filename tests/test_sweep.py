@@ -256,7 +256,7 @@ def test_parquet_has_numbers_and_texts(scenario: Write, tmp_path: Path) -> None:
 def test_an_interrupted_sweep_goes_on(
     peerlane_process: Run, scenario: Write, tmp_path: Path
 ) -> None:
-    file = scenario(('size = "16 KiB"', 'size = "8 MiB"\nwindow = "64 KiB"'))
+    file = scenario(('size = "16 KiB"', 'size = "48 MiB"\nwindow = "64 KiB"'))
     sweep = ("sweep", file, "--vary", "seed=1..24+1", "--out", "o.csv")
     process = subprocess.Popen(
         [sys.executable, "-m", "peerlane", *map(str, sweep)],

@@ -79,7 +79,7 @@ class Cluster:
             for _, future in waiting.values():
                 future.add_done_callback(done.put)
             while waiting:
-                for future, result, reason in self._fetched(self._next(done)):
+                for future, result, reason in self._fetched(self._next(done), done):
                     number, _ = waiting.pop(future.key)
                     if reason is None:
                         yield number, result
@@ -155,17 +155,28 @@ class Cluster:
             f" `dask worker {self._address}`"
         )
 
-    def _fetched(self, futures: list[Future]) -> Iterator[tuple[Future, Any, str | None]]:
-        """The results of futures that are done, or the reasons why they have none."""
-        good = [future for future in futures if future.status == "finished"]
+    def _fetched(
+        self, futures: list[Future], done: SimpleQueue[Future]
+    ) -> Iterator[tuple[Future, Any, str | None]]:
+        """The results of futures that are done, or the reasons why they have none.
+
+        A future whose worker died with the result is under way again, and comes to `done` anew.
+        """
+        good, failed = [], []
+        for future in futures:
+            match future.status:
+                case "finished":
+                    good.append(future)
+                case "error" | "cancelled":
+                    failed.append(future)
+                case _:
+                    future.add_done_callback(done.put)
         try:
             results = self._client.gather(good)
         except OSError:
             raise ClusterError(self._gone()) from None
         yield from ((f, r, None) for f, r in zip(good, results, strict=True))
-        for future in futures:
-            if future not in good:
-                yield future, None, _reason(future)
+        yield from ((future, None, _reason(future)) for future in failed)
 
 
 _PATIENCE_S = 1.0
