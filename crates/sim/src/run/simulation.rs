@@ -407,6 +407,9 @@ impl Simulation {
         );
         self.interval = self.measured_interval(Time::ZERO + up);
         self.world.halt_before(self.next_reading());
+        if let Some(waits) = &mut self.waits {
+            waits.expect_flows(&self.plan, up);
+        }
         let mut loading = Loading {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,

@@ -42,4 +42,5 @@ mod star;
 mod start;
 mod unequal_readers;
 mod virtual_functions;
+mod waits;
 mod wires;

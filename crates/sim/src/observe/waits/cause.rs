@@ -22,6 +22,8 @@ pub(super) enum Cause {
     Wire(End),
     /// A wire that the packets of another flow keep busy.
     Arbitration(End, FlowId),
+    /// A link that has failed, or is not up.
+    FailedLink(End),
     /// Credit of a class, which no packet holds that waits for anything else.
     Credit(End, u8, bool),
     /// Space behind a fibre.
@@ -34,6 +36,8 @@ pub(super) enum Cause {
     Outstanding(usize),
     /// The datapath, or the pace, of a node.
     Datapath(usize),
+    /// The engine of a node, which keeps packets in its receive buffer.
+    Holder(usize),
     /// The memory of a host, or the answer of a device.
     Memory(usize),
     /// The page walks of a host.
@@ -117,9 +121,21 @@ impl Moment<'_> {
             standing => standing,
         };
         Some(
-            self.behind(route)
+            self.failed_link(route)
+                .or_else(|| self.behind(route))
                 .unwrap_or_else(|| self.at_engine(route, standing)),
         )
+    }
+
+    /// The first link on the way of a flow that has failed.
+    fn failed_link(&self, route: &Route) -> Option<Cause> {
+        route.stations.iter().find_map(|station| match *station {
+            Station::Wire(wire) => {
+                let has_failed = self.link(wire.end)?.has_failed(self.now);
+                has_failed.then_some(Cause::FailedLink(wire.end))
+            }
+            _ => None,
+        })
     }
 
     /// What the packets of a flow wait for behind its own wire, farthest down.
@@ -187,7 +203,8 @@ impl Moment<'_> {
             Hold::Wire(Some(flow)) if route.gives_way_to(flow) => {
                 Some(Cause::Arbitration(wire.end, flow))
             }
-            Hold::Wire(_) | Hold::LinkDown => Some(Cause::Wire(wire.end)),
+            Hold::LinkDown => Some(Cause::FailedLink(wire.end)),
+            Hold::Wire(_) => Some(Cause::Wire(wire.end)),
             Hold::ReplayBuffer => Some(Cause::ReplayBuffer(wire.end)),
             Hold::NotBefore(_) => None,
             Hold::Credit { class, headers, .. } => Some(
@@ -211,10 +228,10 @@ impl Moment<'_> {
                 .then(|| self.of_hold(route, wire, hold, depth + 1))
                 .flatten()
         });
-        let is_held = || self.is_late(node) || self.is_holding(node);
         on_wires
             .or_else(|| self.in_root(route, end))
-            .or_else(|| is_held().then_some(Cause::Datapath(node)))
+            .or_else(|| self.is_late(node).then_some(Cause::Datapath(node)))
+            .or_else(|| self.is_holding(node).then_some(Cause::Holder(node)))
     }
 
     /// What the engine of a flow waits for, while none of its packets waits farther down.

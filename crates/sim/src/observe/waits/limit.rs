@@ -13,7 +13,7 @@ pub struct Cause {
     pub place: String,
     /// The direction of a link.
     pub direction: Option<&'static str>,
-    /// Credit: the class, and whether of headers or data. Arbitration: the other flow.
+    /// Credit: the class, and whether of headers or data. Arbitration: the other flow. Else what is special, if anything is.
     pub detail: Option<String>,
 }
 
@@ -44,6 +44,8 @@ impl<'c> Group<'c> {
         let cause = self.cause();
         match cause.kind {
             "credit" | "tags" | "outstanding" | "replay-buffer" => true,
+            // Who keeps a receive buffer full has a detail.
+            "datapath" if cause.detail.is_some() => true,
             "datapath" | "memory" => engines.contains(&cause.place.as_str()),
             _ => false,
         }

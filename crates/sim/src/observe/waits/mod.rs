@@ -1,8 +1,8 @@
 //! What the flows of a run wait for: a probe that asks the components for it at times between events.
 //!
 //! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe looks where the packets of a flow are and
-//! what keeps its engine from the next request, and adds the length of the slot to what it finds. Slots are longer the longer a run
-//! lasts, so that its cost is a small part of any long run. The times within slots follow no rhythm that a fabric could have, and
+//! what keeps its engine from the next request, and adds the length of the slot to what it finds. Slots are longer the longer the flows
+//! have lasted, so that its cost is a small part of any long run. The times within slots follow no rhythm that a fabric could have, and
 //! depend on nothing but the slot's number.
 
 mod cause;
@@ -10,7 +10,7 @@ mod limit;
 mod path;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
 use link::LinkEnd;
@@ -28,10 +28,15 @@ use path::{Station, Wire, Wires};
 
 pub use told::FlowWaits;
 
-/// The shortest slot: several packets on a fast link.
+/// The shortest slot of long flows: several packets on a fast link.
 const LEAST_SLOT: Span = Span::from_ns(500);
 
-/// A slot is this part of the time before it.
+/// The first slot after a flow has begun, and the part of the time since then that slots are until they have the length of
+/// [`LEAST_SLOT`]: a flow of a microsecond is seen some sixty times.
+const FIRST_SLOT: Span = Span::from_ns(20);
+const FIRST_PART: u64 = 64;
+
+/// A slot is this part of the time since the last flow began.
 const PART: u64 = 2048;
 
 /// The probe.
@@ -40,6 +45,10 @@ pub struct Waits {
     wires: Wires,
     ways: Vec<Way>,
     number: u64,
+    /// The times at which flows begin, earliest first: slots are short again from each of them on.
+    starts: VecDeque<Time>,
+    /// The last of these times, or the time at which a flow was first seen to be under way.
+    origin: Time,
     begin: Time,
     slot: Span,
     least_slot: Span,
@@ -79,8 +88,10 @@ impl Waits {
             wires,
             ways,
             number: 0,
+            starts: VecDeque::new(),
+            origin: Time::ZERO,
             begin: Time::ZERO,
-            slot: least_slot,
+            slot: FIRST_SLOT,
             least_slot,
             due: Time::ZERO,
         };
@@ -98,10 +109,29 @@ impl Waits {
     pub fn look(&mut self, models: &[Model], packets: &Packets, meter: &Meter) {
         self.look_once(models, packets, meter);
         self.begin += self.slot;
-        let part = Span::from_fs(self.begin.as_fs() / PART);
-        self.slot = part.max(self.least_slot);
         self.number += 1;
+        self.set_slot();
         self.set_due();
+    }
+
+    /// Takes in that the links are up, so that the flows of `plan` begin `up` later than planned.
+    pub fn expect_flows(&mut self, plan: &Plan, up: Span) {
+        let flows = plan.workloads.iter().filter_map(|one| one.workload.flow());
+        let mut starts: Vec<Time> = flows.map(|flow| flow.start + up).collect();
+        starts.sort_unstable();
+        self.starts = starts.into();
+    }
+
+    /// Sets the length of the slot. It ends where a flow begins.
+    fn set_slot(&mut self) {
+        while let Some(start) = self.starts.pop_front_if(|start| *start <= self.begin) {
+            self.origin = start;
+        }
+        let elapsed = self.begin.since(self.origin).as_fs();
+        let fine = Span::from_fs(elapsed / FIRST_PART).max(FIRST_SLOT);
+        let slot = fine.min(self.least_slot).max(Span::from_fs(elapsed / PART));
+        let left = self.starts.front().map(|start| start.since(self.begin));
+        self.slot = left.map_or(slot, |left| left.min(slot));
     }
 
     /// Sets the time of the look within the slot, by multiples of the golden ratio.
@@ -140,6 +170,9 @@ impl Waits {
         for (way, cause) in self.ways.iter_mut().zip(causes) {
             let Some(cause) = cause else { continue };
             let is_filling = meter.flow(way.route.part).arrived.is_none();
+            if way.filling.is_empty() && way.running.is_empty() {
+                self.origin = self.begin;
+            }
             let times = if is_filling {
                 &mut way.filling
             } else {

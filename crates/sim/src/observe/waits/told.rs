@@ -110,6 +110,10 @@ fn named(cause: cause::Cause, plan: &Plan) -> Cause {
     };
     match cause {
         cause::Cause::Wire(end) => of_link("wire", end),
+        cause::Cause::FailedLink(end) => Cause {
+            detail: Some("the link is down".to_owned()),
+            ..of_link("wire", end)
+        },
         cause::Cause::Arbitration(end, other) => Cause {
             detail: workload_of(other, plan),
             ..of_link("arbitration", end)
@@ -127,6 +131,10 @@ fn named(cause: cause::Cause, plan: &Plan) -> Cause {
         cause::Cause::Tags(node) => of_node("tags", node),
         cause::Cause::Outstanding(node) => of_node("outstanding", node),
         cause::Cause::Datapath(node) => of_node("datapath", node),
+        cause::Cause::Holder(node) => Cause {
+            detail: Some("keeps packets in its receive buffer".to_owned()),
+            ..of_node("datapath", node)
+        },
         cause::Cause::Memory(node) => of_node("memory", node),
         cause::Cause::Translation(node) => Cause {
             detail: Some("address translation".to_owned()),
