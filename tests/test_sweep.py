@@ -28,7 +28,7 @@ from peerlane.varying.quantities import in_unit
 from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:
-    from conftest import Run, Write
+    from conftest import Outcome, Run, Write
 
 RATE = "flows.a-to-b.bytes_per_second"
 
@@ -309,3 +309,28 @@ def test_points_that_are_there_are_not_run_again(scenario: Write, tmp_path: Path
     assert found.resumed == 3
     assert heard == [4, 5, 6, 7, 8]
     assert found == sweep_points(text, vary)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_finished_table_is_complete_for_its_own_sweep_alone(
+    peerlane: Run, scenario: Write, ending: str
+) -> None:
+    file, out = scenario(), f"o.{ending}"
+    vary = ("--vary", "links.lanes=1,2", "--vary", "flows.a-to-b.size=4 KiB,8 KiB")
+
+    def resumed(*given: str) -> Outcome:
+        return peerlane("sweep", file, *given, "--out", out, "--resume")
+
+    assert peerlane("sweep", file, *vary, "--out", out).status == 0
+    complete = resumed(*vary)
+    assert (complete.status, complete.out) == (0, "")
+    assert f"{out} is complete" in complete.err
+    resumed("--vary", "links.lanes=1,4", *vary[2:]).refuses(
+        "point 3 has links.lanes=2; asked for is links.lanes=4", "leave out --resume", "another"
+    )
+    resumed("--vary", "links.lanes=1,2,4", *vary[2:]).refuses("4 points; asked for are 6")
+    resumed(*vary[:2]).refuses("it has the columns links.lanes, flows.a-to-b.size")
+    resumed(*vary, "--metric", "simulated_ns").refuses("asked for are", "simulated_ns")
+    resumed(*vary, "--seed", "7").refuses("has seed=1; asked for is seed=7")
+    Path(out).write_bytes(b"\xff\xfe")
+    resumed(*vary).refuses("it is no table")

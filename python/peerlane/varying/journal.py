@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 from peerlane._core import __version__
+from peerlane.varying.table import difference
 from peerlane.varying.work import SweepPoint
 
 if TYPE_CHECKING:
@@ -29,16 +30,32 @@ class CompleteError(JournalError):
     """There is nothing to go on with: the sweep has come to its end."""
 
 
-def check_resumable(out: Path) -> None:
+def check_resumable(
+    out: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], given: Sequence[str]
+) -> None:
     """Refuses to go on with a sweep whose table is there, so that it is not run again by mistake.
+
+    Args:
+        out: The table.
+        columns: All columns that are asked for.
+        rows: The points that are asked for.
+        given: The columns that the rows have before they are run.
 
     Raises:
         CompleteError: The table is there, and no journal.
+        JournalError: Such a table is there, and it is of other points or metrics.
+        OSError: The table cannot be read.
     """
-    if out.exists() and not journal_of(out).exists():
-        raise CompleteError(
-            f"{out} is complete: no sweep was interrupted; without --resume it runs anew"
+    if not out.exists() or journal_of(out).exists():
+        return
+    if other := difference(out, columns, rows, given):
+        raise JournalError(
+            f"{out} is not of this sweep: {other}; leave out --resume to write it anew, or name"
+            " another --out"
         )
+    raise CompleteError(
+        f"{out} is complete: no sweep was interrupted; without --resume it runs anew"
+    )
 
 
 def journal_of(out: Path) -> Path:

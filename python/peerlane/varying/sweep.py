@@ -81,7 +81,7 @@ class Points:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table: keys, metrics, seed, status, error."""
-        return tuple(dict.fromkeys((*self.keys, *self.metrics, *_ENDS)))
+        return _columns(self.keys, self.metrics)
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: a mapping from columns to values for each point."""
@@ -179,13 +179,12 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
 
     Raises:
         CompleteError: The sweep to go on with has come to its end.
+        JournalError: The file or the journal to go on with is of another sweep.
         ScenarioError: The scenario cannot be built, or has none of the keys.
         ValueError: Values, metrics, sample or output are wrong.
         ClusterError: The cluster cannot do the work.
     """
     table = None if out is None else check_ending(out)
-    if table is not None and resume:
-        check_resumable(table)
     axes = _axes(vary)
     scenario = parsed(text, source)
     if settings:
@@ -199,6 +198,10 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     points = [Point(one, seed) for one in grid]
     study = Study(text, source, found)
     keys = tuple(axis.key for axis in axes)
+    if table is not None and resume:
+        own = scenario.get("seed", 1) if seed is None else seed
+        rows = [{"seed": own, **point} for point in grid]
+        check_resumable(table, _columns(keys, found), rows, tuple(dict.fromkeys((*keys, "seed"))))
     with ExitStack() as stack:
         journal = None
         if table is not None:
@@ -222,6 +225,10 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
             write_table(table, result.columns, result.rows())
             journal.remove()
     return result
+
+
+def _columns(keys: Sequence[str], metrics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*keys, *metrics, *_ENDS)))
 
 
 def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis]:

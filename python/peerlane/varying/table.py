@@ -63,6 +63,40 @@ def write_table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
             part.unlink()
 
 
+def difference(
+    path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], given: Sequence[str]
+) -> str | None:
+    """What a file has that another table would not have; `None` if it is a table of such rows.
+
+    Args:
+        path: The file.
+        columns: All columns of the other table.
+        rows: Its rows, which need the columns `given` alone.
+        given: The columns of which the values are compared.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    is_parquet = path.suffix == ".parquet"
+    read, write = (_read_parquet, _parquet) if is_parquet else (_read_csv, _csv)
+    try:
+        head, found = read(path.read_bytes())
+    except (ValueError, csv.Error):  # what is not UTF-8, and what is not Parquet
+        return "it is no table"
+    if head != list(columns):
+        return f"it has the columns {', '.join(head)}; asked for are {', '.join(columns)}"
+    if len(found) != len(rows):
+        return f"it has {len(found):,} points; asked for are {len(rows):,}"
+    _, wanted = read(write(given, rows))
+    places = [head.index(name) for name in given]
+    for number, (row, asked) in enumerate(zip(found, wanted, strict=True), 1):
+        for name, place, value in zip(given, places, asked, strict=True):
+            if len(row) <= place or row[place] != value:
+                there = row[place] if len(row) > place else "nothing"
+                return f"point {number:,} has {name}={there}; asked for is {name}={value}"
+    return None
+
+
 def frame(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
     """The rows as pandas has them; a column with values of several kinds is of texts.
 
@@ -110,3 +144,17 @@ def _parquet(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes
     content = io.BytesIO()
     frame(columns, rows).to_parquet(content, engine="pyarrow", index=False)
     return content.getvalue()
+
+
+def _read_csv(content: bytes) -> tuple[list[str], list[list[Any]]]:
+    """The columns and the rows; cells are texts."""
+    head, *rows = list(csv.reader(io.StringIO(content.decode(), newline=""))) or [[]]
+    return head, rows
+
+
+def _read_parquet(content: bytes) -> tuple[list[str], list[list[Any]]]:
+    """The columns and the rows."""
+    import pandas as pd  # noqa: PLC0415 - optional, and slow to load
+
+    found = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+    return list(map(str, found.columns)), found.astype(object).to_numpy().tolist()
