@@ -57,6 +57,64 @@ def test_of_an_entry_that_one_result_has_the_numbers_are_told() -> None:
     assert (change.path, change.weight) == ("waits.f.shares.h-d.share", 0.06)
 
 
+def swept(*points: tuple[int, int, float], key: str = "lanes") -> dict[str, Any]:
+    """A sweep: of each point the value of its key, its seed and a metric."""
+    return {
+        "keys": [key],
+        "metrics": ["rate"],
+        "points": [
+            {"settings": {key: value}, "seed": seed, "metrics": {"rate": rate}}
+            for value, seed, rate in points
+        ],
+    }
+
+
+def test_the_points_of_sweeps_are_matched_by_their_settings() -> None:
+    outcome = compare(swept((1, 1, 10.0), (2, 1, 20.0)), swept((2, 1, 25.0), (4, 1, 40.0)))
+    (change,) = outcome.changes
+    assert (change.path, change.before, change.after) == ("points.lanes=2.metrics.rate", 20.0, 25.0)
+    assert (outcome.only_before, outcome.only_after) == (("lanes=1",), ("lanes=4",))
+
+
+def test_points_of_several_seeds_are_matched_by_their_seeds_too() -> None:
+    one, other = [(1, 1, 10.0), (1, 2, 11.0)], [(1, 2, 11.0), (1, 3, 12.0)]
+    outcome = compare(swept(*one), swept(*other))
+    assert outcome.changes == ()
+    assert outcome.only_before == ("lanes=1, seed=1",)
+    assert outcome.only_after == ("lanes=1, seed=3",)
+
+
+def test_another_seed_of_a_whole_sweep_is_a_change() -> None:
+    outcome = compare(swept((1, 1, 10.0)), swept((1, 2, 11.0)))
+    assert {change.path for change in outcome.changes} == {
+        "points.lanes=1.seed",
+        "points.lanes=1.metrics.rate",
+    }
+    assert outcome.only_before == outcome.only_after == ()
+
+
+def test_a_point_that_was_drawn_twice_is_two_points() -> None:
+    outcome = compare(swept((1, 1, 10.0), (1, 1, 10.0)), swept((1, 1, 10.0)))
+    assert (outcome.changes, outcome.only_before) == ((), ("lanes=1 #2",))
+
+
+def test_sweeps_over_other_keys_have_no_point_in_common() -> None:
+    outcome = compare(swept((1, 1, 10.0)), swept((1, 1, 10.0), key="tags"))
+    assert (outcome.only_before, outcome.only_after) == (("lanes=1",), ("tags=1",))
+
+
+def test_points_of_one_sweep_alone_are_told(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    for name, lanes in (("a", "1,2"), ("b", "2,4")):
+        peerlane("sweep", file, "--vary", f"links.lanes={lanes}", "--json", f"{name}.json")
+    lines = peerlane("compare", "a.json", "b.json").out.splitlines()
+    assert [line.strip() for line in lines[:2]] == [
+        "only in a.json: links.lanes=1",
+        "only in b.json: links.lanes=4",
+    ]
+    assert "no change in what both have: all" in lines[2]
+
+
 @pytest.mark.parametrize(
     ("key", "before", "after", "weight"),
     [

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict, dataclass
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import __version__
 from peerlane.fabric.paths import join_path
+from peerlane.fabric.variant import told
 from peerlane.varying.metrics import ENCODED, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from peerlane.varying.metrics import Scalar
 
@@ -53,14 +56,25 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The changes, those of most weight first, and the number of values that are the same."""
+    """The changes, those of most weight first, and the number of values that are the same.
+
+    `only_before` and `only_after` are the points of sweeps that one document alone has; their
+    values are not among the changes.
+    """
 
     changes: tuple[Change, ...]
     same: int
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as the command line writes it."""
-        return {"changes": [asdict(change) for change in self.changes], "same": self.same}
+        return {
+            "changes": [asdict(change) for change in self.changes],
+            "same": self.same,
+            "only_before": list(self.only_before),
+            "only_after": list(self.only_after),
+        }
 
 
 def read_document(text: str, source: str) -> Json:
@@ -112,8 +126,15 @@ def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_versio
 
 
 def compare(before: Json, after: Json) -> Comparison:
-    """The values that differ between two documents of one form."""
-    one, other = _values(before), _values(after)
+    """The values that differ between two documents of one form.
+
+    The points of two sweeps are matched by their settings; where a sweep has several seeds, by the
+    settings and the seed.
+    """
+    has_seeds = _has_seeds(before) or _has_seeds(after)
+    mine, theirs = _points(before, has_seeds=has_seeds), _points(after, has_seeds=has_seeds)
+    both = mine.keys() & theirs.keys()
+    one, other = _values(_with(before, mine, both)), _values(_with(after, theirs, both))
     one, other = _without_names(one, other), _without_names(other, one)
     changes = [
         Change(
@@ -127,7 +148,47 @@ def compare(before: Json, after: Json) -> Comparison:
         if not _is_same(parts, one, other)
     ]
     changes.sort(key=lambda change: -change.weight)
-    return Comparison(tuple(changes), len(one.keys() | other.keys()) - len(changes))
+    return Comparison(
+        tuple(changes),
+        len(one.keys() | other.keys()) - len(changes),
+        tuple(name for name in mine if name not in both),
+        tuple(name for name in theirs if name not in both),
+    )
+
+
+def _swept(document: Json) -> list[Json]:
+    """The points of a sweep over keys; those of a sweep of loads have no settings."""
+    points = document.get("points")
+    is_swept = isinstance(points, list) and all(
+        isinstance(one, dict) and isinstance(one.get("settings"), dict) for one in points
+    )
+    return points if is_swept else []  # type: ignore[return-value]
+
+
+def _has_seeds(document: Json) -> bool:
+    return len({point.get("seed") for point in _swept(document)}) > 1
+
+
+def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
+    """The points of a sweep by their settings, without these."""
+    found: dict[str, Json] = {}
+    drawn: Counter[str] = Counter()
+    for point in _swept(document):
+        settings, rest = dict(point["settings"]), dict(point)
+        del rest["settings"]
+        if has_seeds:
+            settings["seed"] = rest.pop("seed", None)
+        name = told(settings)
+        drawn[name] += 1  # a sample may have a point twice
+        found[name if drawn[name] == 1 else f"{name} #{drawn[name]}"] = rest
+    return found
+
+
+def _with(document: Json, points: Mapping[str, Json], names: AbstractSet[str]) -> Json:
+    """The document with those of its points, where it is a sweep over keys."""
+    if not points:
+        return document
+    return {**document, "points": {name: one for name, one in points.items() if name in names}}
 
 
 def _values(document: Json) -> Leaves:

@@ -15,12 +15,21 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 30
 """Rows that are shown without --all."""
+MOST_ALONE = 5
+"""Points of one sweep alone that are shown without --all."""
 
 
 def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> RenderableType:
     """A row for each change, and how many values are the same."""
+    alone = [
+        Text(f"only in {name}: {point}")
+        for name, points in zip(names, (outcome.only_before, outcome.only_after), strict=True)
+        for point in _first(points, every=every)
+    ]
     if not outcome.changes:
-        return Text(f"no change: all {outcome.same} values are the same", style="bold")
+        where = " in what both have" if alone else ""
+        told = f"no change{where}: all {outcome.same} values are the same"
+        return Group(*alone, Text(told, style="bold"))
     rows = blank("value")
     numbers(rows, *names, "change")
     shown = outcome.changes if every else outcome.changes[:MOST_ROWS]
@@ -28,7 +37,14 @@ def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> R
         rows.add_row(change.path, _cell(change.before), _cell(change.after), _change(change))
     more = len(outcome.changes) - len(shown)
     counted = f"{len(outcome.changes)} values changed, {outcome.same} are the same"
-    return Group(rows, Text(counted + (f"; {more} of less weight: --all" if more else ""), "bold"))
+    counted += f"; {more} of less weight: --all" if more else ""
+    return Group(rows, *alone, Text(counted, "bold"))
+
+
+def _first(points: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
+    """The points that are shown, and how many are not."""
+    more = 0 if every else len(points) - MOST_ALONE
+    return (*points[:MOST_ALONE], f"{more:,} more points: --all") if more > 0 else points
 
 
 def _cell(value: object) -> str:
