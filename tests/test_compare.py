@@ -152,6 +152,16 @@ def test_results_of_other_forms_and_versions_are_refused() -> None:
         check_alike(document, dict(document, schema="x"), ("a", "b"), any_version=True)
 
 
+def test_results_of_different_commands_are_refused(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    peerlane("run", file, "--json", "run.json")
+    peerlane("sweep", file, "--vary", "links.lanes=1", "--json", "sweep.json")
+    peerlane("compare", "run.json", "sweep.json").refuses(
+        "results of different commands: run.json is of `peerlane run`, sweep.json of"
+        " `peerlane sweep --vary`; name two files of one command"
+    )
+
+
 def test_two_runs_are_compared(peerlane: Run, scenario: Write) -> None:
     file = scenario()
     peerlane("run", file, "--json", "a.json")

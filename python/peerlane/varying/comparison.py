@@ -27,6 +27,18 @@ _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that say what made a document, and not what it measured."""
 _FORM = re.compile(r"peerlane-([a-z-]+)/1")
 """The forms of documents that this version reads."""
+_COMMANDS = {
+    "result": "peerlane run",
+    "explanation": "peerlane explain",
+    "points": "peerlane sweep --vary",
+    "sweep": "peerlane sweep",
+    "repeat": "peerlane run --repeat",
+    "report": "peerlane reproduce",
+    "fabric": "peerlane show",
+    "video": "peerlane plan video",
+    "comparison": "peerlane compare",
+}
+"""The commands that write documents of these kinds."""
 _WIRES = ("links", "fibres")
 _SHARES = ("utilisation", "share")
 """Fields that are shares of a whole, which weigh as they are."""
@@ -112,6 +124,13 @@ def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_versio
     Raises:
         ComparisonError: They are.
     """
+    kinds = [_FORM.fullmatch(str(document.get("schema"))) for document in (before, after)]
+    commands = [_COMMANDS.get(kind[1], kind[1]) if kind else None for kind in kinds]
+    if None not in commands and commands[0] != commands[1]:
+        raise ComparisonError(
+            f"results of different commands: {names[0]} is of `{commands[0]}`, {names[1]} of"
+            f" `{commands[1]}`; name two files of one command"
+        )
     for field, what in (("schema", "form"), ("version", "version of Peerlane")):
         one, other = before.get(field), after.get(field)
         if one == other or (any_version and field == "version"):
