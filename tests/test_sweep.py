@@ -224,6 +224,14 @@ def test_a_sweep_refuses_what_cannot_be(peerlane: Run, scenario: Write) -> None:
     peerlane("sweep", file, "--vary", "devices.c.tags=1,2").refuses("there are a, b")
     peerlane(*sweep, "--metric", "flows.a-to-b.byts").refuses("did you mean flows.a-to-b.bytes")
     peerlane(*sweep, "--vary", "seed=3").refuses("varied twice")
+    peerlane(*sweep, "--set", "seed=3").refuses("seed is varied; leave out --set seed")
+    for key, other in (
+        ("devices.*.tags", "devices.a.tags"),
+        ("links.s0-b.lanes", "devices.b.upstream.lanes"),
+    ):
+        peerlane("sweep", file, "--vary", f"{key}=1,2", "--set", f"{other}=4").refuses(
+            f"{key} is varied; leave out --set {other}"
+        )
     peerlane(*sweep, "--sample", "lhs:0").refuses("write random:N or lhs:N")
     peerlane(*sweep, "--out", "o.txt").refuses("ends with .csv or .parquet")
     peerlane(*sweep, "--resume").refuses("--resume needs --out")

@@ -119,6 +119,21 @@ def join_path(parts: Iterable[str]) -> str:
     return ".".join(p if bare.fullmatch(p) else json.dumps(p, ensure_ascii=False) for p in parts)
 
 
+def covers(scenario: Table, path: str, other: str) -> bool:
+    """Whether `put` at `path` replaces all that `put` at the other path sets.
+
+    Two paths may name one key: `links.s0-b.lanes` and `devices.b.upstream.lanes`.
+
+    Raises:
+        ScenarioError: As for `put`.
+    """
+    mine, others = (
+        {(id(place.outer), place.inner, place.key) for place in _places(scenario, one)}
+        for one in (path, other)
+    )
+    return others <= mine
+
+
 def is_key(path: str) -> bool:
     """Whether scenarios have keys at such a path, whatever its names; results have others."""
     parts = split_path(path)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import put
+from peerlane.fabric.paths import covers, put
 from peerlane.fabric.variant import parsed, variant, warn_of_links
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
@@ -168,7 +169,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of
             all workloads, if there are none.
         source: The name of the scenario in messages.
-        settings: Keys that are set in all points.
+        settings: Keys that are set in all points, none of which is varied.
         sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
         seed: Of the sample, and of all random streams of each run; replaces the scenario's own.
         scheduler: The address of a Dask scheduler, whose workers run the points.
@@ -188,9 +189,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     axes = _axes(vary)
     scenario = parsed(text, source)
     if settings:
-        for path, value in settings.items():
-            put(scenario, path, value)
-        warn_of_links(scenario, settings)
+        _apply(settings, scenario, axes)
         text = tomli_w.dumps(scenario)
     name, found = _checked(scenario, source, axes, tuple(metrics))
     draws = Sample.read(sample) if isinstance(sample, str) else sample
@@ -244,6 +243,16 @@ def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise ValueError(f"{twice} is varied twice; write all its values in one list")
     return axes
+
+
+def _apply(settings: Mapping[str, Any], scenario: dict[str, Any], axes: Sequence[Axis]) -> None:
+    """Sets keys of a scenario; one that is varied would have no effect, and is refused."""
+    for path, value in settings.items():
+        put(scenario, path, value)
+    for path, axis in product(settings, axes):
+        if covers(scenario, axis.key, path):
+            raise ValueError(f"{axis.key} is varied; leave out --set {path}")
+    warn_of_links(scenario, settings)
 
 
 def _checked(
