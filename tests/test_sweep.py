@@ -236,6 +236,7 @@ def test_a_sweep_refuses_what_cannot_be(peerlane: Run, scenario: Write) -> None:
     peerlane(*sweep, "--out", "o.txt").refuses("ends with .csv or .parquet")
     peerlane(*sweep, "--resume").refuses("--resume needs --out")
     peerlane(*sweep, "--loads", "1 GB/s").refuses("--loads is for loads")
+    peerlane("sweep", file).refuses("has no [[traffic]] to sweep", "--vary devices.a.tags=8..64*2")
     peerlane("sweep", file, "--metric", RATE).refuses("--metric needs --vary")
     peerlane(*sweep, "--scheduler", "tcp://127.0.0.1:1").refuses("no Dask scheduler", status=1)
     peerlane(*sweep, "--scheduler", "nonsense").refuses("no Dask scheduler", status=1)

@@ -260,6 +260,11 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
     else:
         simulation = Simulation(text, source=source)
     tree = simulation.tree()
+    if not tree.traffic:
+        raise ScenarioError(
+            f"{source} has no [[traffic]] to sweep; vary a key, such as"
+            " --vary devices.a.tags=8..64*2, or write [[traffic]]"
+        )
     workload = the_workload(tree, traffic)
     try:
         if loads is not None:
