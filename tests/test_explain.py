@@ -448,6 +448,29 @@ def test_a_key_that_makes_no_difference_is_named() -> None:
     assert flow.not_lifted == ("devices.r.read_latency makes no difference",)
 
 
+ERRORS: Settings = {"bit_error_rate": 2e-5}
+
+
+def with_errors(**links: Any) -> Fabric:
+    """A device that writes to a host on a link of Gen3 x8, whose bits may arrive wrong."""
+    fabric = Fabric("errors").links(generation=3, lanes=8, **links).host("h")
+    return fabric.device("a", "h")
+
+
+def test_a_lift_that_makes_a_flow_slower_is_none() -> None:
+    (flow,) = explained(up(with_errors(**ERRORS), size="1 MiB"), what_if=True).flows
+    assert parts(flow.limit)[:3] == ("wire", "h-a", "up")
+    assert flow.what_if == ()
+    assert flow.not_lifted == ("links.h-a.generation makes it slower",)
+
+
+def test_what_is_lifted_gains_at_least_a_percent() -> None:
+    fabric = up(below_a_switch(host={"memory_bandwidth": "2 GB/s", "ingest_bandwidth": "2 GB/s"}))
+    (flow,) = explained(fabric, what_if=True).flows
+    assert flow.what_if == ()
+    assert "hosts.h.memory_bandwidth makes no difference" in flow.not_lifted
+
+
 @pytest.mark.parametrize(
     ("value", "product"),
     [

@@ -92,8 +92,8 @@ class Case:
                 break
         if not tried and not refused:
             refused.append(f"no key of the scenario lifts {told(flow.limit)}")
-        useful = [one for one in tried if one.next != flow.limit or _is_faster(one)]
-        refused += [f"{one.lift} makes no difference" for one in tried if one not in useful]
+        useful = [one for one in tried if _is_faster(one)]
+        refused += [_in_vain(one) for one in tried if one not in useful]
         useful.sort(key=lambda one: (one.next == flow.limit, -(one.rate_after or 0.0)))
         return replace(flow, what_if=tuple(useful), not_lifted=tuple(refused))
 
@@ -150,6 +150,8 @@ class Case:
             rate_after=after.rate,
             next=after.next,
         )
+        if not _is_faster(what_if):
+            return replace(flow, not_lifted=(_in_vain(what_if),))
         return replace(flow, what_if=(what_if,))
 
     def _run(
@@ -199,3 +201,10 @@ def _with_ids(scenario: dict[str, Any], result: RunResult) -> dict[str, Any]:
 
 def _is_faster(one: WhatIf) -> bool:
     return (one.rate_after or 0.0) > (1 + _ALIKE) * (one.rate_before or 0.0)
+
+
+def _in_vain(one: WhatIf) -> str:
+    """Why what was lifted is no lift: the flow does not gain by it."""
+    before, after = one.rate_before, one.rate_after
+    is_slower = before is not None and after is not None and after < (1 - _ALIKE) * before
+    return f"{one.lift} {'makes it slower' if is_slower else 'makes no difference'}"
