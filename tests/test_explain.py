@@ -457,11 +457,20 @@ def with_errors(**links: Any) -> Fabric:
     return fabric.device("a", "h")
 
 
-def test_a_lift_that_makes_a_flow_slower_is_none() -> None:
+def test_a_lift_that_makes_a_flow_slower_is_none_and_bit_errors_are_lifted_first() -> None:
     (flow,) = explained(up(with_errors(**ERRORS), size="1 MiB"), what_if=True).flows
     assert parts(flow.limit)[:3] == ("wire", "h-a", "up")
-    assert flow.what_if == ()
+    (lifted,) = flow.what_if
+    assert (lifted.lift, lifted.source, lifted.value) == ("links.h-a.bit_error_rate", 2e-5, 0)
+    assert factor(lifted) > 1.1
     assert flow.not_lifted == ("links.h-a.generation makes it slower",)
+
+
+def test_the_bit_errors_of_a_fibre_are_lifted() -> None:
+    fabric = across("5 Gbit/s").override("fibres.ra-rb.fibre_bit_error_rate", 1e-5)
+    (flow,) = explained(fabric, what_if=True).flows
+    lifted = next(one for one in flow.what_if if one.lift == "fibres.ra-rb.fibre_bit_error_rate")
+    assert factor(lifted) > 1.01
 
 
 def test_what_is_lifted_gains_at_least_a_percent() -> None:

@@ -54,6 +54,14 @@ def liftings(present: Present, flow: dict[str, Any], name: str, limit: Cause) ->
     return found
 
 
+def without_errors(present: Present, limit: Cause) -> list[Lifting]:
+    """No bit errors where a limit may be due to packets that are sent again; empty without them."""
+    if limit.kind not in {"wire", "credit", "replay-buffer"}:
+        return []
+    errors = present.bit_errors(limit.where)
+    return [] if errors is None else [_one(*errors, 0)]
+
+
 def _one(key: str, before: Value, *values: Value) -> Lifting:
     return Lifting((key,), (before,), tuple((value,) for value in values))
 

@@ -97,6 +97,24 @@ class Present:
             return join_path(("links", link, key))
         return join_path(("networks", self._network(below), "routers", "upstream", key))
 
+    def bit_errors(self, link: str) -> tuple[str, float] | None:
+        """The path of the bit error rate of a link or fibre, and its value; `None` if it is 0."""
+        if routers := self.routers(link):
+            path = self._path_of_fibre(link, routers[0])
+            rate = find(self.scenario, path)
+        else:
+            path = self.path_of_link(link, "bit_error_rate")
+            rate = find(self.scenario, path)
+            if rate is None:
+                rate = find(self.scenario, "links.bit_error_rate")
+        return (path, rate) if isinstance(rate, int | float) and rate > 0 else None
+
+    def _path_of_fibre(self, fibre: str, router: str) -> str:
+        """The path of the bit error rate of a fibre; of one of a network, that of all of them."""
+        if router in self.scenario.get("devices", {}):
+            return join_path(("fibres", fibre, "fibre_bit_error_rate"))
+        return join_path(("networks", self._network(router), "fibre_bit_error_rate"))
+
     def _network(self, node: str) -> str:
         """The network that a node belongs to."""
         networks: list[str] = list(self.scenario.get("networks", {}))

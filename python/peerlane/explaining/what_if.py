@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
-from peerlane.explaining.lifting import Lifting, liftings
+from peerlane.explaining.lifting import Lifting, liftings, without_errors
 from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import variant
 from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf, told
@@ -82,7 +82,10 @@ class Case:
         table = self._table(flow.id)
         tried: list[WhatIf] = []
         refused: list[str] = []
-        for lifting in liftings(self._present, table, flow.id, flow.limit):
+        for lifting in (
+            *without_errors(self._present, flow.limit),
+            *liftings(self._present, table, flow.id, flow.limit),
+        ):
             try:
                 tried.append(self._lift(flow, lifting))
             except ScenarioError as error:
