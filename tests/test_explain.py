@@ -507,6 +507,13 @@ def test_the_command_tells_shares_limit_and_what_if(peerlane: Run, scenario: Wri
     assert "the limit is then its own packets on the wire of s-a down." in told.out
 
 
+def test_a_flow_may_be_too_short_to_see_the_next_limit(peerlane: Run, scenario: Write) -> None:
+    short = up(below_a_switch(device={"tags": 1}), size="4 KiB", **READ)
+    told = peerlane("explain", scenario(text=short.to_toml())).out
+    assert "devices.a.tags 1 -> 256" in told
+    assert "; too short to see the next limit." in told
+
+
 def test_the_command_is_readable_at_80_columns(
     peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

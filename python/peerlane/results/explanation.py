@@ -22,7 +22,8 @@ class WhatIf(Document):
     `lift` is the path of the key that was changed, as `Fabric.override` takes it; several are
     joined by ", ", and then `source` and `value` are those of the first. `source` is its value
     before, `None` if the scenario leaves it to the simulator, and `value` the one of the run. Rates
-    are in bytes a second. `next` is what then limits the flow.
+    are in bytes a second. `next` is what then limits the flow; `None` if the flow was then too short
+    to be seen.
     """
 
     __pydantic_config__ = renamed(source="from", value="to")

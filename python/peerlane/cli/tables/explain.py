@@ -58,7 +58,7 @@ def _what_if(one: WhatIf) -> Text:
     change = f"{_value(one.source)} -> {_value(one.value)}"
     lift, _, others = one.lift.partition(", ")
     more = f" (and {others})" if others else ""
-    after = f"the limit is then {told(one.next)}" if one.next else "nothing limits it then"
+    after = f"the limit is then {told(one.next)}" if one.next else "too short to see the next limit"
     return Text(f"What if, found by a run: {lift} {change}{more}: {rates}; {after}.")
 
 
