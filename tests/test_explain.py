@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -336,6 +337,21 @@ def test_flows_that_share_a_wire_wait_for_each_other(count: int, direction: str)
         assert alone.lift == ", ".join(others)
         assert factor(alone) == pytest.approx(count, rel=0.05)
         assert parts(alone.next)[0] == "wire"
+
+
+@pytest.mark.parametrize(
+    ("count", "others"),
+    [(3, "b1 and b2"), (4, "b1, b2 and b3"), (6, r"b\d, b\d, b\d and 2 more")],
+)
+def test_all_flows_that_share_a_wire_are_told_together(
+    peerlane: Run, scenario: Write, count: int, others: str
+) -> None:
+    file = scenario(text=crowd(count, "write").to_toml())
+    pattern = rf"^up waits ([0-9.]+) % of its time for packets of {others} on h-s up[.:]"
+    for told in (peerlane("explain", file, "--no-what-if").out, peerlane("run", file).out):
+        found = re.search(pattern, told, re.MULTILINE)
+        assert found, told
+        assert float(found[1]) == pytest.approx(100 * (1 - 1 / count), abs=5)
 
 
 def test_a_driver_limits_the_rate_of_its_calls() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlane import _core
-from peerlane.results.explanation import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +29,7 @@ def hints(result: RunResult, tree: Tree) -> Iterator[str]:
         if most is None or rate is None or flow.limit is None or flow.limit.kind == "wire":
             continue
         if rate < FAR_BELOW * most:
-            share = f"{100 * flow.limit_share:.0f} %"
-            yield f"{flow.id} waits {share} of its time for {told(flow.limit)}"
+            yield flow.sentence
 
 
 def _most(result: RunResult, tree: Tree, flow: FlowResult) -> float | None:

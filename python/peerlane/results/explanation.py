@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from peerlane.results.collection import Collection
@@ -10,9 +10,12 @@ from peerlane.results.document import Document, encode, renamed
 from peerlane.results.waits import Cause, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Value = str | int | float | bool | None
+
+_MOST_NAMES = 3
+"""Other workloads that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,8 @@ class WhatIf(Document):
     `lift` is the path of the key that was changed, as `Fabric.override` takes it; several are
     joined by ", ", and then `source` and `value` are those of the first. `source` is its value
     before, `None` if the scenario leaves it to the simulator, and `value` the one of the run. Rates
-    are in bytes a second. `next` is what then limits the flow; `None` if the flow was then too short
-    to be seen.
+    are in bytes a second. `next` is what then limits the flow, `None` if that was too short to be
+    seen.
     """
 
     __pydantic_config__ = renamed(source="from", value="to")
@@ -56,8 +59,11 @@ class FlowExplanation(Document):
 
     @property
     def limit_share(self) -> float:
-        """The share of the time that the flow waited for its limit."""
-        return sum(share.share for share in self.shares if share.cause == self.limit)
+        """The share of the time that the flow waited for its limit.
+
+        Where packets of others are the limit, those of all others there count.
+        """
+        return sum(share.share for share in self._of_limit())
 
     @property
     def sentence(self) -> str:
@@ -66,7 +72,17 @@ class FlowExplanation(Document):
             return f"{self.id} was too short to be seen"
         there = "" if self.amount is None else f" ({self.amount})"
         share = percent(self.limit_share)
-        return f"{self.id} waits {share} of its time for {told(self.limit)}{there}"
+        others = [share.cause.detail or "others" for share in self._of_limit()]
+        limit = replace(self.limit, detail=_joined(others)) if len(others) > 1 else self.limit
+        return f"{self.id} waits {share} of its time for {told(limit)}{there}"
+
+    def _of_limit(self) -> list[Share]:
+        """The shares of what limits the flow."""
+        if self.limit is None or self.limit.kind != "arbitration":
+            return [share for share in self.shares if share.cause == self.limit]
+        place = self.limit.where, self.limit.direction
+        alike = (share for share in self.shares if share.kind == "arbitration")
+        return [share for share in alike if (share.where, share.direction) == place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +109,14 @@ def _lines(flow: FlowExplanation) -> list[str]:
     lines = [flow.sentence]
     lines += [f"  {percent(share.share):>7}  {told(share.cause)}" for share in flow.shares]
     return lines
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Names in words, the first few of many, in an order that does not depend on the shares."""
+    shown = sorted(names[:_MOST_NAMES])
+    if more := len(names) - len(shown):
+        shown.append(f"{more} more")
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def percent(share: float) -> str:
