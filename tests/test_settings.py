@@ -136,6 +136,26 @@ def test_a_run_has_its_keys_set(peerlane: Run, scenario: Write) -> None:
     assert (document["flows"][0]["bytes"], document["seed"]) == (4096, 5)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run",),
+        ("run", "--repeat", "2"),
+        ("explain", "--no-what-if"),
+        ("sweep", "--vary", "flows.a-to-b.size=4 KiB"),
+    ],
+)
+def test_a_scenario_without_a_name_has_that_of_its_file_whatever_is_set(
+    peerlane: Run, scenario: Write, command: tuple[str, ...]
+) -> None:
+    file = scenario(('name = "pair"\n', "")).rename("pair.v2.toml")
+    for settings in ([], ["--set", "devices.a.tags=8"], ["--set", "links.generation=3"]):
+        outcome = peerlane(*command, file, *settings, "--json", "-")
+        assert json.loads(outcome.out)["name"] == "pair.v2"
+    named = peerlane("run", file, "--set", "name=x.y", "--json", "-")
+    assert json.loads(named.out)["name"] == "x.y"
+
+
 def test_links_that_a_key_of_all_links_does_not_change_are_warned_of(
     peerlane: Run, scenario: Write
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
@@ -63,6 +64,7 @@ def variant(
     changed = _copied(dict(scenario))
     for path, value in settings.items():
         put(changed, path, value)
+    changed.setdefault("name", Path(source).stem or source)  # what messages call it is longer
     name = f"{source} with {told(settings)}" if settings else source
     try:
         with already_warned():  # here, where warnings have no lines of another text either
