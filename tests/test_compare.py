@@ -135,7 +135,10 @@ def test_counters_of_a_link_weigh_by_their_share_of_the_link(
 
 
 def test_who_wrote_a_result_is_no_change() -> None:
-    commands = [HEAD | {"command": [name], "scenario_digest": name} | flow() for name in "ab"]
+    commands = [
+        HEAD | {"command": [name], "scenario_digest": name} | flow() | {"name": name}
+        for name in "ab"
+    ]
     assert compare(*commands).changes == ()
 
 

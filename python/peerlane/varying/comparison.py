@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Json = Mapping[str, Any]
     Leaves = dict[tuple[str, ...], Scalar]
 
-_HEAD = ("schema", "version", "scenario_digest", "command")
+_HEAD = ("schema", "version", "scenario_digest", "command", "name")
 """Fields that say what made a document, and not what it measured."""
 _FORM = re.compile(r"peerlane-([a-z-]+)/1")
 """The forms of documents that this version reads."""
