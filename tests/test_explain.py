@@ -567,6 +567,13 @@ def test_the_command_refuses_what_it_cannot_explain(peerlane: Run, scenario: Wri
     peerlane("explain", scenario(text="[[[")).refuses("fabric.toml:1")
 
 
+def test_the_command_names_the_workloads_that_are_no_flows(peerlane: Run) -> None:
+    instead = "explain is for [[flows]]"
+    peerlane("explain", "torus").refuses("peerlane run measures [[traffic]] (", instead)
+    peerlane("explain", "locks").refuses("[[locks]] (", "[[transactions]] (", instead)
+    peerlane("explain", "blocks").refuses("[[accesses]] (", instead)
+
+
 def test_a_run_that_failed_is_explained_as_such(peerlane: Run, scenario: Write) -> None:
     fabric = up(below_a_switch(device={"tags": 4, "fails_at": "60 us"}), **READ)
     fabric.override("devices.a.completion_timeout", "100 us")

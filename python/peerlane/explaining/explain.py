@@ -14,10 +14,17 @@ from peerlane.fabric.variant import parsed, variant
 from peerlane.results.collection import Collection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from peerlane.results.explanation import Explanation, Value
     from peerlane.results.run import RunResult
+
+
+_OTHERS = ("traffic", "collectives", "accesses", "locks", "transactions")
+"""Workloads that are no flows."""
+
+_MOST_IDS = 3
+"""Workloads of a kind that a message names."""
 
 
 def explain(  # noqa: PLR0913 - each is an option
@@ -69,6 +76,19 @@ def explain(  # noqa: PLR0913 - each is an option
 def _check(result: RunResult, flow: str | None, source: str) -> None:
     known = [one.id for one in result.flows]
     if not known:
-        raise ScenarioError(f"{source}: there are no flows to explain; write [[flows]]")
+        others = ", ".join(_others(result))
+        instead = f"peerlane run measures {others}, and explain is for [[flows]]"
+        raise ScenarioError(
+            f"{source}: there are no flows to explain; {instead if others else 'write [[flows]]'}"
+        )
     if flow is not None and flow not in known:
         raise ScenarioError(f"{source}: there is no flow {flow!r}; {advice(flow, known)}")
+
+
+def _others(result: RunResult) -> Iterator[str]:
+    """The workloads that are no flows, by their sections."""
+    for section in _OTHERS:
+        ids = [one.id for one in getattr(result, section)]
+        if ids:
+            more = ", ..." if len(ids) > _MOST_IDS else ""
+            yield f"[[{section}]] ({', '.join(ids[:_MOST_IDS])}{more})"
