@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import struct
 import subprocess
 import sys
@@ -89,6 +90,22 @@ def test_a_first_scenario_runs_and_overwrites_nothing(peerlane: Run, tmp_path: P
     assert peerlane("new", 'odd "name"').status == 0
     assert peerlane("show", 'odd "name".toml').status == 0
     peerlane("new", "absent/fabric").refuses("absent/fabric.toml", "no such file")
+    peerlane("new", "two\nlines").refuses("control characters")
+
+
+@pytest.mark.parametrize("name", ["my net", 'odd "name" isn\'t', "-x", "a;b", "plain"])
+def test_the_commands_of_a_first_scenario_can_be_pasted(
+    peerlane: Run, tmp_path: Path, name: str
+) -> None:
+    outcome = peerlane("new", "--", name)
+    assert outcome.status == 0, outcome.err
+    text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
+    comments = re.findall(r"^#   (peerlane (?:show|run) .*?)  +\w.*$", text, re.MULTILINE)
+    assert len(comments) == 2
+    said = re.findall(r"(peerlane show .+) draws it, (peerlane run .+) simulates it", outcome.err)
+    for command in (*comments, *said[0]):
+        _, *arguments = shlex.split(command)
+        assert peerlane(*arguments).status == 0, command
 
 
 def test_a_scenario_may_begin_as_a_shipped_one(peerlane: Run, tmp_path: Path) -> None:

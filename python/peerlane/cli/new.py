@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -75,6 +76,8 @@ def new(
 
     `peerlane new mine; peerlane run mine.toml`
     """
+    if not name or not name.isprintable():
+        raise typer.BadParameter("write the name of a file, without control characters")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     text = _text(path, like)
     try:
@@ -86,12 +89,18 @@ def new(
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
-    say(f"{path} is written; peerlane show {path} draws it, peerlane run {path} simulates it")
+    given = _argument(path)
+    say(f"{path} is written; peerlane show {given} draws it, peerlane run {given} simulates it")
+
+
+def _argument(path: Path) -> str:
+    """A file as a command in a shell takes it."""
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
 def _text(path: Path, like: str | None) -> str:
     if like is None:
-        return FIRST.format(file=path, name=json.dumps(path.stem, ensure_ascii=False))
+        return FIRST.format(file=_argument(path), name=json.dumps(path.stem, ensure_ascii=False))
     known = shipped.names()
     if like not in known:
         advice = _core.advice(like, known)
