@@ -108,6 +108,14 @@ def test_the_commands_of_a_first_scenario_can_be_pasted(
         assert peerlane(*arguments).status == 0, command
 
 
+def test_a_file_whose_ending_is_left_out_is_offered(peerlane: Run, tmp_path: Path) -> None:
+    assert peerlane("new", "first").status == 0
+    for command in ("run", "show", "explain"):
+        peerlane(command, "first").refuses("first: no such file; did you mean first.toml?")
+    file = tmp_path / "first"
+    peerlane("run", file).refuses(f"did you mean {file}.toml?")
+
+
 def test_a_scenario_may_begin_as_a_shipped_one(peerlane: Run, tmp_path: Path) -> None:
     assert peerlane("new", "mine", "--like", "torus").status == 0
     shipped = Path(__file__).parents[1] / "scenarios" / "torus.toml"

@@ -37,6 +37,8 @@ def title_of(name: str) -> str:
 
 def advice(file: str) -> str:
     """What may be meant by a file that is not there."""
+    if Path(f"{file}.toml").is_file():
+        return f"no such file; did you mean {file}.toml?"
     known = names()
     if Path(file).name == file and not Path(file).suffix:
         return f"no such file, and no shipped scenario of this name; {_core.advice(file, known)}"
