@@ -135,12 +135,20 @@ def _on(cause: Cause) -> str:
 
 
 _WORDS: dict[str, Callable[[Cause], str]] = {
-    "wire": lambda cause: f"its own packets on the wire of {_on(cause)}",
+    "wire": lambda cause: (
+        f"{_on(cause)}, for {cause.detail}"
+        if cause.detail
+        else f"its own packets on the wire of {_on(cause)}"
+    ),
     "credit": lambda cause: f"credit of {cause.detail or 'packets'} on {_on(cause)}",
     "tags": lambda cause: f"tags of {cause.where}",
     "outstanding": lambda cause: f"outstanding bytes or requests of {cause.where}",
     "replay-buffer": lambda cause: f"space in the replay buffer of {_on(cause)}",
-    "datapath": lambda cause: f"the datapath or the pace of {cause.where}",
+    "datapath": lambda cause: (
+        f"{cause.where}, which {cause.detail}"
+        if cause.detail
+        else f"the datapath or the pace of {cause.where}"
+    ),
     "memory": lambda cause: f"{cause.detail or 'the memory'} of {cause.where}",
     "socket": lambda cause: f"the connection of sockets {_on(cause)}",
     "arbitration": lambda cause: f"packets of {cause.detail or 'others'} on {_on(cause)}",
