@@ -136,7 +136,7 @@ def _on(cause: Cause) -> str:
 
 _WORDS: dict[str, Callable[[Cause], str]] = {
     "wire": lambda cause: (
-        f"{_on(cause)}, for {cause.detail}"
+        f"{_on(cause)} ({cause.detail})"
         if cause.detail
         else f"its own packets on the wire of {_on(cause)}"
     ),

@@ -67,8 +67,3 @@ class FlowWaits(Document):
     id: str
     limit: Cause | None
     shares: tuple[Share, ...]
-
-    @property
-    def limit_share(self) -> float:
-        """The share of the limit."""
-        return sum(share.share for share in self.shares if share.cause == self.limit)
