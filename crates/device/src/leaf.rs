@@ -71,7 +71,7 @@ const DMA_ENGINE: Identity = Identity {
     class: 0x12_0000,
 };
 
-/// What an engine is at that software tells what to do.
+/// The state of an engine that software drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// It has nothing to do.
@@ -110,7 +110,7 @@ pub trait Leaf: Component<Traffic = Pcie> {
         Time::NEVER
     }
 
-    /// What the engine of a device without a requester is at, while none of its packets waits anywhere.
+    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
     fn engine(&self, _now: Time) -> Engine {
         Engine::Busy
     }
@@ -139,7 +139,7 @@ pub trait AnyLeaf: Any {
     /// The requester with the flows of a function, mutable, to take the data that it read.
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester>;
 
-    /// What the engine of a device without a requester is at, while none of its packets waits anywhere.
+    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
     fn engine(&self, now: Time) -> Engine;
 
     /// The time at which an outstanding request times out, of those for which the device is woken in the background.

@@ -1,4 +1,4 @@
-//! What the packets of a flow wait for at a link end: the question that the probes ask at some time between two events.
+//! The answer of a link end to the probes: the reason why packets wait for its wire. They ask at times between two events.
 
 use kernel::Time;
 use packet::{FlowId, Packets};
@@ -8,7 +8,7 @@ use crate::LinkEnd;
 use crate::transmitter::Transmitter;
 use crate::waiting::Concern;
 
-/// What the first packet in the way of the packets that are asked for waits for.
+/// The reason why packets wait for a wire: that of the first packet in their source and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// The wire, which is busy with a packet of this flow, or of none.
@@ -38,7 +38,7 @@ pub struct Transmission {
 }
 
 impl LinkEnd {
-    /// What the packets that `concern` describes wait for at `now`; none if no such packet waits for this wire.
+    /// Returns the reason why the packets that `concern` describes wait at `now`, or `None` if no such packet waits for this wire.
     pub fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Hold> {
         let held = self.transmitter().held(concern, now, packets)?;
         let is_down = !self.is_up() || self.has_failed(now);

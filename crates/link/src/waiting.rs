@@ -26,9 +26,9 @@ pub struct Waiting {
 /// The packets that a question concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
-    /// Those of a flow.
+    /// The packets of a flow.
     Flow(FlowId),
-    /// Those of one source and class.
+    /// The packets of one source and class.
     Source(u16, Class),
     /// All.
     Any,

@@ -160,7 +160,7 @@ impl Model {
         }
     }
 
-    /// What keeps `flow` from its next request at `now`; none if no requester here has it, or if it has sent its last one.
+    /// Returns the reason why `flow` makes no request at `now`, or `None` if no requester here has it or it has sent its last one.
     pub fn standing(&self, flow: FlowId, now: Time) -> Option<Standing> {
         if let Some(host) = self.host() {
             return host.cpu().requester().standing(flow, now);

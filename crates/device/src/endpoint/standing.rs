@@ -1,11 +1,11 @@
-//! What keeps an endpoint from its next packet: the question that the probes ask at some time between two events.
+//! The answers of an endpoint to the probes: the state of its paths. They ask at times between two events.
 
 use kernel::Time;
 use packet::{PacketId, Packets};
 
 use super::Endpoint;
 
-/// What keeps the engine's next packet from the send path.
+/// The state of the send path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// The queue for the wire is full.
@@ -17,7 +17,7 @@ pub enum Gate {
 }
 
 impl Endpoint {
-    /// What keeps the engine's next packet from the send path at `now`.
+    /// Returns the state of the send path at `now`.
     pub fn gate(&self, now: Time) -> Gate {
         let in_send_path = self.outbound.iter().filter(|ready| **ready > now).count();
         let waiting = self.link.waiting().saturating_sub(in_send_path);

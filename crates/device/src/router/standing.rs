@@ -1,4 +1,4 @@
-//! What keeps packets in a router: the question that the probes ask at some time between two events.
+//! The answer of a router to the probes: the reason why packets wait in it. They ask at times between two events.
 
 use kernel::Time;
 use packet::{FlowId, Packets};
@@ -6,7 +6,7 @@ use packet::{FlowId, Packets};
 use super::crossbar::{Entry, Exits, Queue};
 use super::{FIRST_FIBRE, Router, TO_PCIE, TO_USER};
 
-/// What packets in a router wait for.
+/// The reason why packets wait in a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouterHold {
     /// A fibre that is busy, and the flow of the first packet in the queue that it took a packet from last.
@@ -18,8 +18,8 @@ pub enum RouterHold {
 }
 
 impl Router {
-    /// What the packets of `flow` wait for at `now`; none if no such packet is in a queue. With several, the first in the numbering of
-    /// the queues counts, and of the first packet there what is in its way.
+    /// Returns the reason why packets of `flow` wait at `now`, or `None` if no such packet is in a queue. With several queues, the reason
+    /// is that of the first packet in the first of them.
     pub fn holds(&self, flow: FlowId, now: Time, packets: &Packets) -> Option<RouterHold> {
         self.queues.iter().find_map(|queue| {
             let is_of_flow = |entry: &Entry| {

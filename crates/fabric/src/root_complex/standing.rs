@@ -1,10 +1,10 @@
-//! What keeps packets in a root complex: the question that the probes ask at some time between two events.
+//! The answer of a root complex to the probes: the reason why packets wait in it. They ask at times between two events.
 
 use kernel::{Port, Time};
 
 use super::{Cpu, RootComplex};
 
-/// What packets that came in by a root port wait for.
+/// The reason why packets that came in by a root port wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootHold {
     /// The memory of a socket, which has more work than a packet's.
@@ -18,8 +18,8 @@ pub enum RootHold {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// What packets of `bytes` that come in by `port`, or their answers, wait for at `now`, besides links; none if nothing has more
-    /// work than that of one such packet.
+    /// Returns the reason, besides links, why packets of `bytes` that come in by `port`, or their answers, wait at `now`; `None` if no
+    /// part has more work than that of one such packet.
     pub fn standing(&self, port: Port, bytes: u64, now: Time) -> Option<RootHold> {
         if self.ports.is_late(port, bytes, now) {
             return Some(RootHold::Datapath);

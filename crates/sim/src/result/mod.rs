@@ -68,7 +68,7 @@ pub struct RunResult {
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
-    /// What flows waited for, if that was watched.
+    /// The time of flows by the causes for which they waited, if that was watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<FlowWaits>>,
     /// Packets that nothing could move at the end: a deadlock.

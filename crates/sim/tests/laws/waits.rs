@@ -1,4 +1,4 @@
-//! What flows wait for.
+//! The causes for which flows wait.
 
 use crate::fixture::*;
 

@@ -1,4 +1,4 @@
-//! What keeps a flow from its next request: the question that the probes ask at some time between two events.
+//! The answer of a requester to the probes: the reason why a flow makes no request. They ask at times between two events.
 
 use kernel::Time;
 use packet::FlowId;
@@ -6,7 +6,7 @@ use packet::FlowId;
 use super::Requester;
 use crate::flow::Direction;
 
-/// What keeps a flow from its next request.
+/// The reason why a flow makes no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The flow has not begun.
@@ -26,7 +26,7 @@ pub enum Standing {
 }
 
 impl Requester {
-    /// What keeps `flow` from its next request at `now`; none if it is not a flow of this requester, or has sent its last request.
+    /// Returns the reason why `flow` makes no request at `now`, or `None` if it is not a flow of this requester or has sent its last one.
     pub fn standing(&self, flow: FlowId, now: Time) -> Option<Standing> {
         let mut live = self.live.iter().map(|index| (*index, &self.flows[*index]));
         let (index, running) = live.find(|(_, running)| running.flow.id == flow)?;

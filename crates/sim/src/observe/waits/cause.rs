@@ -1,4 +1,4 @@
-//! What a flow waits for at one time: from the place that is farthest down its way back to its engine.
+//! The cause for which a flow waits at one time, sought from the far end of its way back to its engine.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::model::Model;
 
 use super::path::{End, Station, Wire, Wires};
 
-/// What a flow waits for.
+/// A cause for which a flow waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// A wire that its own packets keep busy, by its transmitter.
@@ -103,8 +103,8 @@ impl Moment<'_> {
         on_wire.and_then(|transmission| transmission.flow) == Some(flow)
     }
 
-    /// What `route` waits for; none if it has not begun, or has sent its last request. `is_open` tells whether a flow that has no
-    /// requester has begun and is not complete; `leader` is the route of another flow.
+    /// Returns the cause for which `route` waits, or `None` if it has not begun or has sent its last request. `is_open` tells whether a
+    /// flow that has no requester has begun and is not complete; `leader` finds the route of another flow.
     pub(super) fn cause<'r>(
         &self,
         route: &'r Route,
@@ -138,7 +138,7 @@ impl Moment<'_> {
         })
     }
 
-    /// What the packets of a flow wait for behind its own wire, farthest down.
+    /// Returns the cause for which packets of a flow wait behind its own wire, the farthest one first.
     fn behind(&self, route: &Route) -> Option<Cause> {
         let mut stations = route.stations.iter().rev();
         stations.find_map(|station| match *station {
@@ -197,7 +197,7 @@ impl Moment<'_> {
         })
     }
 
-    /// What packets wait for that a wire holds; none while they pass a latency.
+    /// Returns the cause behind a link end's reason to wait; `None` for a latency, which all packets pass.
     fn of_hold(&self, route: &Route, wire: Wire, hold: Hold, depth: u32) -> Option<Cause> {
         match hold {
             Hold::Wire(Some(flow)) if route.gives_way_to(flow) => {
@@ -214,7 +214,7 @@ impl Moment<'_> {
         }
     }
 
-    /// What the packets wait for that are in the receive buffer of a class at `end`.
+    /// Returns the cause for which packets stay in the receive buffer of a class at `end`.
     fn holder(&self, route: &Route, end: End, class: Class, depth: u32) -> Option<Cause> {
         let (node, port) = end;
         let out = self.wires.from(node).filter(|wire| wire.end != end);
@@ -234,7 +234,7 @@ impl Moment<'_> {
             .or_else(|| self.is_holding(node).then_some(Cause::Holder(node)))
     }
 
-    /// What the engine of a flow waits for, while none of its packets waits farther down.
+    /// Returns the cause for which the engine of a flow waits, while none of its packets waits farther down.
     fn at_engine(&self, route: &Route, standing: Option<Standing>) -> Cause {
         let node = route.from;
         let pace = match self.models[node].host() {
@@ -270,7 +270,7 @@ impl Moment<'_> {
         }
     }
 
-    /// What the engine of a flow is at that software tells what to do.
+    /// Returns the cause that the state of an engine stands for, if software drives it.
     fn of_engine(&self, route: &Route) -> Cause {
         let node = route.from;
         let engine = |node: usize| self.models[node].leaf().map(|leaf| leaf.engine(self.now));
@@ -287,7 +287,7 @@ impl Moment<'_> {
         }
     }
 
-    /// What the packets of others wait for that fill the queue for the wires of a flow's node.
+    /// Returns the cause for which packets of other flows fill the queue for the wires of a flow's node.
     fn others_at_wire(&self, route: &Route) -> Option<Cause> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
@@ -300,7 +300,7 @@ impl Moment<'_> {
         self.models[node].device::<Nic>().is_some()
     }
 
-    /// What the packets of a flow wait for at the wires of its node.
+    /// Returns the cause for which packets of a flow wait at the wires of its node.
     fn first_wire(&self, route: &Route) -> Option<Cause> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {

@@ -1,8 +1,8 @@
-//! What limits a flow, judged by what it waited for.
+//! The rule for the limit of a flow, from the shares of its time.
 
 use serde::Serialize;
 
-/// What a flow waits for, as results tell it.
+/// A cause for which a flow waits, as results have it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cause {
     /// The kind: "wire", "credit", "tags", "outstanding", "replay-buffer", "datapath", "memory", "socket", "arbitration",
@@ -24,7 +24,7 @@ const LEAST: f64 = 0.03;
 /// The part of the time of a wire from which on those that share it, rather than the wire, limit a flow.
 const SHARED: f64 = 0.25;
 
-/// What happens at one wire, or for one cause at one place.
+/// All causes at one wire, or one cause at one place.
 struct Group<'c> {
     causes: Vec<(&'c Cause, f64)>,
 }
@@ -68,7 +68,7 @@ fn is_of_wire(cause: &Cause) -> bool {
     matches!(cause.kind, "wire" | "arbitration")
 }
 
-/// What limits a flow whose time has these `shares`, and whose requests these `engines` make; none without shares.
+/// Returns the limit of a flow whose time has these `shares`, and whose requests these `engines` make; `None` without shares.
 pub(super) fn limit<'c>(
     shares: impl Iterator<Item = (&'c Cause, f64)>,
     engines: &[&str],

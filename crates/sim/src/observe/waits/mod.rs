@@ -1,4 +1,4 @@
-//! What the flows of a run wait for: a probe that asks the components for it at times between events.
+//! A probe that finds the causes for which flows wait, by asking the components at times between events.
 //!
 //! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe looks where the packets of a flow are and
 //! what keeps its engine from the next request, and adds the length of the slot to what it finds. Slots are longer the longer the flows
@@ -60,7 +60,7 @@ pub struct Waits {
 #[derive(Debug)]
 struct Way {
     workload: usize,
-    /// What the rate of the flow is read from, and so which time counts where no requester tells when it begins and ends.
+    /// The clock of the flow's rate. It tells which time counts for a flow without a requester.
     clock: Clock,
     /// The bytes that it moves, if their number is given.
     size: Option<u64>,

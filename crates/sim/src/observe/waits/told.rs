@@ -17,12 +17,12 @@ use super::limit::{Cause, limit};
 use super::path::End;
 use super::{Waits, Way};
 
-/// What a flow waited for.
+/// The time of a flow by the causes for which it waited.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowWaits {
     /// The flow's name.
     pub id: String,
-    /// What limits its rate; none if it never could have sent.
+    /// The limit of its rate; `None` if it was never seen to wait.
     pub limit: Option<Cause>,
     /// Its time by causes, longest first; the shares add up to 1.
     pub shares: Vec<Share>,
@@ -31,7 +31,7 @@ pub struct FlowWaits {
 /// A share of the time of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Share {
-    /// What the flow waited for.
+    /// The cause.
     #[serde(flatten)]
     pub cause: Cause,
     /// The share, 0 to 1.
@@ -39,7 +39,7 @@ pub struct Share {
 }
 
 impl Waits {
-    /// What each flow has waited for so far.
+    /// Returns the time of each flow so far, by causes.
     pub fn told(&self, plan: &Plan) -> Vec<FlowWaits> {
         let mut all: Vec<FlowWaits> = Vec::new();
         let mut ways = self.ways.iter().peekable();
