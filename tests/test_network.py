@@ -466,7 +466,7 @@ def test_a_wrong_sweep_is_refused(peerlane: Run, scenario: Write, what: str) -> 
 
 
 def test_a_sweep_of_what_is_no_workload_is_refused(peerlane: Run, scenario: Write) -> None:
-    peerlane("sweep", scenario()).refuses("there is no workload", "[[traffic]]")
+    peerlane("sweep", scenario()).refuses("--vary", "[[traffic]]")
     peerlane("sweep", "nowhere.toml").refuses("nowhere.toml")
     wrong = scenario(text=SMALL.replace('network = "n"', 'network = "m"'))
     peerlane("sweep", wrong).refuses(f"{wrong}:{line_of(wrong, 'network = ')}", "m")
