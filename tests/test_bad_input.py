@@ -165,6 +165,25 @@ class TestFiles:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--at", "h0-s1", "--trace", "t"], ['--at "h0-s1"', 'did you mean "h0-s0"']),
+        (["--kind", "write", "--trace", "t"], ['--kind "write"', "MWr", "UpdateFC", "SKP"]),
+        (["--flow", "none", "--trace", "t"], ['--flow "none"', "no flow"]),
+        (["--address", "9-1", "--trace", "t"], ['--address "9-1"', "below the first"]),
+        (["--window", "2us..1us", "--trace", "t"], ['--window "2us..1us"', "empty"]),
+        (["--window", "1us..2us"], ["--window", "filters a capture", "--trace FILE"]),
+        (["--at", "h0-s1", "--kind", "SKP"], ["--at, --kind", "filter a capture"]),
+    ],
+)
+def test_a_wrong_filter(
+    peerlane: Run, scenario: Write, tmp_path: Path, arguments: list[str], words: list[str]
+) -> None:
+    peerlane("run", scenario(), *arguments).refuses(*words)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (["fly"], ["fly"]),
         (["run", "x.toml", "--sed", "1"], ["--sed"]),
         (["run", "x.toml", "--seed", "-1"], ["--seed"]),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,6 +35,11 @@ def shell(command: str, folder: Path) -> tuple[int, str]:
         timeout=60,
     )
     return done.returncode, done.stderr
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 @pytest.mark.parametrize("streams", [">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"])
@@ -71,7 +77,6 @@ def test_a_trace_into_a_pipe_that_closes_is_quiet(scenario: Write, tmp_path: Pat
         ("--version > /dev/full", "standard output"),
         (f"import lspci {LISTING} > /dev/full", "standard output"),
         ("run fabric.toml --json /dev/full", "/dev/full"),
-        ("run fabric.toml --trace /dev/full", "/dev/full"),
         (f"import lspci {LISTING} -o /dev/full", "/dev/full"),
     ],
 )
@@ -79,6 +84,31 @@ def test_a_full_disk_is_named(scenario: Write, tmp_path: Path, command: str, whe
     scenario()
     wanted = f"error: {where}: no space left on device\n"
     assert shell(f"{PEERLANE} {command}", tmp_path) == (1, wanted)
+
+
+def test_a_capture_that_finds_the_disk_full_does_not_end_the_run(
+    scenario: Write, tmp_path: Path
+) -> None:
+    scenario()
+    plain = shell(f"{PEERLANE} run fabric.toml --json whole", tmp_path)
+    # The shell limits files to 20 blocks; a file takes what fits, and the error is that of a disk.
+    limited = f"ulimit -f 20; {PEERLANE} run fabric.toml"
+    status, error = shell(f"{limited} --json result --trace trace", tmp_path)
+    assert (plain, status) == ((0, ""), 1)
+    assert error.startswith("error: trace: file too large; the file is incomplete")
+    whole, result = (read(tmp_path / name) for name in ("whole", "result"))
+    assert result["flows"] == whole["flows"]
+    lines = (tmp_path / "trace").read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 10
+    assert all(json.loads(line) for line in lines), "every line is whole"
+
+
+@needs_full
+def test_each_incomplete_capture_is_named(scenario: Write, tmp_path: Path) -> None:
+    scenario()
+    status, error = shell(f"{PEERLANE} run fabric.toml --trace /dev/full", tmp_path)
+    assert status == 1
+    assert error.startswith("error: /dev/full: no space left on device; the file is incomplete")
 
 
 @pytest.mark.parametrize("module", ["typer", "pydantic", "rich", "tomli_w"])

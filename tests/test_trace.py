@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric, Simulation
+from peerlane import Fabric, Filter, Simulation
 
 Line = dict[str, Any]
 
@@ -118,6 +118,59 @@ def test_ordered_sets_leave_busy_and_idle_wires(tmp_path: Path, generation: int)
     assert any(line.get("count", 1) > 1 for line in sets), "those of an idle wire are together"
     busy = [line for line in sets if line["link"] == "s0-a" and line["direction"] == "up"]
     assert sum(line.get("count", 1) for line in busy[:-1]) > 10
+
+
+def test_a_filter_takes_what_meets_all_its_parts(tmp_path: Path) -> None:
+    fabric = pair().flow("a", "b", size="16 KiB", id="peer", direction="both")
+    whole = traced(fabric, tmp_path / "whole")
+    write = next(line for line in whole if line.get("tlp") == "MWr")
+    first = int(write["address"], 16)
+    fabric.run(
+        trace=tmp_path / "part",
+        only=Filter(at=["s0-b"], kind=["MWr"], flow=["peer"], address=(first + 600, first + 2047)),
+    )
+    found = lines(tmp_path / "part")
+    left = [line for line in found if "tlp" in line]
+    assert left == [
+        line
+        for line in whole
+        if (line["link"], line.get("tlp")) == ("s0-b", "MWr")
+        and first + 512 <= int(line["address"], 16) < first + 2048
+    ]
+    assert len(left) == 3
+    assert [line["sequence"] for line in found if "arrival" in line] == [
+        line["sequence"] for line in left
+    ]
+
+
+def test_a_window_counts_from_the_beginning_of_the_run(tmp_path: Path) -> None:
+    fabric = pair().flow("a", "b", size="16 KiB")
+    whole = traced(fabric, tmp_path / "whole")
+    fabric.run(trace=tmp_path / "part", only=Filter(window="1us..3us"))
+    found = lines(tmp_path / "part")
+    assert len(found) > 10
+    assert found == [line for line in whole if 1000 <= line["ns"] < 3000]
+
+
+def test_a_filter_that_cannot_be_meant_is_refused_before_a_file_is_made(tmp_path: Path) -> None:
+    fabric = pair().flow("a", "b", size="16 KiB", id="peer")
+    wrong = {
+        'at "s0-c": there is no link of this name; did you mean "s0-': Filter(at=["s0-c"]),
+        'flow "pier": .* did you mean "peer"': Filter(flow=["pier"]),
+        "write one of tlp .MRd, MWr": Filter(kind=["write"]),
+        "the last address is below the first": Filter(address=(2, 1)),
+        "not a range": Filter(address=(-2, -1)),
+        "the window is empty": Filter(window="2us..1us"),
+        "has no unit": Filter(window="1..2us"),
+    }
+    for message, only in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            fabric.run(trace=tmp_path / "trace", only=only)
+    assert not (tmp_path / "trace").exists()
+    with pytest.raises(ValueError, match="filters a capture"):
+        fabric.run(only=Filter(kind=["MWr"]))
+    with pytest.raises(TypeError, match="write kind="):
+        Filter(kind="MWr")
 
 
 def test_the_reference_has_every_field(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from peerlane._core import ScenarioError, __version__
     from peerlane.fabric.builder import Fabric
+    from peerlane.fabric.filter import Filter
     from peerlane.fabric.simulation import ScenarioWarning, Simulation
     from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
     from peerlane.network.bounds import Bounds
@@ -57,6 +58,7 @@ __all__ = [
     "Fibre",
     "FibreResult",
     "FibreSeries",
+    "Filter",
     "FlowResult",
     "FlowSeries",
     "HostThread",
@@ -96,6 +98,7 @@ _NAMES = {
         "__version__",
     ),
     "peerlane.fabric.builder": ("Fabric",),
+    "peerlane.fabric.filter": ("Filter",),
     "peerlane.fabric.simulation": (
         "ScenarioWarning",
         "Simulation",

@@ -19,7 +19,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
-    AccessError, FunctionId, LatencyHistogram, NotAFunction, Pattern, Tree, bench, scenario,
+    AccessError, CaptureFormat, FilterError, FilterOptions, FunctionId, LatencyHistogram,
+    NotAFunction, Pattern, Tree, bench, scenario,
 };
 
 pyo3::create_exception!(
@@ -36,17 +37,28 @@ const SHORTEST_INTERVAL: Span = Span::from_ps(1);
 #[pyclass(module = "peerlane._core")]
 struct Simulation(
     sim::Simulation,
-    /// The path of the trace, for messages.
-    String,
+    /// The paths of the captures by their numbers, for messages.
+    Vec<String>,
 );
 
 impl Simulation {
-    fn flush_trace(&mut self) -> PyResult<()> {
-        self.0
-            .flush_trace()
-            .map_err(|error| os_error(&error, &self.1))
+    /// Returns `ran` after what was captured is in its files, or the first error of a file if there is none in `ran`.
+    fn captured<T>(&mut self, ran: PyResult<T>) -> PyResult<T> {
+        self.0.flush_captures();
+        let done = ran?;
+        self.capture_failure()?;
+        Ok(done)
     }
 }
+
+/// The parts of a filter: links, kinds, addresses, flows and window.
+type FilterParts = (
+    Vec<String>,
+    Vec<String>,
+    Option<String>,
+    Vec<String>,
+    Option<String>,
+);
 
 #[pymethods]
 impl Simulation {
@@ -55,7 +67,7 @@ impl Simulation {
     fn new(py: Python<'_>, text: &str, source: &str, seed: Option<u64>) -> PyResult<Self> {
         let simulation = py.detach(|| sim::Simulation::read(text, source, seed));
         simulation
-            .map(|simulation| Simulation(simulation, String::new()))
+            .map(|simulation| Simulation(simulation, Vec::new()))
             .map_err(|error| ScenarioError::new_err(error.to_string()))
     }
 
@@ -72,11 +84,31 @@ impl Simulation {
         window.map(|(from, until)| (from.as_ns(), until.as_ns()))
     }
 
-    fn trace_to(&mut self, path: &str) -> PyResult<()> {
-        path.clone_into(&mut self.1);
-        self.0
-            .trace_to(File::create(path).map_err(|error| os_error(&error, path))?);
+    fn capture(&mut self, how: &str, path: &str, only: FilterParts) -> PyResult<()> {
+        let (at, kinds, address, flows, window) = only;
+        let filter = FilterOptions {
+            at,
+            kinds,
+            address,
+            flows,
+            window,
+        };
+        let wrong = |error: FilterError| PyValueError::new_err(error.to_string());
+        let format = CaptureFormat::named(how)
+            .ok_or_else(|| PyValueError::new_err(format!("{how} is no format of captures")))?;
+        // A file is made only for a capture that begins.
+        self.0.filter(&filter).map_err(wrong)?;
+        let file = File::create(path).map_err(|error| os_error(&error, path))?;
+        self.0.capture(format, &filter, file).map_err(wrong)?;
+        self.1.push(path.to_owned());
         Ok(())
+    }
+
+    fn capture_failure(&mut self) -> PyResult<()> {
+        let failure = self.0.take_capture_failure();
+        failure.map_or(Ok(()), |(number, error)| {
+            Err(os_error(&error, &self.1[number]))
+        })
     }
 
     fn sample(&mut self, interval: &str) -> PyResult<f64> {
@@ -117,8 +149,7 @@ impl Simulation {
                 })
             })
         });
-        self.flush_trace()?;
-        ran.and_then(|_| self.result())
+        self.captured(ran).and_then(|_| self.result())
     }
 
     fn run_while(&mut self, py: Python<'_>, goes_on: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -134,8 +165,7 @@ impl Simulation {
                 told && more.get()
             })
         });
-        self.flush_trace()?;
-        ran
+        self.captured(ran)
     }
 
     fn run_until(&mut self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
@@ -149,8 +179,7 @@ impl Simulation {
         let ran = watched(py, |watch| {
             simulation.run_until(until, &mut || watch(&|_| Ok(())))
         });
-        self.flush_trace()?;
-        ran
+        self.captured(ran)
     }
 
     fn wires(&self) -> PyResult<String> {

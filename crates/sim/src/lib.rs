@@ -17,6 +17,7 @@ pub use device::fpga_card::{
     MemoryPort, Misuse, NoSuchMemory, NotAnAfuId, PORT_ALERT, ReadError, Shell,
     registers as card_registers,
 };
+pub use observe::capture::{Filter, FilterError, FilterOptions};
 pub use observe::latency::{Latency, LatencyHistogram};
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
@@ -24,6 +25,6 @@ pub use run::access::AccessError;
 pub use run::cards::CardPlace;
 pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
-pub use run::simulation::Simulation;
+pub use run::simulation::{CaptureFormat, Simulation};
 pub use transaction::{Backing, Memory, Pattern};
 pub use tree::Tree;

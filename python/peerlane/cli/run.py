@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from peerlane import Filter
+from peerlane.cli.captures import (
+    Address,
+    At,
+    Flow,
+    Kind,
+    Trace,
+    Window,
+    capture,
+    check_only,
+    incomplete,
+)
 from peerlane.cli.console import complain, emit, progress, warn
-from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
+from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Scenario, Seed, Settings, writable
+from peerlane.cli.options import FAILED, JsonTo, Scenario, Seed, Settings
 from peerlane.cli.repeat import run_repeated
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
@@ -32,12 +44,6 @@ MOST_HINTS = 8
 """Flows of which a line says what they wait for."""
 
 
-def _trace_file(path: str | None) -> str | None:
-    if path == "-" or (path is not None and is_standard_output(path) and Path(path).is_file()):
-        raise typer.BadParameter("a trace goes to a file; standard output has the result")
-    return writable(path)
-
-
 def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
     """What flows wait for that are far below their links, and the command that has the rest."""
     found = list(hints(result, tree))
@@ -50,19 +56,12 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     file: Scenario,
     settings: Settings = None,
     seed: Seed = None,
-    trace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            callback=_trace_file,
-            help="Write one JSON object to FILE for every TLP, DLLP and ordered set on a wire and "
-            "for every arrival: `ns` is when its first bit takes the wire (of an arrival, when its "
-            "last bit is there), `length_ns` how long it is there, `length` the bytes that a "
-            "request carries or asks for. What leaves in each direction of each link is in the "
-            "order of time, and so is what arrives; lines of different links interleave. "
-            "docs/reference/trace.md lists all fields.",
-        ),
-    ] = None,
+    trace: Trace = None,
+    at: At = None,
+    kind: Kind = None,
+    address: Address = None,
+    flow: Flow = None,
+    window: Window = None,
     check_coherence: Annotated[
         int | None,
         typer.Option(
@@ -162,23 +161,32 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
-    keep_apart([file], {"--json": json_to, "--trace": trace})
+    captures = {"--trace": trace}
+    only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
+    check_only(only, captures)
+    keep_apart([file], {"--json": json_to, **captures})
     if repeat is not None:
-        single = {"--trace": trace, "--check-coherence": check_coherence, "--interval": interval}
+        single = {**captures, "--check-coherence": check_coherence, "--interval": interval}
         for option in (name for name, value in single.items() if value is not None):
             raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     simulation = open_simulation(file, seed=seed, settings=settings)
-    _watch(simulation, trace, check_coherence, explain=explain)
+    _watch(simulation, check_coherence, explain=explain)
+    capture(simulation, captures, only)
     interval_ns = None if interval is None else _sample(simulation, interval, json_to)
-    interrupt = None
+    interrupt = full = None
     what = f"running {Path(file).stem}"
     with progress(what) as bar:
         try:
             result = simulation.run(lambda fraction: bar(what, fraction))
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
+        except BrokenPipeError:
+            raise
+        except OSError as raised:
+            full, result = raised, simulation.result()
+    lost = list(incomplete(simulation, full))
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]
     lines = _hints(result, tree, again) if explain else []
@@ -189,12 +197,20 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
     if interrupt is not None:
         sys.stdout.flush()
+        if lost:
+            warn("; ".join(lost))
         raise interrupt
-    _judge(simulation, result)
+    _judge(simulation, result, lost)
 
 
-def _judge(simulation: Simulation, result: RunResult) -> None:
-    """Warns of what may be no mistake, and ends with a failure if the result has one."""
+def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
+    """Warns of what may be no mistake, and ends with a failure if there is one.
+
+    Args:
+        simulation: The simulation that ran.
+        result: The result of the run.
+        lost: The captures that are incomplete.
+    """
     if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
         warn(
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
@@ -202,7 +218,7 @@ def _judge(simulation: Simulation, result: RunResult) -> None:
         )
     for warning in result.warnings:
         warn(warning)
-    judge_failures(result.failures)
+    judge_failures([*lost, *result.failures])
 
 
 def judge_failures(failures: Sequence[str]) -> None:
@@ -214,16 +230,12 @@ def judge_failures(failures: Sequence[str]) -> None:
         raise typer.Exit(FAILED)
 
 
-def _watch(
-    simulation: Simulation, trace: str | None, check_coherence: int | None, *, explain: bool
-) -> None:
+def _watch(simulation: Simulation, check_coherence: int | None, *, explain: bool) -> None:
     if check_coherence is not None:
         try:
             simulation.watch_coherence(every=check_coherence)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
-    if trace is not None:
-        simulation.trace_to(trace)
     if explain:
         simulation.watch_waits()
 

@@ -14,6 +14,7 @@ import tomli_w
 
 from peerlane._core import ScenarioError, advice
 from peerlane.explaining.explain import explain
+from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.keys import check_keys, check_name
 from peerlane.fabric.paths import put
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
@@ -521,6 +522,7 @@ class Fabric:
         *,
         seed: int | None = None,
         trace: str | PathLike[str] | None = None,
+        only: Filter = EVERYTHING,
         watch_waits: bool = False,
         progress: Callable[[float], object] | None = None,
     ) -> RunResult:
@@ -529,12 +531,19 @@ class Fabric:
         Args:
             seed: Replaces the fabric's own.
             trace: A file for the packet trace, as `Simulation.trace_to` writes it.
+            only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
             progress: Hears the fraction done, 0 to 1.
+
+        Raises:
+            OSError: The file of a capture cannot be written, or is incomplete.
+            ValueError: `only` cannot be meant, or there is no capture that it filters.
         """
         simulation = self.simulation(seed=seed)
         if trace is not None:
-            simulation.trace_to(trace)
+            simulation.trace_to(trace, only=only)
+        elif only:
+            raise ValueError("only filters a capture; give trace, too")
         if watch_waits:
             simulation.watch_waits()
         return simulation.run(progress)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from peerlane import _core
+from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.tree import Tree
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.run import RunResult
@@ -92,16 +93,31 @@ class Simulation:
         """The fabric as enumeration left it."""
         return Tree.from_json(self._core.tree())
 
-    def trace_to(self, path: str | PathLike[str]) -> None:
-        """Writes every TLP, DLLP, ordered set and arrival from now on to `path`.
+    def trace_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
+        """Writes every TLP, DLLP, ordered set and arrival from now on that passes `only` to `path`.
 
         Each line is a JSON object, and `docs/reference/trace.md` lists its fields. `ns` is the time
         of the first bit on the wire, of an arrival that of the last bit; `length_ns` is the time on
         the wire, and `length` the bytes that a request carries or asks for. What leaves in one
         direction of one link is in the order of time, and so is what arrives; lines of different
         links interleave. The trace goes on from run to run, and is in the file after each.
+
+        Raises:
+            OSError: The file cannot be written.
+            ValueError: There is no such link, kind or flow, or no such range or window.
         """
-        self._core.trace_to(str(path))
+        self._core.capture("trace", str(path), only.parts())
+
+    def capture_failure(self) -> None:
+        """Does nothing if the files of all captures have taken everything.
+
+        A file that takes no more, because the disk is full, has whole records until then and is
+        incomplete. Each is told once, here or at the end of a run.
+
+        Raises:
+            OSError: A file is incomplete.
+        """
+        self._core.capture_failure()
 
     def sample(self, *, every: str) -> float:
         """Samples rates and queue lengths from now on, each `every`, such as "10 us".

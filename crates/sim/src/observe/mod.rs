@@ -1,5 +1,6 @@
-//! Observation of a run: meters, readings and samples of counters, the trace, and the invariants of coherence.
+//! Observation of a run: meters, readings and samples of counters, captures, and the invariants of coherence.
 
+pub mod capture;
 pub mod coherence;
 pub mod interval;
 pub mod latency;

@@ -12,6 +12,7 @@ use protocol::QueuePairId;
 
 use crate::build::{self, migration};
 use crate::model::Model;
+use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
 use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
@@ -42,7 +43,7 @@ pub struct Simulation {
     refusals: Refusals,
     interval: Interval,
     series: Option<Series>,
-    trace: Option<Trace>,
+    captures: Option<Box<Captures>>,
     watch: Option<Watch>,
     waits: Option<Box<Waits>>,
     /// Link ends that have not come up yet.
@@ -50,6 +51,29 @@ pub struct Simulation {
     started: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
+}
+
+/// A format of captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaptureFormat {
+    /// The packet trace: a JSON object a line.
+    Trace,
+}
+
+impl CaptureFormat {
+    /// The format with a name, such as `trace`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "trace" => Some(CaptureFormat::Trace),
+            _ => None,
+        }
+    }
+
+    fn writer(self) -> Box<dyn Format> {
+        match self {
+            CaptureFormat::Trace => Box::new(Trace),
+        }
+    }
 }
 
 /// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
@@ -95,7 +119,7 @@ impl Simulation {
             refusals: Refusals::new(),
             interval: Interval::default(),
             series: None,
-            trace: None,
+            captures: None,
             watch: None,
             waits: None,
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
@@ -110,19 +134,40 @@ impl Simulation {
         &self.plan
     }
 
-    /// Traces everything that takes a wire from now on to `file`, one JSON object per line.
-    pub fn trace_to(&mut self, file: File) {
+    /// Writes what takes a wire from now on, and passes a filter, to `file`. Captures are numbered from 0 in the order of these calls.
+    pub fn capture(
+        &mut self,
+        format: CaptureFormat,
+        filter: &FilterOptions,
+        file: File,
+    ) -> Result<(), FilterError> {
+        let filter = self.filter(filter)?;
         self.world.watched = true;
-        self.trace = Some(Trace::new(file, &self.plan));
+        self.captures().add(format.writer(), filter, file);
+        Ok(())
     }
 
-    /// Writes the lines of the trace so far to its file, and reports its first error. The trace goes on.
-    pub fn flush_trace(&mut self) -> Result<(), std::io::Error> {
-        let Some(trace) = &mut self.trace else {
-            return Ok(());
-        };
-        trace.flush();
-        trace.failure.take().map_or(Ok(()), Err)
+    /// Checks the parts of a filter.
+    pub fn filter(&mut self, options: &FilterOptions) -> Result<Filter, FilterError> {
+        Filter::new(options, self.captures().names())
+    }
+
+    fn captures(&mut self) -> &mut Captures {
+        let plan = &self.plan;
+        let captures = &mut self.captures;
+        captures.get_or_insert_with(|| Box::new(Captures::new(plan)))
+    }
+
+    /// Writes the records of all captures so far to their files. The captures go on.
+    pub fn flush_captures(&mut self) {
+        if let Some(captures) = &mut self.captures {
+            captures.flush();
+        }
+    }
+
+    /// The number of a capture whose file has failed, and the error; each only once. Nothing is written to such a file any more.
+    pub fn take_capture_failure(&mut self) -> Option<(usize, std::io::Error)> {
+        self.captures.as_mut()?.take_failure()
     }
 
     /// Current simulated time.
@@ -380,8 +425,8 @@ impl Simulation {
     fn happen(&mut self, what: Occurrence<Frame>) {
         let id = what.target();
         self.models[id.0 as usize].happen(id, what, &mut self.world);
-        if let Some(trace) = &mut self.trace {
-            trace.note(&self.world);
+        if let Some(captures) = &mut self.captures {
+            captures.note(&self.world);
         }
     }
 
@@ -459,9 +504,9 @@ impl Simulation {
 
     /// Hands observations to the probes, ordered by component, and within a component as they were made.
     pub(crate) fn listen(&mut self) {
-        if let Some(trace) = &mut self.trace {
-            trace.note(&self.world);
-            trace.write_noted();
+        if let Some(captures) = &mut self.captures {
+            captures.note(&self.world);
+            captures.write_noted();
         }
         self.world.observations.sort_by_key(|told| told.by);
         for told in &self.world.observations {

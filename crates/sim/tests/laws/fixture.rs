@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use kernel::{Span, Time};
 use serde_json::Value;
-use sim::Simulation;
 use sim::result::{FlowResult, LinkResult, RunResult};
+use sim::{CaptureFormat, FilterOptions, Simulation};
 
 /// A host whose times are known, whatever its defaults become.
 pub const HOST: &str = r#"
@@ -89,6 +89,20 @@ pub fn trace(text: &str) -> (RunResult, Vec<Value>) {
     (result, text.lines().map(line).collect())
 }
 
+/// Traces everything to `file`.
+pub fn trace_to(simulation: &mut Simulation, file: File) {
+    let everything = FilterOptions::default();
+    let traced = simulation.capture(CaptureFormat::Trace, &everything, file);
+    traced.expect("the filter lets everything pass");
+}
+
+/// Writes what is traced to its file.
+pub fn flush(simulation: &mut Simulation) {
+    simulation.flush_captures();
+    let failure = simulation.take_capture_failure();
+    assert!(failure.is_none(), "the trace is not written: {failure:?}");
+}
+
 /// The run's trace as it stands in the file.
 pub fn trace_bytes(text: &str) -> (RunResult, Vec<u8>) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -96,9 +110,10 @@ pub fn trace_bytes(text: &str) -> (RunResult, Vec<u8>) {
     let name = format!("peerlane-law-{}-{number}.jsonl", std::process::id());
     let path = std::env::temp_dir().join(name);
     let mut simulation = simulation(text);
-    simulation.trace_to(File::create(&path).expect("a file in the temporary folder"));
+    let file = File::create(&path).expect("a file in the temporary folder");
+    trace_to(&mut simulation, file);
     assert!(simulation.run(&mut |_| true));
-    simulation.flush_trace().expect("the trace is written");
+    flush(&mut simulation);
     let bytes = std::fs::read(&path).expect("the trace is there");
     std::fs::remove_file(&path).expect("the trace can be removed");
     (simulation.result(), bytes)

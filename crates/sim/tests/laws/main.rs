@@ -5,6 +5,7 @@ mod any_fabric;
 mod bad_input;
 mod bit_errors;
 mod bytes;
+mod captures;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
 mod coherence;

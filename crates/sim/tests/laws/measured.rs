@@ -266,10 +266,11 @@ fn a_series_shows_who_waits() {
 fn samples_change_no_trace_and_no_result() {
     let path = std::env::temp_dir().join(format!("peerlane-sampled-{}", std::process::id()));
     let mut sampled = simulation(CROWD);
-    sampled.trace_to(std::fs::File::create(&path).expect("a file in the temporary folder"));
+    let file = std::fs::File::create(&path).expect("a file in the temporary folder");
+    trace_to(&mut sampled, file);
     sampled.sample(Span::from_ns(333));
     assert!(sampled.run(&mut |_| true));
-    sampled.flush_trace().expect("the trace is written");
+    flush(&mut sampled);
     let with = std::fs::read(&path).expect("the trace is there");
     std::fs::remove_file(&path).expect("the trace can be removed");
     let (result, without) = trace_bytes(CROWD);

@@ -2,11 +2,13 @@
 
 use packet::{Block, Carried, FibreFrame, Packet, Verdict};
 use protocol::{
-    AddressType, AtomicOperation, Attributes, Class, ConfigKind, Dllp, Header, Kind, MemoryRequest,
-    Message, MessageRouting, PacketType, Scale, Status, coherence,
+    AddressType, Attributes, Class, Dllp, Header, Kind as Content, MemoryRequest, Message,
+    MessageRouting, Scale, Status, coherence,
 };
 use serde::Serialize;
 use transaction::messages;
+
+use crate::observe::capture::kind::Kind;
 
 #[derive(Serialize)]
 pub(super) struct Line<'a> {
@@ -191,6 +193,7 @@ pub(super) struct Tlp {
 
 pub(super) fn tlp(header: &Header) -> Tlp {
     let common = Tlp {
+        kind: Kind::of_tlp(header).name(),
         class: class(header.class()),
         tc: header.traffic_class.number(),
         attributes: attributes(header.attributes),
@@ -201,23 +204,15 @@ pub(super) fn tlp(header: &Header) -> Tlp {
         address_type: address_type(header),
         ..Tlp::default()
     };
-    let request = |kind, request: &MemoryRequest| {
-        (
-            kind,
-            Some(format!("{:#x}", request.first_byte())),
-            Some(request.byte_len()),
-        )
+    let request = |request: &MemoryRequest| {
+        let address = format!("{:#x}", request.first_byte());
+        (Some(address), Some(request.byte_len()))
     };
-    let (kind, address, length) = match &header.kind {
-        Kind::MemoryRead(read) => request("MRd", read),
-        Kind::MemoryWrite(write) => request("MWr", write),
-        Kind::Completion(completion) => {
+    let (address, length) = match &header.kind {
+        Content::MemoryRead(read) => request(read),
+        Content::MemoryWrite(write) => request(write),
+        Content::Completion(completion) => {
             return Tlp {
-                kind: if completion.dwords == 0 {
-                    "Cpl"
-                } else {
-                    "CplD"
-                },
                 completer: Some(completion.completer.to_string()),
                 status: Some(status(completion.status)),
                 byte_count: Some(completion.byte_count),
@@ -225,43 +220,25 @@ pub(super) fn tlp(header: &Header) -> Tlp {
                 ..common
             };
         }
-        Kind::Atomic(atomic) => {
-            let kind = match atomic.operation() {
-                AtomicOperation::FetchAdd => "FetchAdd",
-                AtomicOperation::Swap => "Swap",
-                AtomicOperation::CompareAndSwap => "CAS",
-            };
+        Content::Atomic(atomic) => {
             let address = format!("{:#x}", atomic.address());
-            (kind, Some(address), Some(atomic.width()))
+            (Some(address), Some(atomic.width()))
         }
-        Kind::Message(request) => return message(&request.message, common),
-        Kind::Coherence(_) => ("coherence", None, None),
-        Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
-            let is_read = matches!(header.kind, Kind::ConfigRead(_));
+        Content::Message(request) => return message(&request.message, common),
+        Content::Coherence(_) => (None, None),
+        Content::ConfigRead(request) | Content::ConfigWrite(request) => {
             return Tlp {
-                kind: match (is_read, request.kind) {
-                    (true, ConfigKind::Type0) => "CfgRd0",
-                    (true, ConfigKind::Type1) => "CfgRd1",
-                    (false, ConfigKind::Type0) => "CfgWr0",
-                    (false, ConfigKind::Type1) => "CfgWr1",
-                },
                 target: Some(request.target.to_string()),
                 register: Some(format!("{:#x}", request.register * 4)),
                 ..common
             };
         }
-        Kind::Network(network) => {
-            let kind = match network.packet_type {
-                PacketType::Nap => "NAP",
-                PacketType::Put => "PUT",
-                PacketType::Get => "GET",
-            };
+        Content::Network(network) => {
             let address = format!("{:#x}", network.address());
-            (kind, Some(address), Some(network.len()))
+            (Some(address), Some(network.len()))
         }
     };
     Tlp {
-        kind,
         address,
         length,
         ..common
@@ -270,7 +247,7 @@ pub(super) fn tlp(header: &Header) -> Tlp {
 
 /// The messages of a coherence packet; none for any other packet.
 pub(super) fn said(packet: &Packet) -> Vec<Said> {
-    if !matches!(packet.header().kind, Kind::Coherence(_)) {
+    if !matches!(packet.header().kind, Content::Coherence(_)) {
         return Vec::new();
     }
     let said = messages(packet.payload()).map(|message| {
@@ -290,7 +267,7 @@ pub(super) fn said(packet: &Packet) -> Vec<Said> {
 }
 
 fn address_type(header: &Header) -> Option<&'static str> {
-    let (Kind::MemoryRead(request) | Kind::MemoryWrite(request)) = &header.kind else {
+    let (Content::MemoryRead(request) | Content::MemoryWrite(request)) = &header.kind else {
         return None;
     };
     match request.address_type() {
@@ -301,15 +278,12 @@ fn address_type(header: &Header) -> Option<&'static str> {
 }
 
 fn message(message: &Message, common: Tlp) -> Tlp {
-    let (kind, address) = match message {
-        Message::InvalidateRequest { .. } => ("InvReq", None),
-        Message::InvalidateCompletion { .. } => ("InvCpl", None),
-        Message::PageRequest(request) => ("PageReq", Some(request.page)),
-        Message::PageGroupResponse { .. } => ("PrgRsp", None),
+    let page = match message {
+        Message::PageRequest(request) => Some(request.page),
+        _ => None,
     };
     Tlp {
-        kind,
-        address: address.map(|page| format!("{:#x}", page.address())),
+        address: page.map(|page| format!("{:#x}", page.address())),
         target: match message.routing() {
             MessageRouting::ById(target) => Some(target.to_string()),
             MessageRouting::ToRoot => None,
@@ -321,7 +295,7 @@ fn message(message: &Message, common: Tlp) -> Tlp {
 pub(super) fn fibre_line(frame: &FibreFrame, packet: &Packet) -> FibreLine {
     let route = packet.route();
     let write = match &packet.header().kind {
-        Kind::MemoryWrite(write) => Some(write),
+        Content::MemoryWrite(write) => Some(write),
         _ => None,
     };
     FibreLine {

@@ -1,0 +1,466 @@
+//! Filters of captures: by link, kind, address, flow and time.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+
+use kernel::{Quantity, Span, Time, Value};
+use packet::{Observation, Packet};
+use protocol::{FunctionId, Kind as Content, Message, Tag, coherence};
+use thiserror::Error;
+use transaction::messages;
+
+use super::WireEvent;
+use super::kind::{Group, Kind, Kinds};
+use super::names::{DirectionId, Names};
+
+/// The parts of a filter as the user writes them. An empty part lets everything pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilterOptions {
+    /// Names of links, fibres and cables.
+    pub at: Vec<String>,
+    /// Names of kinds, and of groups of kinds.
+    pub kinds: Vec<String>,
+    /// Two addresses with a hyphen between: the first and the last byte.
+    pub address: Option<String>,
+    /// Names of flows and other workloads.
+    pub flows: Vec<String>,
+    /// Two times with `..` between: the beginning, and the end, which is outside. Either may be left out.
+    pub window: Option<String>,
+}
+
+/// A part of a filter that cannot be meant.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{part} {written:?}: {advice}")]
+pub struct FilterError {
+    /// The part: `at`, `kind`, `address`, `flow` or `window`.
+    pub part: &'static str,
+    /// The text of the user.
+    pub written: String,
+    /// What is wrong, and what to write instead.
+    pub advice: String,
+}
+
+/// A filter of what takes a wire and what arrives.
+///
+/// What passes meets all parts. A completion passes a range of addresses if its request does. An arrival passes if what arrives passed
+/// when it left; the window alone looks at the time of the arrival itself.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Whether each direction passes, by its number; all do if `None`.
+    directions: Option<Vec<bool>>,
+    kinds: Option<Kinds>,
+    /// The first and the last byte.
+    addresses: Option<(u64, u64)>,
+    /// Whether each flow passes, by its number; all do if `None`.
+    flows: Option<Vec<bool>>,
+    window: Option<Range<Time>>,
+    /// Requests whose completions pass the range of addresses.
+    requests: BTreeSet<Request>,
+    /// The sequence numbers of TLPs that have left and not arrived, and whether they passed, by direction. Kept only if a part of
+    /// the filter looks at packets.
+    on_the_way: Vec<VecDeque<(u16, bool)>>,
+}
+
+/// The transaction ID of a request, with the host of the tree in which it is unique.
+type Request = (Option<usize>, FunctionId, Tag);
+
+impl Filter {
+    /// Reads a filter, whose names must be among `names`.
+    pub fn new(options: &FilterOptions, names: &Names) -> Result<Self, FilterError> {
+        Ok(Filter {
+            directions: links(&options.at, names)?,
+            kinds: kinds(&options.kinds)?,
+            addresses: options.address.as_deref().map(addresses).transpose()?,
+            flows: flows(&options.flows, names)?,
+            window: options.window.as_deref().map(window).transpose()?,
+            requests: BTreeSet::new(),
+            on_the_way: vec![VecDeque::new(); names.directions().len()],
+        })
+    }
+
+    /// The part of `event` that passes, if any does: of several ordered sets, those within the window.
+    pub fn pass(&mut self, event: &WireEvent<'_>) -> Option<Observation> {
+        if !self.passes_direction(event.direction) {
+            return None;
+        }
+        let passes = match event.what {
+            Observation::Packet {
+                sequence, packet, ..
+            } => {
+                let packet = &event.packets[packet];
+                let passes = self.passes_packet(packet, Kind::of_tlp(packet.header()), event);
+                if self.looks_at_packets() {
+                    self.on_the_way[event.direction.0].push_back((sequence, passes));
+                }
+                passes
+            }
+            Observation::PacketArrival { sequence, .. } => {
+                !self.looks_at_packets() || self.passed(event.direction, sequence)
+            }
+            Observation::Fibre { frame, .. } => {
+                self.passes_packet(&event.packets[frame.packet], Kind::Frame, event)
+            }
+            Observation::Dllp { bytes, .. } | Observation::DllpArrival { bytes, .. } => {
+                self.passes_without_packet(Kind::of_dllp(&bytes))
+            }
+            Observation::OrderedSets { .. } => self.passes_without_packet(Kind::Skip),
+            Observation::Block { .. } => self.passes_without_packet(Kind::Block),
+            _ => false,
+        };
+        if passes { self.within(event) } else { None }
+    }
+
+    /// Whether anything of a direction may pass.
+    pub fn passes_direction(&self, direction: DirectionId) -> bool {
+        let all = self.directions.as_ref();
+        all.is_none_or(|directions| directions[direction.0])
+    }
+
+    /// Whether `time` is within the window.
+    pub fn passes_time(&self, time: Time) -> bool {
+        let window = self.window.as_ref();
+        window.is_none_or(|window| window.contains(&time))
+    }
+
+    fn looks_at_packets(&self) -> bool {
+        self.kinds.is_some() || self.addresses.is_some() || self.flows.is_some()
+    }
+
+    fn passes_kind(&self, kind: Kind) -> bool {
+        self.kinds.is_none_or(|kinds| kinds.contains(kind))
+    }
+
+    fn passes_without_packet(&self, kind: Kind) -> bool {
+        self.addresses.is_none() && self.flows.is_none() && self.passes_kind(kind)
+    }
+
+    fn passes_packet(&mut self, packet: &Packet, kind: Kind, event: &WireEvent<'_>) -> bool {
+        // Requests are remembered even if only their completions are of a kind that passes.
+        let by_address = self.passes_address(packet, event);
+        let flow = packet.stamp.flow;
+        let by_flow = self
+            .flows
+            .as_ref()
+            .is_none_or(|flows| flow.is_some_and(|flow| flows.get(flow.0 as usize) == Some(&true)));
+        by_address && by_flow && self.passes_kind(kind)
+    }
+
+    fn passes_address(&mut self, packet: &Packet, event: &WireEvent<'_>) -> bool {
+        let Some((first, last)) = self.addresses else {
+            return true;
+        };
+        let header = packet.header();
+        let host = event.names.direction(event.direction).host;
+        let request = (host, header.requester(), header.tag());
+        if matches!(header.kind, Content::Completion(_)) {
+            return self.requests.contains(&request);
+        }
+        let passes = ranges(packet).any(|(from, to)| from <= last && first <= to);
+        if header.class() == protocol::Class::NonPosted {
+            match passes {
+                true => self.requests.insert(request),
+                false => self.requests.remove(&request),
+            };
+        }
+        passes
+    }
+
+    /// Whether the TLP with number `sequence`, which arrives, passed when it left. One that left before the capture began did not.
+    fn passed(&mut self, direction: DirectionId, sequence: u16) -> bool {
+        let left = &mut self.on_the_way[direction.0];
+        let Some(position) = left.iter().position(|(one, _)| *one == sequence) else {
+            return false;
+        };
+        left.drain(..position);
+        left.pop_front().is_some_and(|(_, passed)| passed)
+    }
+
+    fn within(&self, event: &WireEvent<'_>) -> Option<Observation> {
+        let Some(window) = &self.window else {
+            return Some(event.what);
+        };
+        if let Observation::OrderedSets { .. } = event.what {
+            return ordered_sets_within(event.what, window);
+        }
+        window.contains(&event.at).then_some(event.what)
+    }
+}
+
+/// Those of several ordered sets that begin within `window`.
+fn ordered_sets_within(what: Observation, window: &Range<Time>) -> Option<Observation> {
+    let Observation::OrderedSets {
+        port,
+        count,
+        bytes,
+        token_bytes,
+        start,
+        length,
+        interval,
+    } = what
+    else {
+        return None;
+    };
+    // The number of those that begin before `time`.
+    let before = |time: Time| {
+        let since = time.since(start).as_fs();
+        let number = if interval == Span::ZERO {
+            u64::from(time > start)
+        } else {
+            since.div_ceil(interval.as_fs())
+        };
+        number.min(count.into())
+    };
+    let (first, end) = (before(window.start), before(window.end));
+    (end > first).then(|| Observation::OrderedSets {
+        port,
+        count: (end - first) as u32,
+        bytes,
+        token_bytes,
+        start: start + interval * first,
+        length,
+        interval,
+    })
+}
+
+/// The first and the last byte of each range of addresses that a packet names.
+fn ranges(packet: &Packet) -> impl Iterator<Item = (u64, u64)> {
+    let range = |first: u64, length: u64| (first, first.saturating_add(length.max(1) - 1));
+    let header = packet.header();
+    let one = match &header.kind {
+        Content::MemoryRead(request) | Content::MemoryWrite(request) => {
+            Some(range(request.first_byte(), request.byte_len().into()))
+        }
+        Content::Atomic(atomic) => Some(range(atomic.address(), atomic.width().into())),
+        Content::Network(network) => Some(range(network.address(), network.len().into())),
+        Content::Message(request) => match &request.message {
+            Message::PageRequest(page) => Some(range(page.page.address(), 4096)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let coherent = matches!(header.kind, Content::Coherence(_));
+    let said = coherent.then(|| messages(packet.payload()));
+    let lines = said.into_iter().flatten().filter_map(move |message| {
+        let (coherence::Content::Request(line, _) | coherence::Content::Snoop(line, _)) =
+            message.content
+        else {
+            return None;
+        };
+        Some(range(line.address(), coherence::LINE_BYTES as u64))
+    });
+    one.into_iter().chain(lines)
+}
+
+fn links(written: &[String], names: &Names) -> Result<Option<Vec<bool>>, FilterError> {
+    let directions = names.directions();
+    let mut known: Vec<&str> = directions.iter().map(|one| one.link.as_str()).collect();
+    known.dedup();
+    chosen(written, &known, "at", "there is no link of this name")?;
+    let passes = directions.iter().map(|one| written.contains(&one.link));
+    Ok((!written.is_empty()).then(|| passes.collect()))
+}
+
+fn flows(written: &[String], names: &Names) -> Result<Option<Vec<bool>>, FilterError> {
+    let flows = names.flows();
+    let mut known: Vec<&str> = flows.iter().map(String::as_str).collect();
+    known.dedup();
+    chosen(
+        written,
+        &known,
+        "flow",
+        "there is no flow or other workload of this name",
+    )?;
+    let passes = flows.iter().map(|name| written.contains(name));
+    Ok((!written.is_empty()).then(|| passes.collect()))
+}
+
+/// Checks that each name is a known one.
+fn chosen(
+    written: &[String],
+    known: &[&str],
+    part: &'static str,
+    wrong: &str,
+) -> Result<(), FilterError> {
+    let unknown = written.iter().find(|name| !known.contains(&name.as_str()));
+    unknown.map_or(Ok(()), |name| {
+        let advice = format!("{wrong}; {}", scenario::advice(name, known));
+        Err(error(part, name, advice))
+    })
+}
+
+fn kinds(written: &[String]) -> Result<Option<Kinds>, FilterError> {
+    let mut set = None;
+    for name in written {
+        let named = Kinds::named(name).ok_or_else(|| {
+            let advice = format!("there is no such kind; write one of {}", all_kinds());
+            error("kind", name, advice)
+        })?;
+        set = Some(set.unwrap_or(Kinds::NONE).and(named));
+    }
+    Ok(set)
+}
+
+/// The names of all kinds, each group with its kinds.
+fn all_kinds() -> String {
+    let groups = [
+        Group::Tlp,
+        Group::Dllp,
+        Group::OrderedSet,
+        Group::Frame,
+        Group::Block,
+    ];
+    let told = groups.map(|group| {
+        let kinds = Kind::ALL.iter().filter(|kind| kind.group() == group);
+        let names: Vec<_> = kinds.map(|kind| kind.name()).collect();
+        match names.as_slice() {
+            [one] if *one == group.name() => group.name().to_owned(),
+            names => format!("{} ({})", group.name(), names.join(", ")),
+        }
+    });
+    told.join(", ")
+}
+
+fn addresses(written: &str) -> Result<(u64, u64), FilterError> {
+    let wrong = |what: &str| {
+        let advice =
+            format!("{what}; write the first and the last address, such as 0x80000000-0x80000fff");
+        error("address", written, advice)
+    };
+    let (first, last) = written
+        .split_once('-')
+        .ok_or_else(|| wrong("not a range of addresses"))?;
+    let (first, last) = number(first)
+        .zip(number(last))
+        .ok_or_else(|| wrong("not a range of addresses"))?;
+    if last < first {
+        return Err(wrong("the last address is below the first"));
+    }
+    Ok((first, last))
+}
+
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim().replace('_', "");
+    let lower = text.to_ascii_lowercase();
+    match lower.strip_prefix("0x") {
+        Some(digits) if digits.starts_with('+') => None,
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None if lower.starts_with('+') => None,
+        None => lower.parse().ok(),
+    }
+}
+
+fn window(written: &str) -> Result<Range<Time>, FilterError> {
+    let wrong = |what: &str| {
+        let advice = format!(
+            "{what}; write the beginning and the end since the beginning of the run, such as \
+             10us..20us, 10us.. or ..20us"
+        );
+        error("window", written, advice)
+    };
+    let (from, to) = written
+        .split_once("..")
+        .ok_or_else(|| wrong("not a window of time"))?;
+    let bound = |text: &str, open: Time| {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(open);
+        }
+        let span = Span::read(&Value::Text(text)).map_err(|what| wrong(&what))?;
+        Ok(Time::ZERO + span)
+    };
+    let window = bound(from, Time::ZERO)?..bound(to, Time::NEVER)?;
+    if from.trim().is_empty() && to.trim().is_empty() {
+        return Err(wrong("a window of all time filters nothing"));
+    }
+    if window.is_empty() {
+        return Err(wrong(
+            "the window is empty, because it ends before it begins",
+        ));
+    }
+    Ok(window)
+}
+
+fn error(part: &'static str, written: &str, advice: String) -> FilterError {
+    FilterError {
+        part,
+        written: written.to_owned(),
+        advice,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message<T: std::fmt::Debug>(read: Result<T, FilterError>) -> String {
+        read.expect_err("it cannot be meant").to_string()
+    }
+
+    #[test]
+    fn a_window_has_a_beginning_before_its_end() {
+        let us = |count| Time::ZERO + Span::from_us(count);
+        assert_eq!(window("10us..20 us"), Ok(us(10)..us(20)));
+        assert_eq!(window("..20us"), Ok(Time::ZERO..us(20)));
+        assert_eq!(window("10us.."), Ok(us(10)..Time::NEVER));
+        for empty in ["20us..10us", "10us..10us"] {
+            assert!(message(window(empty)).contains("the window is empty"));
+        }
+        assert!(message(window("..")).contains("filters nothing"));
+        assert!(message(window("10us")).contains("10us..20us"));
+        assert!(message(window("10..20us")).contains("unit"));
+    }
+
+    #[test]
+    fn a_range_of_addresses_has_a_first_and_a_last_byte() {
+        assert_eq!(addresses("0x1000-0x1FFF"), Ok((0x1000, 0x1fff)));
+        assert_eq!(addresses("16-16"), Ok((16, 16)));
+        for wrong in ["", "-", "0x-0x", "0x10", "a-b", "0x+1-2", "1-+2"] {
+            assert!(message(addresses(wrong)).contains("not a range"), "{wrong}");
+        }
+        assert!(message(addresses("2-1")).contains("below the first"));
+    }
+
+    #[test]
+    fn a_wrong_kind_gets_the_list_of_kinds() {
+        let told = message(kinds(&["MWr".to_owned(), "write".to_owned()]));
+        assert!(told.starts_with(r#"kind "write": "#));
+        for kind in Kind::ALL {
+            assert!(told.contains(kind.name()), "{told} lacks {}", kind.name());
+        }
+    }
+
+    proptest! {
+        /// Several ordered sets are told together; a window takes each of them that begins in it, and no other.
+        #[test]
+        fn a_window_takes_the_ordered_sets_that_begin_in_it(
+            start in 0_u64..1000,
+            count in 1_u32..20,
+            interval in 1_u64..100,
+            from in 0_u64..3000,
+            length in 1_u64..3000,
+        ) {
+            let time = Time::from_fs;
+            let sets = Observation::OrderedSets {
+                port: 0,
+                count,
+                bytes: 16,
+                token_bytes: 0,
+                start: time(start),
+                length: Span::from_fs(1),
+                interval: Span::from_fs(if count == 1 { 0 } else { interval }),
+            };
+            let begins = |what: Option<Observation>| match what {
+                Some(Observation::OrderedSets { start, count, interval, .. }) => {
+                    let begin = |number| start + interval * u64::from(number);
+                    (0..count).map(begin).collect::<Vec<_>>()
+                }
+                _ => Vec::new(),
+            };
+            let window = time(from)..time(from + length);
+            let mut expected = begins(Some(sets));
+            expected.retain(|begin| window.contains(begin));
+            prop_assert_eq!(begins(ordered_sets_within(sets, &window)), expected);
+        }
+    }
+}

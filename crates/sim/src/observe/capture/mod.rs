@@ -1,0 +1,197 @@
+//! Captures: what takes a wire and what arrives, written to files of several formats, each with a filter of its own.
+//!
+//! A capture is a probe: it changes nothing of what is simulated, and without one nothing is observed in detail.
+
+pub mod filter;
+pub mod kind;
+pub mod names;
+mod output;
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+use kernel::{ComponentId, Observed, Time, World};
+use packet::{Observation, Packets, Pcie};
+
+use crate::plan::Plan;
+
+pub use filter::{Filter, FilterError, FilterOptions};
+use names::{DirectionId, Names};
+use output::Output;
+
+/// Something that takes a wire, or arrives from it.
+#[derive(Clone, Copy, Debug)]
+pub struct WireEvent<'a> {
+    /// The component that reported it.
+    pub by: ComponentId,
+    /// The port of the component.
+    pub port: u16,
+    /// The direction of the wire.
+    pub direction: DirectionId,
+    /// The time at which its first bit takes the wire; of an arrival, the time at which its last bit has arrived.
+    pub at: Time,
+    /// What happened.
+    pub what: Observation,
+    /// The packets that `what` names.
+    pub packets: &'a Packets,
+    /// The names of links, components and flows.
+    pub names: &'a Names,
+}
+
+impl<'a> WireEvent<'a> {
+    /// The event on a wire that an observation tells of, if it does.
+    fn of(
+        told: &Observed<Observation>,
+        packets: &'a Packets,
+        names: &'a Names,
+    ) -> Option<WireEvent<'a>> {
+        let (port, at, is_arrival) = match told.what {
+            Observation::Packet { port, start, .. }
+            | Observation::Dllp { port, start, .. }
+            | Observation::OrderedSets { port, start, .. }
+            | Observation::Fibre { port, start, .. }
+            | Observation::Block { port, start, .. } => (port, start, false),
+            Observation::PacketArrival { port, end, .. } => (port, end, true),
+            Observation::DllpArrival { port, .. } => (port, told.at, true),
+            _ => return None,
+        };
+        let end = names.end(told.by, port);
+        Some(WireEvent {
+            by: told.by,
+            port,
+            direction: if is_arrival { end.arrives } else { end.leaves },
+            at,
+            what: told.what,
+            packets,
+            names,
+        })
+    }
+}
+
+/// A format of captures.
+pub trait Format: Debug + Send + Sync {
+    /// Appends what stands before all records of the file.
+    fn begin(&mut self, _names: &Names, _out: &mut Vec<u8>) {}
+
+    /// Appends the records of an event that passed the filter.
+    fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>);
+}
+
+/// One capture.
+#[derive(Debug)]
+struct Capture {
+    filter: Filter,
+    format: Box<dyn Format>,
+    output: Output,
+    /// Records of the present time: the component of each, and its range in `text`. A record is made while its packet is still held.
+    noted: Vec<(ComponentId, Range<usize>)>,
+    text: Vec<u8>,
+}
+
+/// All captures of a run.
+#[derive(Debug)]
+pub struct Captures {
+    names: Names,
+    all: Vec<Capture>,
+    /// Number of noted observations among those not yet handed to the probes.
+    seen: usize,
+}
+
+impl Captures {
+    /// No captures yet of a run of `plan`.
+    pub fn new(plan: &Plan) -> Self {
+        Captures {
+            names: Names::new(plan),
+            all: Vec::new(),
+            seen: 0,
+        }
+    }
+
+    /// The names that filters may have.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Adds a capture into `file`.
+    pub fn add(&mut self, mut format: Box<dyn Format>, filter: Filter, file: File) {
+        let mut output = Output::new(file);
+        let mut text = Vec::new();
+        format.begin(&self.names, &mut text);
+        if !text.is_empty() {
+            output.write(&text);
+            text.clear();
+        }
+        self.all.push(Capture {
+            filter,
+            format,
+            output,
+            noted: Vec::new(),
+            text,
+        });
+    }
+
+    /// Makes the records of the observations in `world` since the last call.
+    pub fn note(&mut self, world: &World<Pcie>) {
+        for told in &world.observations[self.seen..] {
+            let Some(event) = WireEvent::of(told, &world.store, &self.names) else {
+                continue;
+            };
+            for capture in &mut self.all {
+                capture.note(&event);
+            }
+        }
+        self.seen = world.observations.len();
+    }
+
+    /// Writes the records of one time, ordered by component, and within a component as they were observed.
+    pub fn write_noted(&mut self) {
+        for capture in &mut self.all {
+            capture.write_noted();
+        }
+        self.seen = 0;
+    }
+
+    /// Writes what is buffered to the files. Nothing is written to a file after its first error.
+    pub fn flush(&mut self) {
+        for capture in &mut self.all {
+            capture.output.flush();
+        }
+    }
+
+    /// The number of a capture whose file has failed, and the error; each only once.
+    pub fn take_failure(&mut self) -> Option<(usize, io::Error)> {
+        let mut all = self.all.iter_mut().enumerate();
+        all.find_map(|(number, one)| Some((number, one.output.take_failure()?)))
+    }
+}
+
+impl Capture {
+    fn note(&mut self, event: &WireEvent<'_>) {
+        if self.output.has_failed() {
+            return;
+        }
+        let Some(what) = self.filter.pass(event) else {
+            return;
+        };
+        let at = match what {
+            Observation::OrderedSets { start, .. } => start,
+            _ => event.at,
+        };
+        let begin = self.text.len();
+        let event = WireEvent { what, at, ..*event };
+        self.format.record(&event, &mut self.text);
+        if self.text.len() > begin {
+            self.noted.push((event.by, begin..self.text.len()));
+        }
+    }
+
+    fn write_noted(&mut self) {
+        self.noted.sort_by_key(|(by, _)| *by);
+        for (_, record) in self.noted.drain(..) {
+            self.output.write(&self.text[record]);
+        }
+        self.text.clear();
+    }
+}
