@@ -50,6 +50,11 @@ impl<const BITS: u32> CreditCounter<BITS> {
         needed <= self.left
     }
 
+    /// The credits that may still be sent; `None` if there is no limit.
+    pub(crate) fn left(&self) -> Option<u16> {
+        (!self.infinite).then_some(self.left)
+    }
+
     #[inline]
     pub(crate) fn consume(&mut self, used: u16) {
         self.consumed = self.consumed.wrapping_add(used);
@@ -90,6 +95,13 @@ impl Budget {
         self.data.raise(credit.data);
     }
 
+    pub(crate) fn left(&self) -> CreditLeft {
+        CreditLeft {
+            headers: self.headers.left(),
+            data: self.data.left(),
+        }
+    }
+
     #[inline]
     pub(crate) fn allows(&self, data: u16) -> bool {
         self.headers.allows(1) && self.data.allows(data)
@@ -100,6 +112,15 @@ impl Budget {
         self.headers.consume(1);
         self.data.consume(data);
     }
+}
+
+/// The credit of one class that a transmitter may still send. `None` stands for infinite credit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CreditLeft {
+    /// Header credits.
+    pub headers: Option<u16>,
+    /// Data credits of 16 bytes.
+    pub data: Option<u16>,
 }
 
 /// A receiver's buffer for headers or for data of one class, counted in credits. A size of zero means infinite credit.

@@ -9,7 +9,7 @@ use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
-use crate::{LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
+use crate::{CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, TlpFrame};
 
 /// One end of a link.
@@ -134,6 +134,12 @@ impl LinkEnd {
     /// The packets in the replay buffer, in bytes on the wire.
     pub fn replay_buffer_bytes(&self) -> u64 {
         self.transmitter.kept_bytes()
+    }
+
+    /// The credit of each class that this end may still send, for each virtual channel.
+    pub fn credit_left(&self) -> impl Iterator<Item = [CreditLeft; 3]> {
+        let queues = self.transmitter.queues();
+        queues.map(|(_, budgets)| std::array::from_fn(|class| budgets[class].left()))
     }
 
     /// The time at which the current or last transmission ends.

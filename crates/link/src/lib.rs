@@ -21,6 +21,7 @@ mod wire;
 pub use alarm::LinkTimer;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
+pub use credit::CreditLeft;
 pub use end::LinkEnd;
 pub use hold::{Hold, Transmission};
 pub use parameters::{PortParameters, Profile, builtin, profiles};

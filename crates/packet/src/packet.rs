@@ -163,6 +163,12 @@ impl Packet {
         &self.header
     }
 
+    /// The serial number of the packet, which it keeps on all its hops.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The flow-control credits of the packet.
     #[inline]
     pub fn charge(&self) -> Charge {

@@ -36,6 +36,17 @@ Trace = Annotated[
     ),
 ]
 
+Perfetto = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        callback=_capture_file,
+        help="Write a timeline to FILE, as a Perfetto trace for https://ui.perfetto.dev: a slice "
+        "for each TLP, DLLP and ordered set on a wire, with the fields of its header; arrows from "
+        "hop to hop; counters of queues and credit. 1 ns of the trace is 1 ps of simulated time.",
+    ),
+]
+
 At = Annotated[
     list[str] | None,
     typer.Option(
@@ -96,7 +107,7 @@ def check_only(only: Filter, captures: Mapping[str, str | None]) -> None:
 
 def capture(simulation: Simulation, captures: Mapping[str, str | None], only: Filter) -> None:
     """Begins the captures; they are files by the names of their options."""
-    begin = {"--trace": simulation.trace_to}
+    begin = {"--trace": simulation.trace_to, "--perfetto": simulation.perfetto_to}
     for option, path in captures.items():
         if path is None:
             continue

@@ -15,6 +15,7 @@ from peerlane.cli.captures import (
     At,
     Flow,
     Kind,
+    Perfetto,
     Trace,
     Window,
     capture,
@@ -57,6 +58,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     settings: Settings = None,
     seed: Seed = None,
     trace: Trace = None,
+    perfetto: Perfetto = None,
     at: At = None,
     kind: Kind = None,
     address: Address = None,
@@ -161,7 +163,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
-    captures = {"--trace": trace}
+    captures = {"--trace": trace, "--perfetto": perfetto}
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     keep_apart([file], {"--json": json_to, **captures})

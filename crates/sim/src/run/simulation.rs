@@ -16,6 +16,7 @@ use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Form
 use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
+use crate::observe::perfetto::Perfetto;
 use crate::observe::reading::{Reading, link_ends};
 use crate::observe::series::{Sample, Sampled, Series};
 use crate::observe::trace::Trace;
@@ -58,6 +59,8 @@ pub struct Simulation {
 pub enum CaptureFormat {
     /// The packet trace: a JSON object a line.
     Trace,
+    /// A Perfetto trace.
+    Perfetto,
 }
 
 impl CaptureFormat {
@@ -65,6 +68,7 @@ impl CaptureFormat {
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "trace" => Some(CaptureFormat::Trace),
+            "perfetto" => Some(CaptureFormat::Perfetto),
             _ => None,
         }
     }
@@ -72,6 +76,7 @@ impl CaptureFormat {
     fn writer(self) -> Box<dyn Format> {
         match self {
             CaptureFormat::Trace => Box::new(Trace),
+            CaptureFormat::Perfetto => Box::<Perfetto>::default(),
         }
     }
 }
@@ -424,9 +429,10 @@ impl Simulation {
     #[inline(always)]
     fn happen(&mut self, what: Occurrence<Frame>) {
         let id = what.target();
-        self.models[id.0 as usize].happen(id, what, &mut self.world);
+        let model = &mut self.models[id.0 as usize];
+        model.happen(id, what, &mut self.world);
         if let Some(captures) = &mut self.captures {
-            captures.note(&self.world);
+            captures.note_event(id, model, &self.world);
         }
     }
 

@@ -6,6 +6,7 @@ pub mod filter;
 pub mod kind;
 pub mod names;
 mod output;
+pub mod words;
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use kernel::{ComponentId, Observed, Time, World};
 use packet::{Observation, Packets, Pcie};
 
+use crate::model::Model;
 use crate::plan::Plan;
 
 pub use filter::{Filter, FilterError, FilterOptions};
@@ -77,6 +79,26 @@ pub trait Format: Debug + Send + Sync {
 
     /// Appends the records of an event that passed the filter.
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>);
+
+    /// Appends the records of a component's state after it has handled an event.
+    fn look(&mut self, _look: &Look<'_>, _out: &mut Vec<u8>) {}
+}
+
+/// A component that has just handled an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// The component's number.
+    pub id: ComponentId,
+    /// The component.
+    pub model: &'a Model,
+    /// The present time.
+    pub now: Time,
+    /// What was observed during the event.
+    pub observed: &'a [Observed<Observation>],
+    /// The names of links, components and flows.
+    pub names: &'a Names,
+    /// The filter of the capture.
+    pub filter: &'a Filter,
 }
 
 /// One capture.
@@ -130,6 +152,30 @@ impl Captures {
             noted: Vec::new(),
             text,
         });
+    }
+
+    /// Makes the records of an event that component `id` has just handled.
+    pub fn note_event(&mut self, id: ComponentId, model: &Model, world: &World<Pcie>) {
+        let first = self.seen;
+        self.note(world);
+        for capture in &mut self.all {
+            if capture.output.has_failed() {
+                continue;
+            }
+            let look = Look {
+                id,
+                model,
+                now: world.now(),
+                observed: &world.observations[first..],
+                names: &self.names,
+                filter: &capture.filter,
+            };
+            let begin = capture.text.len();
+            capture.format.look(&look, &mut capture.text);
+            if capture.text.len() > begin {
+                capture.noted.push((id, begin..capture.text.len()));
+            }
+        }
     }
 
     /// Makes the records of the observations in `world` since the last call.

@@ -1,7 +1,9 @@
 //! The names of everything that a capture tells: links and their directions, components, flows.
 
-use kernel::ComponentId;
+use kernel::{ComponentId, Span};
+use link::WireTiming;
 use packet::{FlowId, Packet};
+use protocol::{DLLP_BYTES, Generation};
 
 use crate::build;
 use crate::plan::Plan;
@@ -19,6 +21,8 @@ pub struct Direction {
     pub name: String,
     /// The tree of the link, in which routing IDs are unique: its host. `None` between trees.
     pub host: Option<usize>,
+    /// The time that a DLLP takes on the wire; `None` on a fibre, which carries none.
+    pub dllp: Option<Span>,
 }
 
 /// One end of a link, fibre or cable.
@@ -58,20 +62,23 @@ impl Names {
             let (upstream, downstream) = build::ends(plan, link);
             let ends = [upstream, downstream].map(|(node, port)| (node.0 as usize, port));
             let host = Some(plan.nodes[link.downstream.0].root);
-            names.join(ends, (&link.id, host), ["down", "up"].map(str::to_owned));
+            let dllp = Some(dllp(link.generation, link.lanes));
+            let ways = ["down", "up"].map(str::to_owned);
+            names.join(ends, (&link.id, host, dllp), ways);
         }
         for fibre in &plan.fibres {
             let ends = fibre
                 .ends
                 .map(|(node, port)| (node, build::fibre_port(port)));
             let ways = names.ways(ends);
-            names.join(ends, (&fibre.id, None), ways);
+            names.join(ends, (&fibre.id, None, None), ways);
         }
         for cable in &plan.cables {
             let ends = cable.ends.map(|end| build::cable_end(plan, end));
             let ends = ends.map(|(component, port)| (component.0 as usize, port));
             let ways = names.ways(ends);
-            names.join(ends, (&cable.id, None), ways);
+            let dllp = Some(dllp(cable.link.generation.0, cable.link.lanes.0));
+            names.join(ends, (&cable.id, None, dllp), ways);
         }
         names
     }
@@ -87,7 +94,7 @@ impl Names {
     fn join(
         &mut self,
         ends: [(usize, u32); 2],
-        (link, host): (&str, Option<usize>),
+        (link, host, dllp): (&str, Option<usize>, Option<Span>),
         ways: [String; 2],
     ) {
         let first = self.directions.len();
@@ -96,6 +103,7 @@ impl Names {
             link: link.to_owned(),
             name,
             host,
+            dllp,
         }));
         let [there, back] = numbers;
         for ((component, port), leaves, arrives) in [(ends[0], there, back), (ends[1], back, there)]
@@ -104,6 +112,11 @@ impl Names {
             ports.resize(ports.len().max(port as usize + 1), None);
             ports[port as usize] = Some(WireEnd { leaves, arrives });
         }
+    }
+
+    /// The ends of links at the ports of a component.
+    pub fn ends(&self, component: ComponentId) -> &[Option<WireEnd>] {
+        &self.ends[component.0 as usize]
     }
 
     /// The end of the link at a port.
@@ -137,4 +150,10 @@ impl Names {
     pub fn flows(&self) -> &[String] {
         &self.flows
     }
+}
+
+/// The time of a DLLP on a link.
+fn dllp(generation: Generation, lanes: u8) -> Span {
+    // Where ordered sets lie does not matter for it.
+    WireTiming::new(generation, lanes, 0.0).length(DLLP_BYTES)
 }

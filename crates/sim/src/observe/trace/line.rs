@@ -2,13 +2,14 @@
 
 use packet::{Block, Carried, FibreFrame, Packet, Verdict};
 use protocol::{
-    AddressType, Attributes, Class, Dllp, Header, Kind as Content, MemoryRequest, Message,
-    MessageRouting, Scale, Status, coherence,
+    AddressType, Attributes, Dllp, Header, Kind as Content, MemoryRequest, Message, MessageRouting,
+    Scale, coherence,
 };
 use serde::Serialize;
 use transaction::messages;
 
 use crate::observe::capture::kind::Kind;
+use crate::observe::capture::words::{class, status};
 
 #[derive(Serialize)]
 pub(super) struct Line<'a> {
@@ -336,15 +337,6 @@ pub(super) fn control_block(block: Block) -> ControlBlock {
     }
 }
 
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Successful => "successful",
-        Status::UnsupportedRequest => "unsupported-request",
-        Status::ConfigurationRetry => "configuration-retry",
-        Status::CompleterAbort => "completer-abort",
-    }
-}
-
 pub(super) fn data_link(bytes: &[u8; 6]) -> What<'static> {
     let raw = hex(bytes);
     let (dllp, credit) = match Dllp::parse(bytes) {
@@ -434,12 +426,4 @@ fn is_zero(count: &u16) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_one(count: &u32) -> bool {
     *count == 1
-}
-
-fn class(class: Class) -> &'static str {
-    match class {
-        Class::Posted => "posted",
-        Class::NonPosted => "non-posted",
-        Class::Completion => "completion",
-    }
 }

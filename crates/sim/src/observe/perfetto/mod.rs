@@ -1,0 +1,283 @@
+//! Perfetto traces: a track for each direction of each link, with a slice for each transmission, and counters of queues and credit.
+//!
+//! Perfetto counts time in whole nanoseconds. A tick here is a picosecond, so that no transmission is shorter than a tick; the trace
+//! says so in its attributes, in the name of its first track and by a clock of its own.
+
+mod annotations;
+mod event;
+mod messages;
+mod texts;
+mod tracks;
+
+use kernel::{Span, Time};
+use link::LinkEnd;
+use packet::Observation;
+use protocol::Class;
+
+use super::capture::kind::Kind;
+use super::capture::names::{DirectionId, Names};
+use super::capture::{Format, Look, WireEvent};
+use event::{Event, EventType};
+use messages::{
+    Attribute, Clock, ClockSnapshot, INCREMENTAL_STATE_CLEARED, SEQUENCE, TraceAttributes,
+    TracePacket, TracePacketDefaults, append,
+};
+use tracks::Track;
+
+/// The format of Perfetto traces.
+#[derive(Debug, Default)]
+pub struct Perfetto {
+    event: Event,
+    directions: Vec<Shown>,
+}
+
+/// What the trace has of a direction so far.
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    /// Whether the track of the direction, and that of its link, are described.
+    is_described: bool,
+    /// The end of the last slice, in ticks.
+    slices_until: u64,
+    /// The last value of each counter, by the place of its track; `None` before the first one.
+    values: Vec<Option<u64>>,
+}
+
+/// A clock that only this sequence has: ticks of one picosecond.
+const PICOSECONDS: u32 = 64;
+/// The clock of the trace, by Perfetto's number of it.
+const BOOT_TIME: u32 = 6;
+
+const UNIT: &str = "1 ns of this trace is 1 ps of simulated time";
+
+impl Format for Perfetto {
+    fn begin(&mut self, names: &Names, out: &mut Vec<u8>) {
+        let shown = Shown {
+            values: vec![None; tracks::EACH],
+            ..Shown::default()
+        };
+        self.directions = vec![shown; names.directions().len()];
+        let clock = |clock_id| Clock {
+            clock_id: Some(clock_id),
+            timestamp: Some(0),
+        };
+        let texts = [
+            ("timestamp_unit", "1 ps"),
+            ("time", UNIT),
+            (
+                "written_by",
+                concat!("peerlane ", env!("CARGO_PKG_VERSION")),
+            ),
+        ];
+        let attribute = texts.map(|(key, value)| Attribute {
+            key: Some(key.to_owned()),
+            string_value: Some(value.to_owned()),
+        });
+        let first = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            clock_snapshot: Some(ClockSnapshot {
+                clocks: [PICOSECONDS, BOOT_TIME].map(clock).to_vec(),
+                primary_trace_clock: Some(BOOT_TIME),
+            }),
+            ..TracePacket::default()
+        };
+        let defaults = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
+            trace_packet_defaults: Some(TracePacketDefaults {
+                timestamp_clock_id: Some(PICOSECONDS),
+            }),
+            interned_data: Some(texts::all(names)),
+            ..TracePacket::default()
+        };
+        let attributes = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            trace_attributes: Some(TraceAttributes {
+                attribute: attribute.to_vec(),
+            }),
+            ..TracePacket::default()
+        };
+        for packet in [first, defaults, attributes] {
+            append(&packet, out);
+        }
+        tracks::describe_root(&format!("links ({UNIT})"), UNIT, out);
+    }
+
+    fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
+        let direction = event.names.direction(event.direction);
+        match event.what {
+            Observation::Packet { packet, length, .. } => {
+                let content = &event.packets[packet];
+                self.begin_slice(event, Kind::of_tlp(content.header()), out);
+                self.event.flow(content.number() + 1);
+                annotations::tlp(event, content, &mut self.event);
+                self.end_slice(event.direction, (event.at, length), out);
+            }
+            Observation::Dllp { bytes, .. } => {
+                self.begin_slice(event, Kind::of_dllp(&bytes), out);
+                annotations::dllp(&bytes, &mut self.event);
+                let length = direction.dllp.unwrap_or(Span::ZERO);
+                self.end_slice(event.direction, (event.at, length), out);
+            }
+            Observation::OrderedSets {
+                count,
+                bytes,
+                token_bytes,
+                length,
+                interval,
+                ..
+            } => {
+                for number in 0..count {
+                    self.begin_slice(event, Kind::Skip, out);
+                    annotations::ordered_set(bytes, token_bytes, &mut self.event);
+                    let start = event.at + interval * u64::from(number);
+                    self.end_slice(event.direction, (start, length), out);
+                }
+            }
+            Observation::Fibre { frame, length, .. } => {
+                let content = &event.packets[frame.packet];
+                self.begin_slice(event, Kind::Frame, out);
+                self.event.flow(content.number() + 1);
+                annotations::fibre(event, content, &mut self.event);
+                self.end_slice(event.direction, (event.at, length), out);
+            }
+            _ => {}
+        }
+    }
+
+    fn look(&mut self, look: &Look<'_>, out: &mut Vec<u8>) {
+        if !look.filter.passes_time(look.now) {
+            return;
+        }
+        for (port, end) in look.names.ends(look.id).iter().enumerate() {
+            let Some(end) = end else {
+                continue;
+            };
+            let direction = end.leaves;
+            let is_link = look.names.direction(direction).dllp.is_some();
+            if is_link
+                && look.filter.passes_direction(direction)
+                && let Some(link) = look.model.link(port)
+            {
+                self.queues(direction, link, look, out);
+                if spends_or_gains_credit(look, port) {
+                    self.credit(direction, link, look, out);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a TLP has left a port during an event, or a DLLP has arrived there.
+fn spends_or_gains_credit(look: &Look<'_>, port: usize) -> bool {
+    look.observed.iter().any(|told| match told.what {
+        Observation::Packet { port: at, .. } | Observation::DllpArrival { port: at, .. } => {
+            usize::from(at) == port
+        }
+        _ => false,
+    })
+}
+
+impl Perfetto {
+    /// Begins the event of a slice.
+    fn begin_slice(&mut self, event: &WireEvent<'_>, kind: Kind, out: &mut Vec<u8>) {
+        self.describe(event.direction, event.names, out);
+        let track = Track::Wire.uuid(event.direction);
+        let begun = self.event.begin(EventType::SliceBegin, track);
+        begun.name(texts::name(kind));
+    }
+
+    /// Appends the slice that was begun, and its end.
+    fn end_slice(
+        &mut self,
+        direction: DirectionId,
+        (start, length): (Time, Span),
+        out: &mut Vec<u8>,
+    ) {
+        let shown = &mut self.directions[direction.0];
+        // Rounding to ticks keeps the order, so that a slice begins before another ends only where that one is shorter than a tick.
+        let begin = ticks(start).max(shown.slices_until);
+        let end = ticks(start + length).max(begin + 1);
+        shown.slices_until = end;
+        self.event.end(begin, out);
+        let track = Track::Wire.uuid(direction);
+        self.event.begin(EventType::SliceEnd, track).end(end, out);
+    }
+
+    /// Appends the lengths of the queues of a link end that have changed.
+    #[inline]
+    fn queues(
+        &mut self,
+        direction: DirectionId,
+        link: &LinkEnd,
+        look: &Look<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let waiting = link.waiting() as u64;
+        self.count((direction, Track::Waiting), waiting, look, out);
+        let kept = link.replay_buffer_bytes();
+        self.count((direction, Track::ReplayBuffer), kept, look, out);
+    }
+
+    /// Appends the credit of a link end that has changed.
+    fn credit(
+        &mut self,
+        direction: DirectionId,
+        link: &LinkEnd,
+        look: &Look<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        for (channel, classes) in (0..).zip(link.credit_left()) {
+            for (class, left) in Class::ALL.into_iter().zip(classes) {
+                let both = [(false, left.headers), (true, left.data)];
+                for (is_data, left) in both {
+                    let track = Track::Credit {
+                        channel,
+                        class,
+                        is_data,
+                    };
+                    if let Some(left) = left {
+                        self.count((direction, track), left.into(), look, out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends the value of a counter if it is new.
+    #[inline]
+    fn count(
+        &mut self,
+        (direction, track): (DirectionId, Track),
+        value: u64,
+        look: &Look<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let last = &mut self.directions[direction.0].values[track.place()];
+        if *last == Some(value) {
+            return;
+        }
+        if last.replace(value).is_none() {
+            self.describe(direction, look.names, out);
+            track.describe(direction, look.names, out);
+        }
+        let event = self.event.begin(EventType::Counter, track.uuid(direction));
+        event.value(value).end(ticks(look.now), out);
+    }
+
+    /// Appends the descriptions of the track of a direction and of its link, unless they are there.
+    #[inline]
+    fn describe(&mut self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
+        if self.directions[direction.0].is_described {
+            return;
+        }
+        // The link may be described again by its other direction, in the same words.
+        tracks::describe_link(direction, names, out);
+        Track::Wire.describe(direction, names, out);
+        self.directions[direction.0].is_described = true;
+    }
+}
+
+/// Whole ticks until `time`.
+fn ticks(time: Time) -> u64 {
+    time.as_fs() / 1000
+}
