@@ -1,0 +1,221 @@
+"""A drawing as SVG: one element that can stand in a page or in a file.
+
+Every name is escaped. Elements of nodes and links say in `data-nodes` and `data-links` which they
+stand for, a JSON list each. There are no ids, so that several drawings can stand in a page.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from math import hypot
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from peerlane.report.topology.palette import style
+from peerlane.report.topology.scene import FONT, SMALL, text_width
+from peerlane.report.topology.use import STALLED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from peerlane.report.topology.palette import Theme
+    from peerlane.report.topology.scene import Box, Point, Scene, Text, Wire
+
+MARGIN = 12.0
+LINE = 15.0
+CORNER = 7.0
+"""The radius of the bends of wires."""
+BETWEEN = 1.6
+"""Between the two directions of a link."""
+
+_RULES = f"""
+.peerlane-topology{{max-width:100%;height:auto;background:var(--t-paper);
+font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
+.peerlane-topology text{{font-size:{SMALL:g}px;fill:var(--t-muted)}}
+.peerlane-topology .name{{font-size:{FONT:g}px;font-weight:600;fill:var(--t-ink)}}
+.peerlane-topology .title{{font-size:{FONT + 1:g}px;font-weight:600;fill:var(--t-ink)}}
+.peerlane-topology .more{{font-size:{FONT - 1:g}px}}
+.peerlane-topology .box{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1.2}}
+.peerlane-topology .port{{fill:var(--t-paper);stroke:var(--t-line);stroke-width:.8}}
+.peerlane-topology .wire{{fill:none;stroke:var(--t-line);stroke-linejoin:round}}
+.peerlane-topology .thin{{stroke-dasharray:3 3}}
+.peerlane-topology .broken{{stroke-dasharray:7 5}}
+.peerlane-topology .stall{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1}}
+.peerlane-topology .bars{{stroke:var(--t-ink);stroke-width:1.6;fill:none}}
+.peerlane-topology .kind-host{{fill:color-mix(in srgb,var(--t-accent) 12%,var(--t-paper))}}
+.peerlane-topology .kind-switch,.peerlane-topology .kind-controller
+{{fill:color-mix(in srgb,var(--t-ink) 7%,var(--t-paper))}}
+.peerlane-topology .kind-router{{stroke-width:1.8}}
+"""
+
+
+def written(scene: Scene, label: str, theme: Theme) -> str:
+    """The drawing as text; `label` says what it is to those who cannot see it."""
+    width = max([scene.width, *map(_right, scene.texts)]) + 2 * MARGIN
+    height = scene.height + 2 * MARGIN
+    rules = style(theme) + _RULES.replace("\n", "")
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="peerlane-topology" role="img"'
+        f' viewBox="{_n(-MARGIN)} {_n(-MARGIN)} {_n(width)} {_n(height)}"'
+        f' width="{_n(width)}" height="{_n(height)}" aria-label={quoteattr(clean(label))}>'
+        f"<style>{rules}</style>"
+    )
+    parts = [_wire(wire) for wire in scene.wires if wire.kind != "socket"]
+    parts += [_box(box) for box in scene.boxes]
+    parts += [_wire(wire) for wire in scene.wires if wire.kind == "socket"]
+    parts += [_stalls(wire) for wire in scene.wires]
+    parts += [_text(text) for text in scene.texts]
+    return "".join([head, *parts, "</svg>"])
+
+
+def clean(text: str) -> str:
+    """The text without what XML forbids."""
+    return "".join(c if c in "\n\t" or _is_character(c) else "\ufffd" for c in text)
+
+
+def _is_character(c: str) -> bool:
+    return " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+
+
+def _box(box: Box) -> str:
+    x, y, width, height = box.x, box.y, box.width, box.height
+    said = [f"<g data-nodes={_names(box.names)}>{_title(box.note)}"]
+    if len(box.names) > 1:
+        said += [
+            f'<rect class="box kind-{box.kind}" x="{_n(x + shift)}" y="{_n(y + shift)}"'
+            f' width="{_n(width)}" height="{_n(height)}" rx="4"/>'
+            for shift in (5, 2.5)
+        ]
+    radius = {"host": 4, "router": 9}.get(box.kind, 2)
+    said.append(
+        f'<rect class="box kind-{box.kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}"'
+        f' height="{_n(height)}" rx="{radius}"/>'
+    )
+    top = y + (height - LINE * len(box.lines)) / 2
+    if box.cells or box.ports:
+        top = y + 5
+    for number, line in enumerate(box.lines):
+        kind = "more" if number else "name"
+        said.append(
+            f'<text class="{kind}" x="{_n(x + width / 2)}" y="{_n(top + LINE * number + 11)}"'
+            f' text-anchor="middle">{_escaped(line)}</text>'
+        )
+    for left, cell, label in box.cells:
+        said.append(
+            f'<rect class="port" x="{_n(left)}" y="{_n(box.bottom - 36)}" width="{_n(cell)}"'
+            f' height="22" rx="2"/><text x="{_n(left + cell / 2)}" y="{_n(box.bottom - 21)}"'
+            f' text-anchor="middle">{_escaped(label)}</text>'
+        )
+    for middle, edge, label in box.ports:
+        half = 5 + 2.9 * len(label)
+        said.append(
+            f'<rect class="port" x="{_n(middle - half)}" y="{_n(edge - 13)}"'
+            f' width="{_n(2 * half)}" height="13"/>'
+            f'<text x="{_n(middle)}" y="{_n(edge - 3)}" text-anchor="middle">'
+            f"{_escaped(label)}</text>"
+        )
+    return "".join([*said, "</g>"])
+
+
+def _wire(wire: Wire) -> str:
+    attribute = f" data-links={_names(wire.ids)}" if wire.ids else ""
+    ends = f" data-ends={_names(wire.ends)}"
+    kind = {"attachment": "wire thin"}.get(wire.kind, "wire") + " broken" * bool(wire.broken)
+    lines = [
+        f'<path class="{kind}" d="{_path(points)}" stroke-width="{_n(width)}"{colour}/>'
+        for points, width, colour in _strokes(wire)
+    ]
+    return f"<g{attribute}{ends}>{_title(wire.note)}{''.join(lines)}</g>"
+
+
+def _strokes(wire: Wire) -> Iterator[tuple[Sequence[Point], float, str]]:
+    """The line of a wire, or a line for each direction, on the right of who goes along it."""
+    if wire.uses is None:
+        yield wire.points, wire.thickness, ""
+        return
+    width = max(1.4, 0.62 * wire.thickness)
+    for sign, use in zip((1, -1), wire.uses, strict=True):
+        points = shifted(wire.points, sign * (width + BETWEEN) / 2)
+        yield points, width, f' style="stroke:var(--t-use-{use.step})"'
+
+
+def _stalls(wire: Wire) -> str:
+    """A mark near each end whose packets waited for credit."""
+    if wire.uses is None:
+        return ""
+    said = []
+    for points, use in ((wire.points, wire.uses[0]), (wire.points[::-1], wire.uses[1])):
+        if use.stalled >= STALLED:
+            x, y = along(points, 13)
+            said.append(
+                f'<circle class="stall" cx="{_n(x)}" cy="{_n(y)}" r="6"/>'
+                f'<path class="bars" d="M{_n(x - 1.8)} {_n(y - 3)}v6m3.6 0v-6"/>'
+            )
+    return f"<g>{_title(wire.note)}{''.join(said)}</g>" if said else ""
+
+
+def along(points: Sequence[Point], distance: float) -> Point:
+    """The point at a distance from the beginning of a line, or its middle if it is short."""
+    (x, y), (to_x, to_y) = points[0], points[1]
+    length = hypot(to_x - x, to_y - y)
+    share = min(distance / length, 0.4) if length else 0.0
+    return x + (to_x - x) * share, y + (to_y - y) * share
+
+
+def shifted(points: Sequence[Point], by: float) -> list[Point]:
+    """The line beside another, on the right of who goes along it where `by` is positive."""
+    normals = []
+    for (x, y), (to_x, to_y) in pairwise(points):
+        length = hypot(to_x - x, to_y - y) or 1.0
+        normals.append((-(to_y - y) / length, (to_x - x) / length))
+    moved = []
+    for index, (x, y) in enumerate(points):
+        before, after = normals[max(index - 1, 0)], normals[min(index, len(normals) - 1)]
+        nx, ny = before[0] + after[0], before[1] + after[1]
+        square = nx * nx + ny * ny
+        factor = 2 * by / square if square > 0.1 else 0.0  # noqa: PLR2004 - a turn back
+        moved.append((x + nx * factor, y + ny * factor))
+    return moved
+
+
+def _path(points: Sequence[Point]) -> str:
+    """The commands of a line with round bends."""
+    said = [f"M{_n(points[0][0])} {_n(points[0][1])}"]
+    for before, (x, y), after in zip(points, points[1:], points[2:], strict=False):
+        lengths = [hypot(px - x, py - y) for px, py in (before, after)]
+        radius = min(CORNER, *(length / 2 for length in lengths))
+        one, other = (
+            (x + (px - x) * radius / length, y + (py - y) * radius / length) if length else (x, y)
+            for (px, py), length in zip((before, after), lengths, strict=True)
+        )
+        said.append(f"L{_n(one[0])} {_n(one[1])}Q{_n(x)} {_n(y)} {_n(other[0])} {_n(other[1])}")
+    return "".join([*said, f"L{_n(points[-1][0])} {_n(points[-1][1])}"])
+
+
+def _right(text: Text) -> float:
+    width = text_width(text.text, SMALL if text.style == "label" else FONT)
+    return text.x + width * {"start": 1.0, "middle": 0.5, "end": 0.0}[text.anchor]
+
+
+def _text(text: Text) -> str:
+    kind = "" if text.style == "label" else f' class="{text.style}"'
+    anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
+    return f'<text{kind} x="{_n(text.x)}" y="{_n(text.y)}"{anchor}>{_escaped(text.text)}</text>'
+
+
+def _title(note: str) -> str:
+    return f"<title>{_escaped(note)}</title>" if note else ""
+
+
+def _escaped(text: str) -> str:
+    return escape(clean(text))
+
+
+def _names(names: Sequence[str]) -> str:
+    return quoteattr(clean(json.dumps(names, ensure_ascii=False)))
+
+
+def _n(number: float) -> str:
+    """A number with at most one digit after the point."""
+    return f"{round(number, 1):g}" if abs(number) < 1e5 else f"{number:.0f}"  # noqa: PLR2004

@@ -1,0 +1,162 @@
+"""What the links of a fabric carried in a run: use, rate, stalls and replays of each direction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from peerlane.fabric.tree import Tree
+    from peerlane.results.flows import LinkResult
+    from peerlane.results.networks import FibreResult
+    from peerlane.results.run import RunResult
+
+STEPS = 5
+"""Colours of the scale, apart from that of a wire that nothing was on."""
+
+STALLED = 0.05
+"""The share of the time from which stalls for credit are marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One direction of a link, or the directions of several links that are alike.
+
+    `least` and `most` are shares of the time in which anything was on the wire, `stalled` the
+    greatest share in which a packet waited for credit alone; `bytes_per_second` is the payload of
+    all links together, and `replays` counts the packets that were sent again.
+    """
+
+    least: float
+    most: float
+    stalled: float
+    bytes_per_second: float
+    replays: int
+    count: int = 1
+
+    @property
+    def step(self) -> int:
+        """The step of the scale of use, from 0 (nothing was on the wire) to `STEPS`."""
+        return step_of(self.most)
+
+    @property
+    def share(self) -> str:
+        """The share of the time in which the wire was in use, or the range of several wires."""
+        least, most = percent(self.least), percent(self.most)
+        return most if least == most else f"{least.removesuffix(' %')}..{most}"
+
+    def told(self) -> str:
+        """The numbers of this direction in words."""
+        each = " each" * (self.count > 1)
+        said = [f"used {self.share}{each}", f"payload {rate(self.bytes_per_second)}"]
+        if self.stalled > 0:
+            said.append(f"waited for credit {'at most ' * (self.count > 1)}{percent(self.stalled)}")
+        if self.replays:
+            said.append(f"{self.replays} sent again")
+        return ", ".join(said)
+
+
+Uses = tuple[Use, Use]
+"""What both directions of a wire carried: down and up, forth and back, or from one end and the
+other."""
+
+
+def step_of(share: float) -> int:
+    """The step of the scale for a share of the time: one for each fifth, and 0 for nothing."""
+    if share <= 0:
+        return 0
+    return min(STEPS, 1 + int(share * STEPS))
+
+
+def percent(share: float) -> str:
+    """A share in percent, with a digit after the point where it is small."""
+    value = 100 * share
+    if 0 < value < 0.05:  # noqa: PLR2004 - what would be written as nothing
+        return "<0.1 %"
+    return f"{value:.1f} %" if 0 < value < 9.95 else f"{value:.0f} %"  # noqa: PLR2004 - two digits
+
+
+def rate(bytes_per_second: float) -> str:
+    """A rate in bytes a second."""
+    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if bytes_per_second >= size:
+            return f"{bytes_per_second / size:.3g} {unit}"
+    return f"{bytes_per_second:.3g} B/s"
+
+
+_DOWN = "the link did not come up"
+
+
+class Usage:
+    """The uses of all wires of a fabric, if there is a result.
+
+    Links are found by the node below them, since two links may have the same id.
+    """
+
+    def __init__(self, tree: Tree, result: RunResult | None) -> None:
+        self.links: dict[str, Uses] = {}
+        self.others: dict[str, Uses] = {}
+        self.fibres: dict[str, Uses] = {}
+        self.failed: set[str] = set()
+        if result is None:
+            return
+        bounds = result.measured_ns
+        length = bounds[1] - bounds[0] if bounds else 0.0
+        self.failed = {error.where for error in result.errors if error.what == _DOWN}
+        pairs = _pairs((one.id, _use(one, length)) for one in result.links)
+        for node in tree.nodes:
+            if node.upstream and (found := pairs.get(link_id(node.name, node.upstream.to))):
+                self.links[node.name] = found.pop(0)
+        self.others = {key: uses[0] for key, uses in pairs.items() if uses}
+        of_fibres = _pairs((one.id, _use(one, length)) for one in result.fibres)
+        self.fibres = {key: uses[0] for key, uses in of_fibres.items()}
+
+
+def link_id(node: str, above: str) -> str:
+    """The id of the link between a node and the one above."""
+    return f"{above}-{node}"
+
+
+def together(uses: Iterable[Uses | None]) -> Uses | None:
+    """The uses of wires that are drawn as one."""
+    known = [pair for pair in uses if pair]
+    if not known:
+        return None
+    return _merged([down for down, _ in known]), _merged([up for _, up in known])
+
+
+def _merged(uses: list[Use]) -> Use:
+    return Use(
+        least=min(use.least for use in uses),
+        most=max(use.most for use in uses),
+        stalled=max(use.stalled for use in uses),
+        bytes_per_second=sum(use.bytes_per_second for use in uses),
+        replays=sum(use.replays for use in uses),
+        count=sum(use.count for use in uses),
+    )
+
+
+def _use(one: LinkResult | FibreResult, length_ns: float) -> Use:
+    seconds = length_ns * 1e-9
+    return Use(
+        least=one.utilisation,
+        most=one.utilisation,
+        stalled=one.credit_stall_ns / length_ns if length_ns else 0.0,
+        bytes_per_second=one.payload_bytes / seconds if seconds else 0.0,
+        replays=one.replays,
+    )
+
+
+def _pairs(directions: Iterable[tuple[str, Use]]) -> dict[str, list[Uses]]:
+    """Both directions of each id, which follow each other; an id may stand for several links."""
+    found: dict[str, list[Uses]] = defaultdict(list)
+    waiting: dict[str, Use] = {}
+    for key, use in directions:
+        if key in waiting:
+            found[key].append((waiting.pop(key), use))
+        else:
+            waiting[key] = use
+    return found
