@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from peerlane.report.topology.grids import GridLayout
 from peerlane.report.topology.grouping import Grouping
+from peerlane.report.topology.joins import Joins
+from peerlane.report.topology.legend import head_of, legend
+from peerlane.report.topology.rows import RowLayout
 from peerlane.report.topology.scene import Scene
 from peerlane.report.topology.svg import written
 from peerlane.report.topology.trees import Sockets, TreeLayout
 from peerlane.report.topology.use import Usage
 
 if TYPE_CHECKING:
-    from peerlane.fabric.tree import Tree
+    from peerlane.fabric.tree import Node, Tree
     from peerlane.report.topology.palette import Theme
     from peerlane.results.run import RunResult
     from peerlane.results.wires import Wires
 
 BETWEEN = 34.0
-"""Between two trees."""
+"""Between parts of the fabric that nothing joins."""
+HEAD = 28.0
+"""The height of the line with the fabric's name."""
 
 
 @runtime_checkable
@@ -66,15 +73,29 @@ def draw(
 
 
 def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
-    grouping = Grouping(tree, usage, lambda _: "")
-    layout = TreeLayout(usage, sockets)
+    joins = Joins(tree)
+    trees = TreeLayout(usage, sockets)
+    grouping = Grouping(tree, usage, partial(_joint, joins))
+    rows = RowLayout(joins, usage, trees, grouping.items)
+    grids = GridLayout(joins, usage, trees, grouping.items)
     scene = Scene()
-    x = 0.0
-    for item in grouping.items([node for node in tree.nodes if node.upstream is None]):
-        part = layout.place(item)
-        scene.add(part, x, 0.0)
-        x += part.width + BETWEEN
+    scene.texts.append(head_of(tree))
+    y = HEAD
+    for part in joins.parts():
+        simple = joins.is_simple(part)
+        drawn = (grids.place(part.networks[0]) if simple else None) or rows.place(part)
+        scene.add(drawn, 0.0, y)
+        y = scene.height + BETWEEN
+    if usage.known:
+        scene.add(legend(stalls=usage.has_stalls, width=scene.width), 0.0, scene.height + 12)
     return scene
+
+
+def _joint(joins: Joins, node: Node) -> str | None:
+    """What joins a node to other trees; nodes that fibres join are told apart."""
+    if node.name in joins.network:
+        return None
+    return joins.controller.get(node.name, "")
 
 
 def _sockets(tree: Tree, wires: Wires) -> dict[str, Sockets]:

@@ -32,10 +32,11 @@ SMALL = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, or a group of nodes that are alike; `x` and `y` are of its upper left corner.
+    """A node, or several that are drawn as one; `x` and `y` are of its upper left corner.
 
     `lines` are its text, the first of them the name; `note` is what a tooltip says. A box without
-    lines is a mark that only its tooltip names.
+    lines is a mark that only its tooltip names: `links` are those between the nodes that it stands
+    for, and `fill` the step of the scale of use that they have.
     """
 
     names: tuple[str, ...]
@@ -48,8 +49,8 @@ class Box:
     note: str
     cells: tuple[Cell, ...] = ()
     ports: tuple[Port, ...] = ()
+    links: tuple[str, ...] = ()
     fill: int | None = None
-    """The step of the scale of use that fills a mark."""
 
     @property
     def centre(self) -> Point:
@@ -79,16 +80,17 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A link, or a group of links that are alike, along `points` from one box to another.
+    """A link, or several that are alike, along lines from one box to another.
 
-    `ends` are the first names of the boxes, and `ids` the links. `thickness` is the whole width of
-    the line. `uses` has what each direction carried, along the points and against them.
+    `ids` are the links. `ends` are the first names of the boxes that all lines join, if these are
+    the same. `thickness` is the whole width of a line. `uses` has what each direction carried,
+    along the lines and against them.
     """
 
     ids: tuple[str, ...]
     kind: WireKind
-    ends: tuple[str, str]
-    points: tuple[Point, ...]
+    ends: tuple[str, str] | None
+    lines: tuple[tuple[Point, ...], ...]
     thickness: float
     note: str
     uses: Uses | None = None
@@ -107,6 +109,16 @@ class Text:
     style: Literal["label", "title", "group"] = "label"
 
 
+@dataclass(frozen=True, slots=True)
+class Swatch:
+    """A sample of a colour of the scale of use, or, without a step, of the mark of a stall."""
+
+    x: float
+    y: float
+    width: float
+    step: int | None
+
+
 @dataclass(slots=True)
 class Scene:
     """A drawing, or a part of one, from (0, 0) to (`width`, `height`)."""
@@ -116,28 +128,27 @@ class Scene:
     boxes: list[Box] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
+    swatches: list[Swatch] = field(default_factory=list)
 
     def add(self, part: Scene, x: float, y: float) -> None:
         """Adds another drawing, whose upper left corner comes to (`x`, `y`)."""
         self.boxes += [box.moved(x, y) for box in part.boxes]
         self.wires += [
-            replace(wire, points=tuple((px + x, py + y) for px, py in wire.points))
+            replace(wire, lines=tuple(_moved(line, x, y) for line in wire.lines))
             for wire in part.wires
         ]
         self.texts += [replace(text, x=text.x + x, y=text.y + y) for text in part.texts]
+        self.swatches += [replace(one, x=one.x + x, y=one.y + y) for one in part.swatches]
         self.width = max(self.width, x + part.width)
         self.height = max(self.height, y + part.height)
 
-    def box(self, name: str) -> Box:
-        """The box of a node.
+    def by_name(self) -> dict[str, Box]:
+        """The box that stands for each node."""
+        return {name: box for box in self.boxes for name in box.names}
 
-        Raises:
-            KeyError: No box stands for it.
-        """
-        for box in self.boxes:
-            if name in box.names:
-                return box
-        raise KeyError(name)
+
+def _moved(line: tuple[Point, ...], x: float, y: float) -> tuple[Point, ...]:
+    return tuple((px + x, py + y) for px, py in line)
 
 
 def text_width(text: str, size: float = FONT) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from peerlane.report.topology.palette import Theme
-    from peerlane.report.topology.scene import Box, Point, Scene, Text, Wire
+    from peerlane.report.topology.scene import Box, Point, Scene, Swatch, Text, Wire
 
 MARGIN = 12.0
 LINE = 15.0
@@ -33,13 +33,15 @@ _RULES = f"""
 .peerlane-topology{{max-width:100%;height:auto;background:var(--t-paper);
 font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
 .peerlane-topology text{{font-size:{SMALL:g}px;fill:var(--t-muted)}}
+.peerlane-topology>text{{paint-order:stroke;stroke:var(--t-paper);stroke-width:3px}}
 .peerlane-topology .name{{font-size:{FONT:g}px;font-weight:600;fill:var(--t-ink)}}
 .peerlane-topology .title{{font-size:{FONT + 1:g}px;font-weight:600;fill:var(--t-ink)}}
 .peerlane-topology .more{{font-size:{FONT - 1:g}px}}
 .peerlane-topology .box{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1.2}}
 .peerlane-topology .port{{fill:var(--t-paper);stroke:var(--t-line);stroke-width:.8}}
 .peerlane-topology .wire{{fill:none;stroke:var(--t-line);stroke-linejoin:round}}
-.peerlane-topology .thin{{stroke-dasharray:3 3}}
+.peerlane-topology .attachment{{stroke-dasharray:2 3}}
+.peerlane-topology .fibre{{stroke:var(--t-accent)}}
 .peerlane-topology .broken{{stroke-dasharray:7 5}}
 .peerlane-topology .stall{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1}}
 .peerlane-topology .bars{{stroke:var(--t-ink);stroke-width:1.6;fill:none}}
@@ -65,6 +67,7 @@ def written(scene: Scene, label: str, theme: Theme) -> str:
     parts += [_box(box) for box in scene.boxes]
     parts += [_wire(wire) for wire in scene.wires if wire.kind == "socket"]
     parts += [_stalls(wire) for wire in scene.wires]
+    parts += [_swatch(swatch) for swatch in scene.swatches]
     parts += [_text(text) for text in scene.texts]
     return "".join([head, *parts, "</svg>"])
 
@@ -80,8 +83,9 @@ def _is_character(c: str) -> bool:
 
 def _box(box: Box) -> str:
     x, y, width, height = box.x, box.y, box.width, box.height
-    said = [f"<g data-nodes={_names(box.names)}>{_title(box.note)}"]
-    if len(box.names) > 1:
+    links = f" data-links={_names(box.links)}" if box.links else ""
+    said = [f"<g data-nodes={_names(box.names)}{links}>{_title(box.note)}"]
+    if len(box.names) > 1 and box.lines:
         said += [
             f'<rect class="box kind-{box.kind}" x="{_n(x + shift)}" y="{_n(y + shift)}"'
             f' width="{_n(width)}" height="{_n(height)}" rx="4"/>'
@@ -90,7 +94,7 @@ def _box(box: Box) -> str:
     radius = {"host": 4, "router": 9}.get(box.kind, 2)
     said.append(
         f'<rect class="box kind-{box.kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}"'
-        f' height="{_n(height)}" rx="{radius}"/>'
+        f' height="{_n(height)}" rx="{radius}"{_fill(box)}/>'
     )
     top = y + (height - LINE * len(box.lines)) / 2
     if box.cells or box.ports:
@@ -118,41 +122,51 @@ def _box(box: Box) -> str:
     return "".join([*said, "</g>"])
 
 
+def _fill(box: Box) -> str:
+    return "" if box.fill is None else f' style="fill:var(--t-use-{box.fill})"'
+
+
 def _wire(wire: Wire) -> str:
-    attribute = f" data-links={_names(wire.ids)}" if wire.ids else ""
-    ends = f" data-ends={_names(wire.ends)}"
-    kind = {"attachment": "wire thin"}.get(wire.kind, "wire") + " broken" * bool(wire.broken)
-    lines = [
-        f'<path class="{kind}" d="{_path(points)}" stroke-width="{_n(width)}"{colour}/>'
-        for points, width, colour in _strokes(wire)
+    attributes = f" data-links={_names(wire.ids)}" if wire.ids else ""
+    if wire.ends:
+        attributes += f" data-ends={_names(wire.ends)}"
+    kind = f"wire {wire.kind}" + " broken" * bool(wire.broken)
+    paths = [
+        f'<path class="{kind}" d="{path}" stroke-width="{_n(width)}"{colour}/>'
+        for path, width, colour in _strokes(wire)
     ]
-    return f"<g{attribute}{ends}>{_title(wire.note)}{''.join(lines)}</g>"
+    return f"<g{attributes}>{_title(wire.note)}{''.join(paths)}</g>"
 
 
-def _strokes(wire: Wire) -> Iterator[tuple[Sequence[Point], float, str]]:
-    """The line of a wire, or a line for each direction, on the right of who goes along it."""
+def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
+    """The lines of a wire, or those of each direction, on the right of who goes along them."""
     if wire.uses is None:
-        yield wire.points, wire.thickness, ""
+        yield "".join(map(_path, wire.lines)), wire.thickness, ""
         return
     width = max(1.4, 0.62 * wire.thickness)
     for sign, use in zip((1, -1), wire.uses, strict=True):
-        points = shifted(wire.points, sign * (width + BETWEEN) / 2)
-        yield points, width, f' style="stroke:var(--t-use-{use.step})"'
+        lines = [shifted(line, sign * (width + BETWEEN) / 2) for line in wire.lines]
+        yield "".join(map(_path, lines)), width, f' style="stroke:var(--t-use-{use.step})"'
 
 
 def _stalls(wire: Wire) -> str:
     """A mark near each end whose packets waited for credit."""
-    if wire.uses is None:
+    if wire.uses is None or len(wire.lines) > 1:
         return ""
+    (line,) = wire.lines
     said = []
-    for points, use in ((wire.points, wire.uses[0]), (wire.points[::-1], wire.uses[1])):
+    for points, use in ((line, wire.uses[0]), (line[::-1], wire.uses[1])):
         if use.stalled >= STALLED:
-            x, y = along(points, 13)
-            said.append(
-                f'<circle class="stall" cx="{_n(x)}" cy="{_n(y)}" r="6"/>'
-                f'<path class="bars" d="M{_n(x - 1.8)} {_n(y - 3)}v6m3.6 0v-6"/>'
-            )
+            said.append(stall_mark(*along(points, 13)))
     return f"<g>{_title(wire.note)}{''.join(said)}</g>" if said else ""
+
+
+def stall_mark(x: float, y: float) -> str:
+    """The mark of a direction whose packets waited for credit."""
+    return (
+        f'<circle class="stall" cx="{_n(x)}" cy="{_n(y)}" r="6"/>'
+        f'<path class="bars" d="M{_n(x - 1.8)} {_n(y - 3)}v6m3.6 0v-6"/>'
+    )
 
 
 def along(points: Sequence[Point], distance: float) -> Point:
@@ -193,8 +207,17 @@ def _path(points: Sequence[Point]) -> str:
     return "".join([*said, f"L{_n(points[-1][0])} {_n(points[-1][1])}"])
 
 
+def _swatch(swatch: Swatch) -> str:
+    if swatch.step is None:
+        return stall_mark(swatch.x + swatch.width / 2, swatch.y)
+    return (
+        f'<path d="M{_n(swatch.x)} {_n(swatch.y)}h{_n(swatch.width)}" stroke-width="5"'
+        f' style="stroke:var(--t-use-{swatch.step})"/>'
+    )
+
+
 def _right(text: Text) -> float:
-    width = text_width(text.text, SMALL if text.style == "label" else FONT)
+    width = text_width(text.text, SMALL if text.style == "label" else 1.15 * FONT)
     return text.x + width * {"start": 1.0, "middle": 0.5, "end": 0.0}[text.anchor]
 
 

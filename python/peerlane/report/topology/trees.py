@@ -26,6 +26,7 @@ from peerlane.report.topology.words import (
     link_note,
     named,
     note_of,
+    shares,
     speed_of,
     width_of,
 )
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Node
     from peerlane.report.topology.grouping import Item
     from peerlane.report.topology.scene import Cell, Point, Port
-    from peerlane.report.topology.use import Usage, Uses
+    from peerlane.report.topology.use import Usage
 
 LINE = 15.0
 """From one line of text in a box to the next."""
@@ -200,7 +201,7 @@ class TreeLayout:
             uses = self._usage.others.get(key)
             title = f"{key}: between sockets {one} and {other} of {name}"
             note = link_note(title, uses, (f"from socket {one}", f"from socket {other}"))
-            wire = Wire((key,), "socket", (name, name), points, thickness(8), note, uses)
+            wire = Wire((key,), "socket", (name, name), (points,), thickness(8), note, uses)
             scene.wires.append(wire)
 
     def _link(self, scene: Scene, item: Item, child: Item, ends: tuple[Box, Box]) -> None:
@@ -221,23 +222,18 @@ class TreeLayout:
                 ids=ids,
                 kind="link",
                 ends=(item.node.name, child.node.name),
-                points=((x, above.bottom), (x, below.y)),
+                lines=(((x, above.bottom), (x, below.y)),),
                 thickness=thickness(link.lanes),
                 note=note,
                 uses=child.uses,
                 broken="did not come up" if failed else None,
             )
         )
-        label = [width_of(link) + (" each" if len(ids) > 1 else ""), *_shares(child.uses)]
+        label = [width_of(link) + (" each" if len(ids) > 1 else ""), *shares(child.uses, "↓↑")]
         left, top = x + thickness(link.lanes) / 2 + LABEL, (above.bottom + below.y) / 2
         for number, line in enumerate(label):
             at = top + 3.5 + 12 * (number - (len(label) - 1) / 2)
             scene.texts.append(Text(left, at, line))
-
-
-def _shares(uses: Uses | None) -> list[str]:
-    """The use of both directions, with arrows."""
-    return [] if uses is None else [f"↓ {uses[0].share}", f"↑ {uses[1].share}"]
 
 
 def _port(item: Item) -> str:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 STEPS = 5
-"""Colours of the scale, apart from that of a wire that nothing was on."""
+"""Colours of the scale, apart from that of an idle wire."""
+
+IDLE = 0.01
+"""The share of the time below which a wire is drawn as idle: ordered sets alone take 0.3 %."""
 
 STALLED = 0.05
 """The share of the time from which stalls for credit are marked."""
@@ -39,7 +42,7 @@ class Use:
 
     @property
     def step(self) -> int:
-        """The step of the scale of use, from 0 (nothing was on the wire) to `STEPS`."""
+        """The step of the scale of use, from 0 (idle) to `STEPS`."""
         return step_of(self.most)
 
     @property
@@ -65,8 +68,8 @@ other."""
 
 
 def step_of(share: float) -> int:
-    """The step of the scale for a share of the time: one for each fifth, and 0 for nothing."""
-    if share <= 0:
+    """The step of the scale for a share of the time: one for each fifth, and 0 if it is idle."""
+    if share < IDLE:
         return 0
     return min(STEPS, 1 + int(share * STEPS))
 
@@ -101,6 +104,7 @@ class Usage:
         self.others: dict[str, Uses] = {}
         self.fibres: dict[str, Uses] = {}
         self.failed: set[str] = set()
+        self.known = result is not None
         if result is None:
             return
         bounds = result.measured_ns
@@ -113,6 +117,13 @@ class Usage:
         self.others = {key: uses[0] for key, uses in pairs.items() if uses}
         of_fibres = _pairs((one.id, _use(one, length)) for one in result.fibres)
         self.fibres = {key: uses[0] for key, uses in of_fibres.items()}
+
+    @property
+    def has_stalls(self) -> bool:
+        """Whether any direction has a mark for its stalls."""
+        found = (self.links, self.others, self.fibres)
+        pairs = (uses for part in found for uses in part.values())
+        return any(use.stalled >= STALLED for uses in pairs for use in uses)
 
 
 def link_id(node: str, above: str) -> str:

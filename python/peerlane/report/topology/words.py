@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from peerlane.report.topology.scene import shortened
 
 if TYPE_CHECKING:
-    from peerlane.fabric.tree import Cable, Node, Upstream
+    from peerlane.fabric.tree import Cable, Fibre, Network, Node, Upstream
     from peerlane.report.topology.grouping import Item
     from peerlane.report.topology.use import Uses
 
@@ -64,6 +64,39 @@ def width_of(link: Upstream | Cable) -> str:
 def speed_of(link: Upstream | Cable) -> str:
     """Lanes, generation and rate of a lane."""
     return f"{width_of(link)} ({link.gigatransfers:g} GT/s)"
+
+
+def fibre_title(network: Network, fibre: Fibre) -> str:
+    """Lanes, rate of a lane, and the delay of a fibre."""
+    cut = "" if fibre.severed_at_ns is None else f", cut at {time(fibre.severed_at_ns)}"
+    return f"{lanes_of(network)}, {time(fibre.delay_ns)}{cut}"
+
+
+def lanes_of(network: Network) -> str:
+    """The lanes of the fibres of a network, and their rate."""
+    return f"{network.lanes} x {network.lane_rate / 1e9:g} Gbit/s"
+
+
+def fibre_note(network: Network, fibre: Fibre, uses: Uses | None) -> str:
+    """The tooltip of a fibre."""
+    title = f"fibre {fibre.id}: {fibre_title(network, fibre)}"
+    wrong = f"bit error rate {fibre.bit_error_rate:g}" if fibre.bit_error_rate else ""
+    return link_note(title, uses, (f"from {fibre.source}", f"from {fibre.target}"), wrong)
+
+
+def shares(uses: Uses | None, arrows: str) -> list[str]:
+    """The use of both directions, each with its arrow."""
+    if uses is None:
+        return []
+    return [f"{arrow} {use.share}" for arrow, use in zip(arrows, uses, strict=True)]
+
+
+def time(nanoseconds: float) -> str:
+    """A time, such as "341 ns"."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.4g} {unit}"
+    return f"{nanoseconds:.3g} ns"
 
 
 def named(names: tuple[str, ...]) -> str:

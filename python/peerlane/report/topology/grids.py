@@ -1,0 +1,512 @@
+"""Networks of routers laid out as what they are: rings, meshes and tori with their wrap-around.
+
+Where there is space, each place has a box for the host and one for the router below it; in larger
+networks, and in those of three dimensions, one mark stands for both.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from math import ceil, cos, hypot, pi, sin
+from typing import TYPE_CHECKING, Literal
+
+from peerlane.report.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
+from peerlane.report.topology.trees import PADDING, thickness
+from peerlane.report.topology.use import step_of, together
+from peerlane.report.topology.words import (
+    counted,
+    fibre_note,
+    kind_of,
+    lanes_of,
+    link_note,
+    named,
+    shares,
+    speed_of,
+    time,
+    width_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from peerlane.fabric.tree import Fibre, Network, Node
+    from peerlane.report.topology.grouping import Item
+    from peerlane.report.topology.joins import Joins
+    from peerlane.report.topology.trees import TreeLayout
+    from peerlane.report.topology.use import Usage, Uses
+
+MOST_CELLS = 36
+"""Networks with more routers have a mark for each place."""
+MOST_WIRES = 600
+"""Networks with more fibres have one wire for all that are alike."""
+
+CAPTION = 44.0
+"""The height of the lines that say what a network is."""
+ROUTER = 26.0
+LINK = 46.0
+BESIDE = 62.0
+"""Between two places, and so below."""
+BELOW = 36.0
+OUT = 15.0
+"""How far a wrap-around link goes beyond the last router."""
+COLUMN = 0.2
+"""Where fibres leave the box of a router upwards and downwards, from its left edge."""
+SIZES = ((64, 15.0), (256, 11.0))
+"""The size of marks, for networks of up to so many routers."""
+SMALLEST = 9.0
+DEEP = (2.3, -1.7)
+"""From a place to the next along the third dimension, in marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where routers stand, in units of places along each of up to three dimensions.
+
+    `sides` has the number of places along each, and `wraps` whether the last is joined to the
+    first.
+    """
+
+    at: Mapping[str, tuple[float, ...]]
+    sides: tuple[int, ...]
+    wraps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a fibre goes: along an axis, if it does, and over how many places."""
+
+    axis: int | None
+    far: int
+    how: Literal["straight", "beside", "around"] = "straight"
+
+
+def grid_of(network: Network, fibres: Sequence[Fibre]) -> Grid | None:
+    """Where the routers of a network stand; `None` if it is no ring, mesh or torus."""
+    count = len(network.routers)
+    if network.sides is None:
+        order = _circuit(network.routers, fibres)
+        return None if order is None else _ring(order)
+    sides = tuple(side for side in network.sides if side > 1) or (1,)
+    if len(sides) == 1 and network.shape != "mesh" and count > 1:
+        return _ring(network.routers)
+    at = {}
+    for number, router in enumerate(network.routers):
+        left, place = number, []
+        for side in sides:
+            left, coordinate = divmod(left, side)
+            place.append(float(coordinate))
+        at[router] = tuple(place)
+    return Grid(at, sides, wraps=network.shape != "mesh")
+
+
+def circle_of(network: Network) -> dict[str, Point]:
+    """The routers on a circle, a unit between neighbours."""
+    count = len(network.routers)
+    radius = count / (2 * pi)
+    angles = (2 * pi * number / count for number in range(count))
+    return {
+        router: (radius * (1 + sin(angle)), radius * (1 - cos(angle)))
+        for router, angle in zip(network.routers, angles, strict=True)
+    }
+
+
+def _ring(order: Sequence[str]) -> Grid:
+    """A ring as two rows, so that all its links are short."""
+    count = len(order)
+    columns = ceil(count / 2)
+    at = {
+        router: (float(number), 0.0) if number < columns else (float(count - 1 - number), 1.0)
+        for number, router in enumerate(order)
+    }
+    return Grid(at, (columns, 2), wraps=False)
+
+
+def _circuit(routers: Sequence[str], fibres: Sequence[Fibre]) -> list[str] | None:
+    """The routers in the order in which fibres join them to a ring, if they do."""
+    least = 3
+    neighbours: dict[str, list[str]] = {router: [] for router in routers}
+    for fibre in fibres:
+        neighbours[fibre.source].append(fibre.target)
+        neighbours[fibre.target].append(fibre.source)
+    if len(routers) < least or any(len(set(ends)) != 2 for ends in neighbours.values()):  # noqa: PLR2004 - of a ring
+        return None
+    order = [routers[0]]
+    before = neighbours[routers[0]][1]
+    while True:
+        here = order[-1]
+        (after,) = set(neighbours[here]) - {before} or {before}
+        if after == order[0]:
+            return order if len(order) == len(routers) else None
+        before = here
+        order.append(after)
+
+
+class GridLayout:
+    """Places networks whose routers have a host each and nothing else.
+
+    Args:
+        joins: What joins the trees of the fabric.
+        usage: What the links carried.
+        trees: Places a tree.
+        items: The items of the trees of some roots.
+    """
+
+    def __init__(
+        self,
+        joins: Joins,
+        usage: Usage,
+        trees: TreeLayout,
+        items: Callable[[Sequence[Node]], tuple[Item, ...]],
+    ) -> None:
+        self._joins = joins
+        self._usage = usage
+        self._trees = trees
+        self._items = items
+        self._members: dict[str, list[Node]] = defaultdict(list)
+        for node in joins.tree.nodes:
+            self._members[joins.root[node.name]].append(node)
+
+    def place(self, network: Network) -> Scene | None:
+        """The network; `None` if it is better drawn as trees with fibres below."""
+        fibres = self._joins.fibres[network.name]
+        grid = grid_of(network, fibres)
+        few = len(network.routers) <= MOST_CELLS
+        if grid and few and len(grid.sides) <= 2 and self._are_chains(network):  # noqa: PLR2004 - flat
+            scene = self._cells(network, grid)
+        elif grid is None and few:
+            return None
+        else:
+            scene = self._marks(network, grid)
+        whole = Scene()
+        whole.add(scene, 0.0, CAPTION)
+        self._caption(whole, network, fibres)
+        return whole
+
+    def _are_chains(self, network: Network) -> bool:
+        """Whether nothing is below the hosts but what is above the routers."""
+        return all(
+            len({node.upstream.to for node in members if node.upstream}) == len(members) - 1
+            and members[-1].name == router
+            for router in network.routers
+            for members in [self._members[self._joins.root[router]]]
+        )
+
+    def _caption(self, scene: Scene, network: Network, fibres: Sequence[Fibre]) -> None:
+        sides = "x".join(map(str, network.sides or ()))
+        shape = f"{network.shape} {sides}" if network.shape else "network"
+        routers = counted(len(network.routers), "router")
+        title = f"{network.name}: {shape}, {routers}, {network.routing} routing"
+        delays = sorted({time(fibre.delay_ns) for fibre in fibres})
+        span = f", {' and '.join(delays)}" if 0 < len(delays) < 3 else ""  # noqa: PLR2004 - few
+        scene.texts.append(Text(0.0, 12.0, title, style="title"))
+        said = f"{counted(len(fibres), 'fibre')} of {lanes_of(network)}{span}"
+        scene.texts.append(Text(0.0, 27.0, said))
+
+    # Boxes for hosts and routers
+
+    def _cells(self, network: Network, grid: Grid) -> Scene:
+        """Each place with its host, and the router below it."""
+        scene = Scene()
+        trees = {router: self._trees.place(self._above(router)) for router in network.routers}
+        wide = max(tree.width for tree in trees.values())
+        high = max(tree.height for tree in trees.values())
+        # Fibres leave by the left fifth of a router, and the link to its host by the rest.
+        own = max(widest(network.routers) + 2 * PADDING, (wide / 2 + 2 * PADDING) / (1 - COLUMN))
+        pitch = max(own, own * COLUMN + PADDING + wide) + BESIDE, high + LINK + ROUTER + BELOW
+        routers: dict[str, Box] = {}
+        for router, (x, *rest) in grid.at.items():
+            left = OUT * 1.6 + x * pitch[0]
+            top = OUT * 0.4 + (rest[0] if rest else 0.0) * pitch[1]
+            tree = trees[router]
+            beside = left + own * COLUMN + PADDING
+            scene.add(tree, beside + (wide - tree.width) / 2, top + high - tree.height)
+            node = self._joins.tree.nodes[router]
+            box = Box(
+                (router,), "router", left, top + high + LINK, own, ROUTER, (router,), _note(node)
+            )
+            routers[router] = box
+            scene.boxes.append(box)
+            self._link(scene, node, box)
+        scene.width = max(scene.width, *(box.right for box in routers.values())) + OUT
+        scene.height = max(scene.height, *(box.bottom for box in routers.values())) + OUT * 1.4
+        self._fibres(scene, network, grid, routers, _orthogonal)
+        return scene
+
+    def _above(self, router: str) -> Item:
+        """The tree above a router, without it."""
+        (item,) = self._items([self._joins.tree.nodes[self._joins.root[router]]])
+        return _without(item, router)
+
+    def _link(self, scene: Scene, node: Node, box: Box) -> None:
+        """The link from the node above a router, straight down."""
+        link = node.upstream
+        if link is None:
+            return
+        above = scene.by_name()[link.to]
+        x = above.centre[0]
+        uses = self._usage.links.get(node.name)
+        key = f"{link.to}-{node.name}"
+        broken = "did not come up" if key in self._usage.failed else None
+        note = link_note(f"{key}: {speed_of(link)}", uses, ("down", "up"), broken or "")
+        line = ((x, above.bottom), (x, box.y))
+        ends = (link.to, node.name)
+        size = thickness(link.lanes)
+        scene.wires.append(Wire((key,), "link", ends, (line,), size, note, uses, broken))
+        said = [width_of(link), *shares(uses, "↓↑")]
+        for number, text in enumerate(said):
+            at = (above.bottom + box.y) / 2 + 3.5 + 12 * (number - (len(said) - 1) / 2)
+            scene.texts.append(Text(x + size / 2 + 7, at, text))
+
+    # One mark for a place
+
+    def _marks(self, network: Network, grid: Grid | None) -> Scene:
+        """Each place as a mark for the router and all of its tree."""
+        scene = Scene()
+        count = len(network.routers)
+        size = next((size for most, size in SIZES if count <= most), SMALLEST)
+        at = _places(network, grid, size)
+        left = min(x for x, _ in at.values()) - 3 * OUT
+        top = min(y for _, y in at.values()) - 2 * OUT
+        marks = {name: self._mark(name, x - left, y - top, size) for name, (x, y) in at.items()}
+        scene.boxes += marks.values()
+        scene.width = max(box.right for box in marks.values()) + 2 * OUT
+        scene.height = max(box.bottom for box in marks.values()) + 2 * OUT
+        if grid:
+            _number(scene, network, grid, marks)
+        self._fibres(scene, network, grid or Grid({}, (), wraps=False), marks, _direct)
+        first = self._members[self._joins.root[network.routers[0]]]
+        kinds = " and ".join(counted(number, what) for what, number in _kinds(first))
+        links = sorted({width_of(node.upstream) for node in first if node.upstream})
+        said = f"each circle: {kinds}, joined by {', '.join(links)}"
+        scene.height += 22
+        scene.texts.append(Text(0.0, scene.height - 4, said))
+        return scene
+
+    def _mark(self, router: str, x: float, y: float, size: float) -> Box:
+        members = self._members[self._joins.root[router]]
+        links = [(node, node.upstream) for node in members if node.upstream]
+        notes = [f"{router}: {kind_of(self._joins.tree.nodes[router])} below {members[0].name}"]
+        found = []
+        for node, link in links:
+            uses = self._usage.links.get(node.name)
+            found.append(uses)
+            key = f"{link.to}-{node.name}"
+            notes.append(link_note(f"{key}: {speed_of(link)}", uses, ("down", "up")))
+        uses = together(found)
+        names = (router, *(node.name for node in members if node.name != router))
+        return Box(
+            names,
+            "router",
+            x,
+            y,
+            size,
+            size,
+            (),
+            "\n".join(notes),
+            links=tuple(f"{link.to}-{node.name}" for node, link in links),
+            fill=None if uses is None else step_of(max(use.most for use in uses)),
+        )
+
+    # Fibres
+
+    def _fibres(
+        self,
+        scene: Scene,
+        network: Network,
+        grid: Grid,
+        routers: Mapping[str, Box],
+        route: Callable[[Box, Box, Way], tuple[Point, ...]],
+    ) -> None:
+        """Draws all fibres; in large networks, those that are alike as one wire."""
+        seen: set[tuple[str, str]] = set()
+        wires: list[tuple[Fibre, tuple[Point, ...], Uses | None]] = []
+        for fibre in self._joins.fibres[network.name]:
+            line = route(routers[fibre.source], routers[fibre.target], _way(grid, fibre, seen))
+            wires.append((fibre, line, self._usage.fibres.get(fibre.id)))
+        if len(wires) > MOST_WIRES:
+            scene.wires += _merged(network, wires)
+            return
+        scene.wires += [
+            Wire(
+                (fibre.id,),
+                "fibre",
+                (fibre.source, fibre.target),
+                (line,),
+                min(thickness(network.lanes), 2.4),
+                fibre_note(network, fibre, uses),
+                uses,
+                None if fibre.severed_at_ns is None else "severed",
+            )
+            for fibre, line, uses in wires
+        ]
+
+
+def _merged(
+    network: Network, wires: Iterable[tuple[Fibre, tuple[Point, ...], Uses | None]]
+) -> list[Wire]:
+    """A wire for all fibres in the same steps of the scale of use."""
+    alike: dict[object, list[tuple[Fibre, tuple[Point, ...], Uses | None]]] = defaultdict(list)
+    for fibre, line, uses in wires:
+        steps = uses and (uses[0].step, uses[1].step)
+        alike[steps, fibre.severed_at_ns is None].append((fibre, line, uses))
+    merged = []
+    for group in alike.values():
+        ids = tuple(fibre.id for fibre, _, _ in group)
+        uses = together(uses for _, _, uses in group)
+        severed = group[0][0].severed_at_ns is not None
+        title = f"{counted(len(ids), 'fibre')} of {lanes_of(network)}: {named(ids)}"
+        note = link_note(title, uses, ("from the first router", "from the second router"))
+        lines = tuple(line for _, line, _ in group)
+        broken = "severed" if severed else None
+        merged.append(Wire(ids, "fibre", None, lines, 1.6, note, uses, broken))
+    return merged
+
+
+def _way(grid: Grid, fibre: Fibre, seen: set[tuple[str, str]]) -> Way:
+    """How a fibre goes; the second one between two routers goes beside the first one."""
+    if fibre.source not in grid.at or fibre.target not in grid.at:
+        return Way(None, 0)
+    one, other = grid.at[fibre.source], grid.at[fibre.target]
+    pair = (min(fibre.source, fibre.target), max(fibre.source, fibre.target))
+    again = pair in seen
+    seen.add(pair)
+    axes = [axis for axis, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    if len(axes) != 1:
+        return Way(None, 0)
+    axis = axes[0]
+    far = abs(one[axis] - other[axis])
+    if far == 1:
+        return Way(axis, 0, "beside" if again else "straight")
+    if grid.wraps and far == grid.sides[axis] - 1:
+        return Way(axis, int(far), "around")
+    return Way(None, 0)
+
+
+def _orthogonal(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
+    """Along the rows and columns of boxes: a fibre leaves a column by the left of its router."""
+    if way.axis == 0:
+        first, last = sorted((source, target), key=lambda box: box.x)
+        line = _along_row(first, last, way)
+        return line if first is source else line[::-1]
+    first, last = sorted((source, target), key=lambda box: box.y)
+    if way.axis == 1:
+        line = _along_column(first, last, way)
+        return line if first is source else line[::-1]
+    if first.y != last.y and first.x > last.x:  # the end of a ring with an odd number of routers
+        x = first.x + first.width * COLUMN
+        line = ((x, first.bottom), (x, last.centre[1]), (last.right, last.centre[1]))
+        return line if first is source else line[::-1]
+    return _direct(source, target, way)
+
+
+def _along_row(first: Box, last: Box, way: Way) -> tuple[Point, ...]:
+    y = first.centre[1]
+    if way.how == "straight":
+        return ((first.right, y), (last.x, y))
+    back = first.bottom + OUT * 0.9
+    if way.how == "beside":
+        start, end = first.right - OUT, last.x + OUT
+        return ((start, first.bottom), (start, back), (end, back), (end, last.bottom))
+    left, right = first.x - OUT, last.right + OUT
+    turns = ((left, y), (left, back), (right, back), (right, y))
+    return ((first.x, y), *turns, (last.right, y))
+
+
+def _along_column(first: Box, last: Box, way: Way) -> tuple[Point, ...]:
+    x = first.x + first.width * COLUMN
+    if way.how == "straight":
+        return ((x, first.bottom), (x, last.y))
+    back = first.x - OUT * 1.5
+    if way.how == "beside":
+        start, end = first.centre[1], last.centre[1]
+        return ((first.x, start), (back, start), (back, end), (last.x, end))
+    top, bottom = first.y - OUT, last.bottom + OUT * 1.4
+    turns = ((x, top), (back, top), (back, bottom), (x, bottom))
+    return ((x, first.y), *turns, (x, last.bottom))
+
+
+def _direct(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
+    """From mark to mark, straight; a wrap-around link beside the line of all between."""
+    (x, y), (to_x, to_y) = source.centre, target.centre
+    if way.how == "straight":
+        return _edge(source, target.centre), _edge(target, source.centre)
+    length = hypot(to_x - x, to_y - y) or 1.0
+    dx, dy = (to_x - x) / length, (to_y - y) / length
+    aside = source.width / 2 + 5
+    # The same side for both directions: below rows, left of columns, below what goes into depth.
+    nx, ny = {0: (0.0, aside), 1: (-aside, 0.0)}.get(way.axis or 0, (aside * 0.6, aside * 0.8))
+    if way.how == "beside":
+        before = (x + nx + dx * length * 0.3, y + ny + dy * length * 0.3)
+        after = (to_x + nx - dx * length * 0.3, to_y + ny - dy * length * 0.3)
+        return _edge(source, before), before, after, _edge(target, after)
+    out = source.width / 2 + 6
+    before, after = (x - dx * out, y - dy * out), (to_x + dx * out, to_y + dy * out)
+    return (
+        _edge(source, before),
+        before,
+        (before[0] + nx, before[1] + ny),
+        (after[0] + nx, after[1] + ny),
+        after,
+        _edge(target, after),
+    )
+
+
+def _places(network: Network, grid: Grid | None, size: float) -> dict[str, Point]:
+    """The upper left corners of marks of a size."""
+    if grid is None:
+        pitch = size + 14
+        return {name: (x * pitch, y * pitch) for name, (x, y) in circle_of(network).items()}
+    deep = grid.sides[2] - 1 if len(grid.sides) > 2 else 0  # noqa: PLR2004 - three dimensions
+    into = (DEEP[0] * size, DEEP[1] * size)
+    pitch = 2.2 * size + 12
+    across, down = pitch + into[0] * deep, pitch - into[1] * deep
+    places = {}
+    for name, place in grid.at.items():
+        x, y, z = (*place, 0.0, 0.0)[:3]
+        places[name] = (x * across + z * into[0], y * down + z * into[1])
+    return places
+
+
+def _edge(box: Box, to: Point) -> Point:
+    """Where the line from the middle of a box to a point leaves it."""
+    x, y = box.centre
+    dx, dy = to[0] - x, to[1] - y
+    shares_ = [half / abs(d) for half, d in ((box.width / 2, dx), (box.height / 2, dy)) if d]
+    share = min(shares_, default=0.0)
+    return x + dx * share, y + dy * share
+
+
+def _number(scene: Scene, network: Network, grid: Grid, marks: Mapping[str, Box]) -> None:
+    """Writes the coordinates of columns and rows beside them."""
+    if network.sides is None or len(grid.sides) != len([s for s in network.sides if s > 1]):
+        return
+    for name, place in grid.at.items():
+        box = marks[name]
+        x, y, *rest = (*place, 0.0, 0.0)[:3]
+        if any(rest):
+            continue
+        every = 1 if len(marks) <= 256 else 4  # noqa: PLR2004 - as many as there is space for
+        last = grid.sides[1] - 1 if len(grid.sides) > 1 else 0
+        if y == last and x % every == 0:
+            at = Text(box.centre[0], box.bottom + 2 * OUT, f"{x:g}", "middle")
+            scene.texts.append(at)
+        if x == 0 and y % every == 0 and len(grid.sides) > 1:
+            scene.texts.append(Text(box.x - 2 * OUT, box.centre[1] + SMALL / 3, f"{y:g}", "end"))
+
+
+def _kinds(members: Sequence[Node]) -> list[tuple[str, int]]:
+    found: dict[str, int] = defaultdict(int)
+    for node in members:
+        found[kind_of(node)] += 1
+    return list(found.items())
+
+
+def _without(item: Item, name: str) -> Item:
+    """An item without a node below it."""
+    below = [_without(child, name) for child in item.below if name not in child.names]
+    return replace(item, below=tuple(below))
+
+
+def _note(node: Node) -> str:
+    return f"{node.name}: {kind_of(node)} {node.id}\nMPS {node.max_payload} B"
