@@ -207,6 +207,11 @@ def test_a_copy_is_its_own_fabric() -> None:
     assert first.to_toml() != second.to_toml()
 
 
+def test_a_controller_may_have_no_devices() -> None:
+    tree = Fabric().host("h").controller("c").tree()
+    assert tree.controllers["c"].engine_bytes_per_second is None
+
+
 def test_an_error_names_the_fabric_and_the_parameter() -> None:
     with pytest.raises(ScenarioError, match=r"<pair>.*lanes"):
         pair().links(lanes=3).simulation()

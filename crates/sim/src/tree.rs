@@ -73,8 +73,8 @@ pub struct TreeController {
     pub virtual_channels: u32,
     /// Whether GETs have a virtual channel of their own.
     pub get_channel: bool,
-    /// The payload rate of the slowest network interface controller's engine, in bytes per second.
-    pub engine_bytes_per_second: f64,
+    /// The payload rate of the slowest network interface controller's engine, in bytes per second; `None` if there is none.
+    pub engine_bytes_per_second: Option<f64>,
 }
 
 /// A link between two controllers.
@@ -384,7 +384,7 @@ fn tree_controller(plan: &Plan, controller: &ControllerPlan) -> TreeController {
         ports: controller.ports.iter().map(name).collect(),
         virtual_channels: controller.parameters.virtual_channels,
         get_channel: controller.parameters.get_channel,
-        engine_bytes_per_second: rates.fold(f64::INFINITY, f64::min),
+        engine_bytes_per_second: rates.reduce(f64::min),
     }
 }
 

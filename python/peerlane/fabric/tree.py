@@ -142,7 +142,8 @@ class Cable(Document):
 class Controller(Document):
     """A crossbar between hosts, and the `nic` devices at its ports, in their order.
 
-    `engine_bytes_per_second` is the payload that the slowest of their engines takes in.
+    `engine_bytes_per_second` is the payload that the slowest of their engines takes in, and `None`
+    if it has no `nic` devices.
     """
 
     name: str
@@ -150,7 +151,7 @@ class Controller(Document):
     io_ports: tuple[IoPort, ...]
     virtual_channels: int
     get_channel: bool
-    engine_bytes_per_second: float
+    engine_bytes_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def bounds(tree: Tree, traffic: Traffic) -> Bounds:
     are the limit on either side, but for who gets more than an even share.
     """
     for controller in tree.controllers:
-        if controller.name == traffic.network:
-            engine = controller.engine_bytes_per_second
+        engine = controller.engine_bytes_per_second
+        if controller.name == traffic.network and engine is not None:
             share = _busiest_port(controller, traffic)
             return Bounds(injection=engine, ejection=engine / share, bisection=None)
     network = tree.networks[traffic.network]
