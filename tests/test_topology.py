@@ -1,35 +1,210 @@
-"""The drawing of a fabric's topology: what is in it, and where."""
+"""The drawing of a fabric's topology: everything is in it once, and in its place."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric
 from peerlane.report.topology import draw
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+SIDES = ("x", "y", "width", "height")
+
+Rectangle = tuple[float, float, float, float]
 
 
-def parsed(svg: str) -> ET.Element:
-    return ET.fromstring(svg)  # noqa: S314 - of our own making
+class Drawing:
+    """What a drawing says of nodes and links, read from its text."""
+
+    def __init__(self, svg: str) -> None:
+        self.root = ET.fromstring(svg)  # noqa: S314 - of our own making
+        groups = list(self.root.iter(f"{SVG}g"))
+        self.boxes = [group for group in groups if "data-nodes" in group.attrib]
+        self.wires = [group for group in groups if "data-ends" in group.attrib]
+        self.nodes = Counter(self._named(groups, "data-nodes"))
+        self.links = Counter(self._named(groups, "data-links"))
+        self.texts = ["".join(text.itertext()) for text in self.root.iter(f"{SVG}text")]
+        self.notes = ["".join(title.itertext()) for title in self.root.iter(f"{SVG}title")]
+
+    @staticmethod
+    def _named(groups: list[ET.Element], attribute: str) -> Iterator[str]:
+        for group in groups:
+            yield from json.loads(group.get(attribute, "[]"))
+
+    def rectangles(self) -> dict[str, Rectangle]:
+        """The rectangle of each box, by the first of its names: left, top, right, bottom."""
+        found = {}
+        for box in self.boxes:
+            drawn = [one for one in box.iter(f"{SVG}rect") if "box" in one.attrib["class"].split()]
+            x, y, width, height = (float(drawn[-1].attrib[key]) for key in SIDES)
+            found[json.loads(box.attrib["data-nodes"])[0]] = (x, y, x + width, y + height)
+        return found
+
+
+def expected(fabric: Fabric) -> tuple[Counter[str], Counter[str]]:
+    """The names of all nodes and controllers, and the ids of all links."""
+    simulation = fabric.simulation()
+    tree, wires = simulation.tree(), simulation.wires()
+    nodes = [node.name for node in tree.nodes] + [one.name for one in tree.controllers]
+    links = [wire.id for wire in wires.links][::2] + [fibre.id for fibre in tree.fibres]
+    return Counter(nodes), Counter(links)
+
+
+def is_on_edge(point: tuple[float, float], box: Rectangle) -> bool:
+    x, y = point
+    left, top, right, bottom = box
+    inside = left - 0.2 <= x <= right + 0.2 and top - 0.2 <= y <= bottom + 0.2
+    return inside and min(abs(x - left), abs(x - right), abs(y - top), abs(y - bottom)) <= 0.2
+
+
+def ends(path: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    numbers = [float(number) for number in re.findall(r"-?[\d.]+", path)]
+    return (numbers[0], numbers[1]), (numbers[-2], numbers[-1])
+
+
+def check_all_of_it(fabric: Fabric, drawing: Drawing) -> None:
+    nodes, links = expected(fabric)
+    assert drawing.nodes == nodes
+    assert drawing.links == links
+
+
+def check_places(drawing: Drawing) -> None:
+    boxes = drawing.rectangles()
+    x, y, width, height = map(float, drawing.root.attrib["viewBox"].split())
+    for left, top, right, bottom in boxes.values():
+        assert x <= left < right <= x + width
+        assert y <= top < bottom <= y + height
+    for one, other in combinations(boxes.values(), 2):
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        assert apart, f"{one} and {other} overlap"
+    for wire in drawing.wires:
+        joined = [boxes[name] for name in json.loads(wire.attrib["data-ends"])]
+        (path,) = wire.iter(f"{SVG}path")
+        if joined[0] != joined[1]:  # a link between the sockets of a host is within its box
+            for point, box in zip(ends(path.attrib["d"]), joined, strict=True):
+                assert is_on_edge(point, box), f"{wire.attrib} ends at {point}, not at {box}"
+
+
+class Builder:
+    """A fabric that grows by what is drawn at random."""
+
+    def __init__(self, draw_: st.DrawFn) -> None:
+        self.draw = draw_
+        self.fabric = Fabric(draw_(st.text(max_size=12)))
+        self.count = 0
+        self.owners: list[str] = []
+        self.routers: list[str] = []
+        self.controllers: list[str] = []
+
+    def integer(self, least: int, most: int) -> int:
+        return self.draw(st.integers(least, most))
+
+    def name(self, kind: str) -> str:
+        self.count += 1
+        return f"{kind}{self.count}{self.draw(st.text('ab1é日-_.', max_size=30))}"
+
+    def add_controllers(self) -> None:
+        self.controllers = [self.name("c") for _ in range(self.integer(0, 3))]
+        for controller in self.controllers:
+            self.fabric.controller(controller, ports=16)
+        for one, other in pairwise(self.controllers):
+            self.fabric.cable(one, other, lanes=self.draw(st.sampled_from([1, 8])))
+
+    def add_tree(self) -> None:
+        host = self.name("h")
+        self.fabric.host(host, ports=60, sockets=self.draw(st.sampled_from([1, 1, 2, 4])))
+        above = [host]
+        for _ in range(self.integer(0, 8)):
+            self.add_node(host, above)
+        for _ in range(self.draw(st.sampled_from([0, 0, 25]))):
+            self.fabric.device(self.name("d"), above[-1], model="reflector")
+
+    def add_node(self, host: str, above: list[str]) -> None:
+        to = self.draw(st.sampled_from(above))
+        kind = self.draw(st.sampled_from(["switch", "dma", "dma", "router", "nic"]))
+        if kind == "switch":
+            above.append(self.name("s"))
+            self.fabric.switch(above[-1], to, ports=40)
+        elif kind == "router":
+            self.routers.append(self.name("r"))
+            self.fabric.device(self.routers[-1], to, model="router", fibre_ports=7)
+        elif kind == "nic" and self.controllers:
+            at = self.draw(st.sampled_from(self.controllers))
+            self.fabric.device(self.name("n"), to, model="nic", controller=at)
+            self.owners.append(host)
+        else:
+            self.fabric.device(self.name("d"), to, model="dma")
+
+    def add_fibres(self) -> None:
+        for number, router in enumerate(self.routers[1:], 1):
+            self.fabric.fibre(self.routers[self.integer(max(0, number - 3), number - 1)], router)
+
+    def add_network(self) -> None:
+        sides = [self.integer(2, 7) for _ in range(self.integer(1, 2))]
+        shape = "ring" if len(sides) == 1 else self.draw(st.sampled_from(["mesh", "torus"]))
+        self.fabric.network(self.name("t"), shape=shape, size=sides, hosts={"memory": "1 MiB"})
+
+    def add_io_port(self) -> None:
+        if self.owners:
+            port = self.name("p")
+            at = self.draw(st.sampled_from(self.controllers))
+            self.fabric.io_port(port, [self.owners[0]], controller=at)
+            self.fabric.device(self.name("e"), port)
+
+
+@st.composite
+def fabrics(draw_: st.DrawFn) -> Fabric:
+    """Trees of all kinds of nodes, alone or joined by fibres, controllers and cables."""
+    builder = Builder(draw_)
+    builder.fabric.links(generation=builder.integer(1, 5), lanes=draw_(st.sampled_from([1, 4, 16])))
+    builder.add_controllers()
+    for _ in range(builder.integer(1, 4)):
+        builder.add_tree()
+    builder.add_fibres()
+    for add in (builder.add_network, builder.add_io_port):
+        if draw_(st.booleans()):
+            add()
+    return builder.fabric
+
+
+@given(fabrics())
+@settings(max_examples=40)
+def test_every_node_and_link_is_drawn_once_and_boxes_do_not_overlap(fabric: Fabric) -> None:
+    drawing = Drawing(draw(fabric))
+    check_all_of_it(fabric, drawing)
+    check_places(drawing)
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_every_shipped_scenario_is_drawn(path: Path) -> None:
-    parsed(draw(Fabric.load(path)))
+def test_a_shipped_scenario_is_drawn(path: Path) -> None:
+    fabric = Fabric.load(path)
+    drawing = Drawing(draw(fabric))
+    check_all_of_it(fabric, drawing)
+    check_places(drawing)
 
 
 def test_links_say_their_width_and_generation() -> None:
-    texts = [text.text for text in parsed(draw(Fabric.from_toml(PAIR))).iter()]
-    assert texts.count("x4 Gen2") == 3
+    assert Drawing(draw(Fabric.from_toml(PAIR))).texts.count("x4 Gen2") == 3
 
 
 def test_a_result_gives_the_use_of_both_directions() -> None:
     fabric = Fabric.from_toml(PAIR)
     result = fabric.run()
     use = result.links["s0-b", "down"].utilisation
-    assert f"↓ {100 * use:.0f} %" in draw(fabric, result)
+    assert f"↓ {100 * use:.0f} %" in Drawing(draw(fabric, result)).texts

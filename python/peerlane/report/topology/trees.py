@@ -88,7 +88,7 @@ class TreeLayout:
     def __init__(self, usage: Usage, sockets: Mapping[str, Sockets]) -> None:
         self._usage = usage
         self._sockets = sockets
-        self._widths: dict[int, float] = {}
+        self._widths: dict[int, tuple[Item, float]] = {}
 
     def place(self, item: Item) -> Scene:
         """One tree, as small as it can be."""
@@ -166,12 +166,12 @@ class TreeLayout:
 
     def _width(self, item: Item) -> float:
         """The width of the column of an item: of its box, or of all below it."""
-        if id(item) not in self._widths:
+        if id(item) not in self._widths:  # which keeps the item, so that its id stays its own
             parts = self._parts(item)
             below = _sum(width for _, width in parts) + SOCKET_GAP * (len(parts) - 1)
             margin = 2 * PADDING if item.node.name in self._sockets else -GAP
-            self._widths[id(item)] = max(self._own_width(item), below + margin)
-        return self._widths[id(item)]
+            self._widths[id(item)] = item, max(self._own_width(item), below + margin)
+        return self._widths[id(item)][1]
 
     def _own_width(self, item: Item) -> float:
         return max(LEAST_WIDTH, widest(lines_of(item)) + 2 * PADDING)
