@@ -18,6 +18,8 @@ pub struct Counters {
     pub payload_bytes: u64,
     /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
     pub overhead_bytes: u64,
+    /// The bytes of replayed and nullified TLPs alone.
+    pub replayed_bytes: u64,
     /// DLLPs, in bytes.
     pub dllp_bytes: u64,
     /// Skip ordered sets, in bytes over all lanes.
@@ -39,6 +41,7 @@ impl Counters {
         Counters {
             payload_bytes: self.payload_bytes - earlier.payload_bytes,
             overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
+            replayed_bytes: self.replayed_bytes - earlier.replayed_bytes,
             dllp_bytes: self.dllp_bytes - earlier.dllp_bytes,
             ordered_set_bytes: self.ordered_set_bytes - earlier.ordered_set_bytes,
             packets: self.packets - earlier.packets,
@@ -350,7 +353,7 @@ impl Transmitter {
         let kept = self.kept[position];
         self.replaying = Some(position + 1).filter(|next| *next < self.kept.len());
         self.counters.replays += 1;
-        self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
+        self.count_again(kept.packet, cx);
         self.transmit(at, kept, true, false, cx);
     }
 
@@ -435,10 +438,17 @@ impl Transmitter {
     #[cold]
     fn nullify(&mut self, at: Time, kept: Kept, complete: Time, cx: &mut impl LinkContext) {
         if complete > at {
-            self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
+            self.count_again(kept.packet, cx);
             self.transmit(at, kept, false, true, cx);
         }
         cx.packets().release(kept.packet);
+    }
+
+    /// Counts a packet that is replayed or nullified.
+    fn count_again(&mut self, packet: PacketId, cx: &mut impl LinkContext) {
+        let bytes = u64::from(cx.packets()[packet].wire_len());
+        self.counters.overhead_bytes += bytes;
+        self.counters.replayed_bytes += bytes;
     }
 
     #[inline(always)]

@@ -140,16 +140,22 @@ class LinkResult(Document):
     """One direction of one link, `down` from the root or `up`, in the result's `measured_ns`.
 
     `utilisation` is the share of the interval in which anything was on the wire. All bytes of a
-    packet count where its transmission begins. `overhead_bytes` counts
-    headers, framing, link CRC, and packets sent again; `replays` counts the TLPs sent again.
+    packet count where its transmission begins. `tlps` counts the TLPs sent for the first time.
+    `overhead_bytes` counts headers, framing, link CRC, and packets sent again. Of these bytes,
+    `framing_bytes` are framing, sequence numbers and link CRC (none between sockets), and
+    `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the rest are
+    headers. `replays` counts the TLPs sent again.
     `credit_stall_ns` is the time in which a packet waited for credit alone.
     """
 
     id: str
     direction: str
     utilisation: float
+    tlps: int
     payload_bytes: int
     overhead_bytes: int
+    framing_bytes: int
+    replayed_bytes: int
     dllp_bytes: int
     ordered_set_bytes: int
     replays: int

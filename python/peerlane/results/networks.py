@@ -61,9 +61,10 @@ class FibreResult(Document):
 
     `utilisation` is the share of the interval in which frames or control blocks were on it.
     `overhead_bytes` counts the rest of the cycles of frames: envelopes, TLP headers, separator
-    blocks, gaps, and frames sent again; `replays` counts the frames sent again. `control_bytes`
-    counts credits, acknowledgements and pauses in cycles of their own. `credit_stall_ns` is the
-    time in which a packet waited for space at the far end alone.
+    blocks, gaps, and frames sent again; of these bytes, `replayed_bytes` are frames sent again, and
+    `replays` counts these. `control_bytes` counts credits, acknowledgements and pauses in cycles of
+    their own. `credit_stall_ns` is the time in which a packet waited for space at the far end
+    alone.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")
@@ -75,6 +76,7 @@ class FibreResult(Document):
     frames: int
     payload_bytes: int
     overhead_bytes: int
+    replayed_bytes: int
     control_bytes: int
     replays: int
     credit_stall_ns: float

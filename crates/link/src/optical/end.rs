@@ -392,7 +392,9 @@ impl OpticalEnd {
         cx.packets().retain(outgoing.packet);
         let cycles = self.cycles_of(outgoing.packet, cx);
         self.counters.replays += 1;
-        self.counters.overhead_bytes += self.put(outgoing, (sequence, true), cycles, cx);
+        let bytes = self.put(outgoing, (sequence, true), cycles, cx);
+        self.counters.overhead_bytes += bytes;
+        self.counters.replayed_bytes += bytes;
         self.resend_later(cx)
     }
 

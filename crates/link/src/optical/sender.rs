@@ -26,6 +26,8 @@ pub struct OpticalCounters {
     pub payload_bytes: u64,
     /// The other bytes of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, and frames sent again.
     pub overhead_bytes: u64,
+    /// The bytes of the cycles of frames sent again alone.
+    pub replayed_bytes: u64,
     /// Bytes over all lanes of control blocks that took a cycle of their own.
     pub control_bytes: u64,
     /// Frames sent again.
@@ -44,6 +46,7 @@ impl OpticalCounters {
             frames: self.frames - earlier.frames,
             payload_bytes: self.payload_bytes - earlier.payload_bytes,
             overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
+            replayed_bytes: self.replayed_bytes - earlier.replayed_bytes,
             control_bytes: self.control_bytes - earlier.control_bytes,
             replays: self.replays - earlier.replays,
             credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),

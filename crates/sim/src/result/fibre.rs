@@ -25,6 +25,8 @@ pub struct FibreResult {
     pub payload_bytes: u64,
     /// All other bytes in cycles of frames: envelopes, TLP headers, separator blocks, gaps, frames sent again.
     pub overhead_bytes: u64,
+    /// Bytes of the overhead that are frames sent again.
+    pub replayed_bytes: u64,
     /// Bytes, over all lanes, of cycles with only credits, acknowledgements or pauses.
     pub control_bytes: u64,
     /// Frames sent again.
@@ -81,6 +83,7 @@ pub(super) fn fibres(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Ve
             frames: counters.frames,
             payload_bytes: counters.payload_bytes,
             overhead_bytes: counters.overhead_bytes,
+            replayed_bytes: counters.replayed_bytes,
             control_bytes: counters.control_bytes,
             replays: counters.replays,
             credit_stall_ns: counters.credit_stall.as_ns(),

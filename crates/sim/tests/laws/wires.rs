@@ -1,5 +1,7 @@
 //! What the wires carried is what their time allows, and each byte is of one kind.
 
+use sim::result::LinkResult;
+
 use crate::fixture::*;
 
 fn busy(generation: u8, lanes: u8) -> String {
@@ -95,10 +97,18 @@ fn what_bit_errors_cost_is_overhead_and_no_payload() {
             assert_eq!(clean.payload_bytes, struck.payload_bytes, "{}", struck.id);
             assert!(struck.utilisation <= 1.0);
         }
-        let overhead = |result: &sim::result::RunResult| -> u64 {
-            result.links.iter().map(|link| link.overhead_bytes).sum()
+        let total = |result: &sim::result::RunResult, count: fn(&LinkResult) -> u64| -> u64 {
+            result.links.iter().map(count).sum()
         };
-        assert!(overhead(&struck) > overhead(&clean));
+        assert_eq!(total(&clean, |link| link.replayed_bytes), 0);
+        assert!(total(&struck, |link| link.replayed_bytes) > 0);
+        // All else is as without errors.
+        let rest = |link: &LinkResult| link.overhead_bytes - link.replayed_bytes;
+        assert_eq!(total(&struck, rest), total(&clean, rest));
+        assert_eq!(
+            total(&struck, |link| link.tlps),
+            total(&clean, |link| link.tlps)
+        );
     }
 }
 
@@ -135,6 +145,7 @@ fn a_read_request_carries_no_payload_and_its_completion_all() {
     let result = run_to_rest(text).all_intact();
     let (up, down) = (result.link("h0-a", "up"), result.link("h0-a", "down"));
     assert_eq!((up.payload_bytes, up.overhead_bytes), (0, 100 * 20));
+    assert_eq!((up.tlps, up.framing_bytes), (100, 100 * 8));
     assert_eq!(
         (down.payload_bytes, down.overhead_bytes),
         (100 * 256, 100 * 20)
