@@ -5,11 +5,14 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import peerlane
 from conftest import figure, of
 from peerlane import Fabric, Simulation
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,13 +34,17 @@ def test_the_python_in_the_readme_runs() -> None:
     assert names["result"].failures == []
 
 
-def test_the_python_of_the_page_on_results_runs() -> None:
+def test_the_python_of_the_page_on_results_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/reference/results.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, names)  # noqa: S102
     assert names["slowest"] == names["flow"].latency.max
     assert names["used"].max() <= 1
+    assert names["headers"] == 12
 
 
 CASES = {

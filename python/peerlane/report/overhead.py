@@ -1,0 +1,168 @@
+"""Where the time of each wire went: payload, what carries it, what repairs it, and idling.
+
+The bytes are those of a result, counted where a transmission begins, and the shares are of the time
+in which wires were measured. All parts of a direction of a wire take the same time for a byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from peerlane import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from peerlane.results.flows import LinkResult
+    from peerlane.results.networks import FibreResult
+    from peerlane.results.run import RunResult
+
+LINK_PARTS = ("payload", "headers", "framing", "replays", "DLLPs", "ordered sets", "idle")
+"""The parts of the time of a link.
+
+"framing" has the sequence number and the LCRC in it, and "replays" all of a TLP that is sent again,
+or that a cut-through switch nullifies. Between sockets there is neither framing nor DLLPs.
+"""
+
+FIBRE_PARTS = ("payload", "envelopes", "replays", "control", "idle")
+"""The parts of the time of a fibre.
+
+"envelopes" have the headers of TLPs, separator blocks and gaps in them; "control" are credits,
+acknowledgements and pauses in cycles of their own.
+"""
+
+BEFORE = "begun before"
+"""A further part of a wire that was busy all the time with what began before it was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """One direction of a wire, in the `measured_ns` of its result.
+
+    `sender` is the direction of a link, such as "down", or the router that sends into a fibre.
+    `bytes` has the bytes of each part but "idle", and `shares` the share of the time of each part:
+    they add up to 1.
+    """
+
+    kind: Literal["link", "fibre"]
+    id: str
+    sender: str
+    bytes: Mapping[str, int]
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowOverhead:
+    """The TLPs of a flow on one direction of a link; `flow` is `None` for those of no flow.
+
+    `bytes` has the bytes of "payload", "headers", "framing" and "replays", and `wire_ns` the time
+    that they take on the wire. DLLPs and ordered sets belong to no flow.
+    """
+
+    flow: str | None
+    link: str
+    direction: str
+    tlps: int
+    bytes: Mapping[str, int]
+    wire_ns: float
+
+
+def overheads(result: RunResult) -> tuple[Overhead, ...]:
+    """Both directions of every link and fibre, in the order of the result."""
+    return (*map(_of_link, result.links), *map(_of_fibre, result.fibres))
+
+
+def flow_overheads(
+    trace: str | PathLike[str], window_ns: tuple[float, float] | None = None
+) -> tuple[FlowOverhead, ...]:
+    """What each flow put on each link, of a packet trace.
+
+    Args:
+        trace: A file that `Simulation.trace_to` wrote.
+        window_ns: The TLPs whose transmission begins from the first time until the second, such as
+            a result's `measured_ns`; all, if absent.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: A line of it is not of a trace.
+    """
+    counts: dict[tuple[str | None, str, str], _Count] = defaultdict(_Count)
+    with Path(trace).open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                entry = json.loads(line)
+                if "tlp" in entry and (window_ns is None or _is_within(entry["ns"], window_ns)):
+                    counts[entry.get("flow"), entry["link"], entry["direction"]].add(entry)
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(
+                    f"{trace}:{number}: no line of a packet trace; write a file that"
+                    " 'peerlane run --trace' wrote"
+                ) from error
+    return tuple(
+        FlowOverhead(flow, link, direction, count.tlps, dict(count.bytes), count.wire_ns)
+        for (flow, link, direction), count in counts.items()
+    )
+
+
+class _Count:
+    """The TLPs of a flow on one direction of a link."""
+
+    def __init__(self) -> None:
+        self.tlps = 0
+        self.bytes = dict.fromkeys(LINK_PARTS[:4], 0)
+        self.wire_ns = 0.0
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        header = len(entry["header"]) // 2
+        self.wire_ns += entry["length_ns"]
+        if entry["replay"] or entry["nullified"]:
+            self.bytes["replays"] += entry["bytes"] + header + _core.TLP_FRAMING_BYTES
+            return
+        self.tlps += 1
+        self.bytes["payload"] += entry["bytes"]
+        self.bytes["headers"] += header
+        self.bytes["framing"] += _core.TLP_FRAMING_BYTES
+
+
+def _is_within(time: float, window: tuple[float, float]) -> bool:
+    return window[0] <= time < window[1]
+
+
+def _of_link(link: LinkResult) -> Overhead:
+    headers = link.overhead_bytes - link.framing_bytes - link.replayed_bytes
+    counts = (
+        link.payload_bytes,
+        headers,
+        link.framing_bytes,
+        link.replayed_bytes,
+        link.dllp_bytes,
+        link.ordered_set_bytes,
+    )
+    parts = dict(zip(LINK_PARTS, counts, strict=False))
+    return Overhead("link", link.id, link.direction, parts, _shares(parts, link.utilisation))
+
+
+def _of_fibre(fibre: FibreResult) -> Overhead:
+    envelopes = fibre.overhead_bytes - fibre.replayed_bytes
+    counts = (fibre.payload_bytes, envelopes, fibre.replayed_bytes, fibre.control_bytes)
+    parts = dict(zip(FIBRE_PARTS, counts, strict=False))
+    return Overhead("fibre", fibre.id, fibre.source, parts, _shares(parts, fibre.utilisation))
+
+
+def _shares(parts: Mapping[str, int], utilisation: float) -> dict[str, float]:
+    """The time in use by bytes, and the rest idle.
+
+    A packet on the wire when the interval begins or ends has its time in it in part, but its bytes
+    all or not at all; so the shares are of the time in use, and not bytes times a rate.
+    """
+    total = sum(parts.values())
+    shares = {part: utilisation * count / total if total else 0.0 for part, count in parts.items()}
+    shares["idle"] = 1.0 - utilisation
+    if utilisation and not total:
+        shares[BEFORE] = utilisation
+    return shares
