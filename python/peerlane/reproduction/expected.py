@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, model_validator
 
+from peerlane.reproduction.plots import Plot  # noqa: TC001 - pydantic reads it
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
@@ -86,6 +88,7 @@ class Expected(_Strict):
     source: str
     figures: tuple[Figure, ...]
     calibration: tuple[Calibration, ...] = ()
+    plots: tuple[Plot, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -100,6 +103,22 @@ class Expected(_Strict):
                 "calibrated rows and the rows that calibration came from differ: "
                 f"{sorted(fitted ^ calibrated)}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _plotted(self) -> Self:
+        figures = self.by_figure()
+        for plot in self.plots:
+            if plot.figure not in figures:
+                known = ", ".join(figures)
+                raise ValueError(f"a plot is of the figure {plot.figure!r}; there are {known}")
+            rows = {row.id: row for row in figures[plot.figure]}
+            units = {rows[one].unit for one in plot.places(list(rows))}
+            if len(units) > 1:
+                raise ValueError(
+                    f"{plot.figure}: the rows of a plot have one unit, not {sorted(units)};"
+                    " write a plot for each"
+                )
         return self
 
     def by_figure(self) -> dict[str, list[ExpectedRow]]:
