@@ -52,6 +52,17 @@ JsonTo = Annotated[
 ]
 
 
+ReportTo = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="DIR",
+        help="Write a page with charts and tables to the folder DIR, with images of the charts and "
+        "an index of all pages there (needs `pip install 'peerlane[report]'`).",
+    ),
+]
+
+
 def _settings(given: list[str] | None) -> list[str]:
     """Refuses what sets nothing, before any work is done."""
     for one in given or ():

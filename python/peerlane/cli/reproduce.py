@@ -9,11 +9,13 @@ import typer
 from peerlane.cli import completion
 from peerlane.cli.console import emit, progress
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Settings
+from peerlane.cli.options import FAILED, JsonTo, ReportTo, Settings
+from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.fabric.paths import read_setting
+from peerlane.report.reproduction import system_page
 from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.reproduce import reproduce_all
 
@@ -37,6 +39,7 @@ def reproduce(  # noqa: PLR0913 - each is an option
     ] = None,
     json_to: JsonTo = None,
     settings: Settings = None,
+    report_to: ReportTo = None,
     *,
     every: Annotated[
         bool, typer.Option("--all", help="Show the rows without a published value, too.")
@@ -60,10 +63,14 @@ def reproduce(  # noqa: PLR0913 - each is an option
     With --set, keys of the scenario in the system's folder have other values, and each row has that
     of the unchanged scenario, too.
 
+    With --report, each system has a page of its figures and tables, its fitted parameters and the
+    topology.
+
     The exit status is 1 when a row is further from the published value than its tolerance.
     """
     if settings and system is None:
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
+    folder = open_folder(report_to)
     names = [system] if system else list(systems())
     is_summary = not (system or figure or every or json_to)
     with progress("reproducing") as bar:
@@ -80,5 +87,7 @@ def reproduce(  # noqa: PLR0913 - each is an option
     shown = stack(tables if system else [*tables, summary(reports)])
     document = head("report") | (documents[0] if system else {"systems": documents})
     emit(document, shown, json_to)
-    if not all(report.passes for report in reports):
+    made = origin("those of the experiments")
+    is_written = write_pages(folder, lambda: [system_page(report, made) for report in reports])
+    if not is_written or not all(report.passes for report in reports):
         raise typer.Exit(FAILED)

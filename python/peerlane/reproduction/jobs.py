@@ -15,7 +15,7 @@ from peerlane.reproduction.calibration import changed, moved, setting
 from peerlane.reproduction.catalogue import system_fabric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from peerlane.fabric.settings import Setting
 
@@ -135,6 +135,13 @@ class Pace:
         return Progress(
             f"{latest.system} {latest.figure}" if latest else "", self._share, remaining
         )
+
+
+def about(system: str, figures: Iterable[str]) -> dict[str, str]:
+    """The first line that `experiments.py` says of each figure."""
+    experiments = _experiments(system)
+    words = ((name, getattr(experiments, name).__doc__ or "") for name in figures)
+    return {name: said.partition("\n")[0] for name, said in words}
 
 
 def _simulate(job: Job) -> Outcome:

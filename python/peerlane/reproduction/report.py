@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from peerlane.fabric.settings import Setting
     from peerlane.reproduction.expected import Kind
+    from peerlane.reproduction.plots import Plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,10 @@ class Report:
     rows: tuple[Row, ...]
     calibration: tuple[CalibrationEntry, ...]
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    plots: tuple[Plot, ...] = ()
+    """How the rows of figures are plotted."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """A line on each figure and table of the source, also on those that were not run."""
 
     @property
     def passes(self) -> bool:

@@ -12,7 +12,7 @@ from peerlane.fabric.variant import parsed, variant
 from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
-from peerlane.reproduction.jobs import STEP, Job, Outcome, run
+from peerlane.reproduction.jobs import STEP, Job, Outcome, about, run
 from peerlane.reproduction.report import CalibrationEntry, Report, Row
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ class _Wanted:
             rows=tuple(rows),
             calibration=calibration,
             settings=self.settings,
+            plots=tuple(plot for plot in expected.plots if plot.figure in self.figures),
+            about=about(self.system, expected.by_figure()),
         )
 
 

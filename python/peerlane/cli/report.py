@@ -1,0 +1,61 @@
+"""`--report` of the commands: a page in a folder, beside what is printed."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import typer
+
+from peerlane.cli.console import complain, progress, say
+from peerlane.cli.head import head
+from peerlane.report.folder import Folder, ReportError
+from peerlane.report.page import Origin
+from peerlane.report.vega import check_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from peerlane.report.page import Page
+
+
+def open_folder(path: str | None) -> Folder | None:
+    """The folder of `--report`, if there is one, before any work is done.
+
+    Raises:
+        BadParameter: It cannot take a report.
+        MissingPackageError: What makes reports is not installed.
+    """
+    if path is None:
+        return None
+    check_installed()
+    try:
+        return Folder.open(path)
+    except ReportError as error:
+        raise typer.BadParameter(str(error), param_hint="--report") from None
+
+
+def origin(seed: str, digest: str | None = None) -> Origin:
+    """What made a page: this command."""
+    made = head("report")
+    return Origin(shlex.join(made["command"]), made["version"], seed, digest)
+
+
+def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> bool:
+    """Writes pages where `--report` is given, and says where; false if that went wrong.
+
+    What was found is printed by then, and a page that cannot be written takes nothing from it.
+    """
+    if folder is None:
+        return True
+    try:
+        with progress("drawing") as bar:
+            first = folder.write(pages(), lambda share: bar("drawing", share))
+    except ReportError as error:
+        complain(str(error))
+    except OSError as error:
+        complain(f"{error.filename}: {(error.strerror or str(error)).lower()}; no report is there")
+    else:
+        say(f"wrote {first}")
+        return True
+    return False

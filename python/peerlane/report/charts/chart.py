@@ -1,0 +1,75 @@
+"""A chart: panels side by side, with the words that belong to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
+
+FONT = "system-ui, 'Helvetica Neue', Arial, sans-serif"
+
+LEFT = 46
+"""Pixels left of a plot, for its vertical axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One plot; `right` are the pixels beside it that its labels need."""
+
+    title: str
+    spec: Spec
+    right: int = 12
+
+    @property
+    def margin(self) -> int:
+        """The pixels beside the plot, left and right."""
+        return LEFT + self.right
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Panels with one caption, which is a sentence; `name` is that of its images.
+
+    `text` says in words what the chart shows, for those who do not see it.
+    """
+
+    name: str
+    caption: str
+    text: str
+    panels: tuple[Panel, ...]
+
+
+CONFIG: Spec = {
+    "background": None,
+    "font": FONT,
+    "padding": {"left": 0, "right": 0, "top": 4, "bottom": 2},
+    "view": {"stroke": None},
+    "concat": {"spacing": 12},
+    "axis": {
+        "domainColor": "var(--line)",
+        "gridColor": "var(--line)",
+        "gridOpacity": 0.6,
+        "labelColor": "var(--muted)",
+        "labelFontSize": 11,
+        "tickColor": "var(--line)",
+        "tickSize": 4,
+        "titleColor": "var(--muted)",
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "titlePadding": 6,
+    },
+    "axisY": {"domain": False, "ticks": False, "minExtent": LEFT - 6, "maxExtent": LEFT - 6},
+    "axisX": {"grid": False},
+    "title": {
+        "anchor": "start",
+        "color": "var(--muted)",
+        "fontSize": 11,
+        "fontWeight": "normal",
+        "frame": "group",
+        "offset": 8,
+    },
+    "text": {"color": "var(--ink)", "fontSize": 11},
+}
+"""The look of every chart: no frame, few lines, words in one size."""

@@ -1,0 +1,135 @@
+"""The errors of all rows of a system, by figure, or of all systems."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from peerlane.report.charts.chart import Chart, Panel, Spec
+from peerlane.report.charts.published import SHAPES
+from peerlane.report.words import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from peerlane.reproduction.report import Row
+
+_LINE = 20
+"""Pixels between two lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """The error of a row that is held against its source, in percent."""
+
+    row: str
+    error: float
+    kind: str
+    passes: bool
+
+
+def deviations(rows: Iterable[Row]) -> tuple[Deviation, ...]:
+    """The errors of those rows that have one and are no gaps."""
+    return tuple(
+        Deviation(row.id, row.error_percent, row.kind, row.passes)
+        for row in rows
+        if row.kind != "gap" and row.error_percent is not None and math.isfinite(row.error_percent)
+    )
+
+
+def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -> Chart | None:
+    """A line of points for each group of rows: their errors; nothing if no row has one.
+
+    Args:
+        name: The name of its images.
+        caption: What it shows.
+        groups: The errors, by the words beside their line.
+    """
+    known = [one for group in groups.values() for one in group]
+    if not known:
+        return None
+    points = [
+        asdict(one)
+        | {"group": group, "within": "within its tolerance" if one.passes else "beyond it"}
+        for group, ones in groups.items()
+        for one in ones
+    ]
+    shown = [group for group, ones in groups.items() if ones]
+    reach = max(1.0, *(abs(one.error) for one in known)) * 1.3
+    ticks = [tick for tick in (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100) if abs(tick) <= reach]
+    spec: Spec = {
+        "data": {"values": points},
+        "height": _LINE * len(shown),
+        "layer": [
+            {
+                "mark": {"type": "rule", "color": "var(--muted)", "strokeWidth": 1},
+                "encoding": {"x": {"datum": 0, "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 42, "opacity": 0.75},
+                "encoding": {
+                    "x": {
+                        "field": "error",
+                        "type": "quantitative",
+                        "scale": {
+                            "type": "symlog",
+                            "constant": 1,
+                            "domain": [-reach, reach],
+                            "nice": False,
+                        },
+                        "axis": {
+                            "title": "error, %",
+                            "values": ticks,
+                            "format": "+~g",
+                            "grid": True,
+                        },
+                    },
+                    "y": {
+                        "field": "group",
+                        "type": "nominal",
+                        "sort": shown,
+                        "scale": {"type": "point", "padding": 0.5},
+                        "axis": {
+                            "title": None,
+                            "minExtent": _extent(shown),
+                            "maxExtent": _extent(shown),
+                            "labelLimit": _extent(shown),
+                            "grid": True,
+                        },
+                    },
+                    "shape": {
+                        "field": "kind",
+                        "type": "nominal",
+                        "scale": {"domain": list(SHAPES), "range": list(SHAPES.values())},
+                        "legend": None,
+                    },
+                    "color": {
+                        "field": "within",
+                        "type": "nominal",
+                        "scale": {
+                            "domain": ["within its tolerance", "beyond it"],
+                            "range": ["var(--c1)", "var(--c2)"],
+                        },
+                        "legend": None,
+                    },
+                    "tooltip": [
+                        {"field": "row"},
+                        {"field": "error", "format": "+.2f", "title": "error (%)"},
+                        {"field": "kind"},
+                        {"field": "within", "title": "it is"},
+                    ],
+                },
+            },
+        ],
+    }
+    worst = max(known, key=lambda one: abs(one.error))
+    text = (
+        f"{caption} {len(known)} rows; the largest error is {percent(worst.error)}, of {worst.row}."
+    )
+    return Chart(name, caption, text, (Panel("", spec, right=_extent(shown) - 20),))
+
+
+def _extent(labels: Sequence[str]) -> int:
+    """Pixels for labels left of the plot."""
+    return min(150, round(6.2 * max(map(len, labels))) + 6)

@@ -1,0 +1,118 @@
+"""Scales, axes and labels that keep clear of each other, of values that are known beforehand."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.report.charts.chart import Spec
+
+BYTES = (
+    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' :"
+    " datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + ' MiB' :"
+    " datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' :"
+    " format(datum.value, '~g') + ' B'"
+)
+"""The label of a size in bytes."""
+
+_MOST_TICKS = 6
+_LETTER = 6.4
+"""Pixels that a letter of a label takes, at most."""
+
+
+class Scale:
+    """A vertical scale of known values, in a plot of known height."""
+
+    def __init__(self, values: Sequence[float], height: int, *, log: bool = False) -> None:
+        self.height = height
+        shown = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+        low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
+        self.log = log and low > 0
+        self.low: float
+        self.high: float
+        if self.log:
+            spare = max((high / low) ** 0.06, 1.1)
+            self.low, self.high = low / spare, high * spare
+        else:
+            self.low = min(0.0, 1.08 * low)
+            self.high = 1.08 * high if high > 0 else -0.08 * low or 1.0
+
+    @property
+    def spec(self) -> Spec:
+        """The scale of a Vega-Lite channel."""
+        kind: Spec = {"type": "log"} if self.log else {}
+        return kind | {"domain": [self.low, self.high], "nice": False}
+
+    def pixels(self, value: float) -> float:
+        """The distance of a value from the bottom."""
+        if self.log:
+            share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return share * self.height
+
+    def value(self, pixels: float) -> float:
+        """The value at a distance from the bottom."""
+        share = pixels / self.height
+        if self.log:
+            return self.low * math.pow(self.high / self.low, share)
+        return self.low + share * (self.high - self.low)
+
+    def apart(self, values: Sequence[float], gap: float = 13) -> list[float]:
+        """Values near the given ones, whose labels do not overlap."""
+        places = [self.pixels(value) for value in values]
+        order = sorted(range(len(places)), key=places.__getitem__)
+        groups = [[places[index], 1.0] for index in order]
+        merged: list[list[float]] = []
+        for centre, count in groups:
+            merged.append([centre, count])
+            while len(merged) > 1 and (
+                merged[-1][0] - merged[-2][0] < gap * (merged[-1][1] + merged[-2][1]) / 2
+            ):
+                (one, first), (other, second) = merged[-2:]
+                merged[-2:] = [[(one * first + other * second) / (first + second), first + second]]
+        spread = [
+            min(max(centre, gap * (count - 1) / 2), self.height - gap * (count - 1) / 2)
+            + gap * (index - (count - 1) / 2)
+            for centre, count in merged
+            for index in range(int(count))
+        ]
+        found = [0.0] * len(values)
+        for index, place in zip(order, spread, strict=True):
+            found[index] = self.value(place)
+        return found
+
+
+def sizes(values: Sequence[float], *, log: bool) -> Spec:
+    """The horizontal axis of sizes in bytes."""
+    return ticks(values, log=log) | {"labelExpr": BYTES}
+
+
+def ticks(values: Sequence[float], *, log: bool) -> Spec:
+    """The ticks of a horizontal axis: at values that are there, if these are few or grow evenly."""
+    known = sorted(set(values))
+    if not log:
+        is_whole = all(value == int(value) for value in known)
+        return {"values": known} if is_whole and len(known) <= 2 * _MOST_TICKS else {}
+    known = [value for value in known if value > 0]
+    while len(known) > _MOST_TICKS:
+        known = known[::2]
+    return {"values": known}
+
+
+def letters(labels: Sequence[str]) -> int:
+    """The pixels that the longest of some labels takes, with the space before it."""
+    return round(_LETTER * max(map(len, labels), default=0)) + 12
+
+
+def is_geometric(values: Sequence[float]) -> bool:
+    """Whether values, in order, grow by factors rather than by steps."""
+    known = sorted(set(values))
+    if len(known) < 3 or known[0] <= 0:  # noqa: PLR2004 - two are a factor of anything
+        return False
+    steps = [after / before for before, after in pairwise(known)]
+    return min(steps) >= 1.4 and max(steps) <= 1.5 * min(steps)  # noqa: PLR2004 - about the same

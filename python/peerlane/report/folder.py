@@ -1,0 +1,202 @@
+"""The folder of a report: pages, their images, and an index of all of them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import peerlane
+from peerlane.report import vega
+from peerlane.report.charts.errors import Deviation, errors
+from peerlane.report.page import html, index_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from peerlane.report.charts.chart import Chart
+    from peerlane.report.page import Page
+
+INDEX, IMAGES, CONTENTS = "index.html", "images", "contents.json"
+
+
+_ERRORS = "Error of every row that is held against a source, for each system."
+
+
+class ReportError(ValueError):
+    """A folder cannot take a report; the message says why, and what to write instead."""
+
+
+class Entry(BaseModel):
+    """A page of the folder, and the files that belong to it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str
+    title: str
+    what: str
+    figures: tuple[tuple[str, str], ...]
+    files: tuple[str, ...]
+    deviations: tuple[Deviation, ...] = ()
+
+
+class Contents(BaseModel):
+    """`contents.json`: what of the folder is ours."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    made_by: str = "peerlane"
+    pages: tuple[Entry, ...] = ()
+
+    @property
+    def files(self) -> set[str]:
+        """All files that reports have written here."""
+        known = {name for page in self.pages for name in (page.file, *page.files)}
+        if (chart := self.chart) is not None:
+            known |= set(_images(chart.name))
+        return known | {INDEX, CONTENTS} if self.pages else set()
+
+    @property
+    def chart(self) -> Chart | None:
+        """The errors of all systems."""
+        groups = {Path(page.file).stem: page.deviations for page in self.pages}
+        if sum(map(bool, groups.values())) < 2:  # noqa: PLR2004 - a system has its own on its page
+            return None
+        return errors("index-errors", _ERRORS, groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that takes pages: it is new or empty, or has an earlier report.
+
+    A page takes the place of the earlier one of its name; others stay. Files that no report has
+    written are never changed or deleted.
+    """
+
+    path: Path
+    contents: Contents
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Folder:
+        """Looks at a folder, and makes it if there is none.
+
+        Raises:
+            ReportError: It holds other files, or is none.
+            OSError: It cannot be made or written.
+        """
+        folder = Path(path)
+        if folder.exists() and not folder.is_dir():
+            raise ReportError(f"{path} is a file; name a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        found = sorted(one.name for one in folder.iterdir())
+        if found and CONTENTS not in found:
+            more = ", ..." if len(found) > 3 else ""  # noqa: PLR2004 - enough to know it by
+            raise ReportError(
+                f"{path} holds other files ({', '.join(found[:3])}{more}); name an empty folder,"
+                " or one of an earlier report"
+            )
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ReportError(f"{path} cannot be written; name another folder")
+        return cls(folder, _read(folder / CONTENTS) if found else Contents())
+
+    def write(
+        self, pages: Sequence[Page], progress: Callable[[float], object] | None = None
+    ) -> Path:
+        """Writes pages, their images and the index; returns the path of the page to open first.
+
+        Raises:
+            ReportError: A file that no report has written has the name of one of these.
+            OSError: Something could not be written; the error has its name.
+        """
+        new = {f"{page.name}.html": page for page in pages}
+        entries = [one for one in self.contents.pages if one.file not in new]
+        entries += [_entry(file, page) for file, page in new.items()]
+        contents = Contents(pages=tuple(entries))
+        for name in sorted(contents.files - self.contents.files):
+            if (self.path / name).exists():
+                raise ReportError(
+                    f"{self.path / name} is of no report; move it, or name another folder"
+                )
+        drawn = [*(chart for page in pages for chart in page.charts)]
+        index = [] if contents.chart is None else [contents.chart]
+        steps = 1 + len(pages) + len(drawn) + len(index)
+        done = 0
+
+        def step() -> None:
+            nonlocal done
+            done += 1
+            if progress is not None:
+                progress(done / steps)
+
+        script = vega.script()
+        step()
+        # What a later report may replace is noted before it is there.
+        self._write(CONTENTS, contents.model_dump_json(indent=2) + "\n")
+        for file, page in new.items():
+            self._write(file, html(page, script))
+            step()
+        listed = [entry.model_dump() for entry in contents.pages]
+        self._write(INDEX, index_html(listed, index, script, peerlane.__version__))
+        if drawn or index:
+            (self.path / IMAGES).mkdir(exist_ok=True)
+        for chart in (*drawn, *index):
+            drawing = vega.svg(chart)
+            svg, png = _images(chart.name)
+            self._write(svg, drawing)
+            self._write(png, vega.png(drawing))
+            step()
+        for stale in sorted(self.contents.files - contents.files):
+            with suppress(OSError):
+                (self.path / stale).unlink()
+        first = next(iter(new)) if len(contents.pages) == 1 else INDEX
+        return self.path / first
+
+    def _write(self, name: str, content: str | bytes) -> None:
+        """Writes a file whole or not at all."""
+        target = self.path / name
+        part = target.with_name(f"{target.name}.part")
+        try:
+            part.write_bytes(content.encode() if isinstance(content, str) else content)
+            part.replace(target)
+        except OSError as error:
+            error.filename = str(target)
+            with suppress(OSError):
+                part.unlink()
+            raise
+
+
+def _entry(file: str, page: Page) -> Entry:
+    images = (name for chart in page.charts for name in _images(chart.name))
+    return Entry(
+        file=file,
+        title=page.title,
+        what=page.what,
+        figures=page.figures,
+        files=tuple(images),
+        deviations=page.deviations,
+    )
+
+
+def _images(name: str) -> tuple[str, str]:
+    return f"{IMAGES}/{name}.svg", f"{IMAGES}/{name}.png"
+
+
+def _read(path: Path) -> Contents:
+    """The contents of an earlier report.
+
+    Raises:
+        ReportError: The file is of something else.
+    """
+    try:
+        found = Contents.model_validate_json(path.read_bytes())
+    except ValidationError:
+        found = None
+    if found is None or any(Path(name).is_absolute() or ".." in name for name in found.files):
+        raise ReportError(
+            f"{path} is not of a report, or damaged; name another folder, or remove the file"
+        )
+    return found

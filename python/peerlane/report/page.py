@@ -1,0 +1,130 @@
+"""A page: sections of words, charts and tables in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from peerlane.report import vega
+from peerlane.report.charts.published import SHAPES
+from peerlane.report.colours import DARK, LIGHT, properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from jinja2 import Environment
+
+    from peerlane.report.charts.chart import Chart
+    from peerlane.report.charts.errors import Deviation
+    from peerlane.report.table import Table
+
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+"""What would end a script, or begin anything else, inside of JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page under a heading; `hidden` tables are shown when they are asked for.
+
+    A `drawing` is an inline SVG of ours, whose texts are escaped.
+    """
+
+    title: str
+    words: str = ""
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    hidden: tuple[tuple[str, Table], ...] = ()
+    drawing: str = ""
+    drawing_caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What made a page, so that it can be made again."""
+
+    command: str
+    version: str
+    seed: str
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page.
+
+    `name` is that of its file without the ending, and `what` its line of the index, beside
+    `figures`, which are pairs of words and numbers. `keyed` pages explain the marks of published
+    figures, and have `deviations` from these.
+    """
+
+    name: str
+    title: str
+    what: str
+    figures: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    origin: Origin
+    source: str = ""
+    verdict: str = ""
+    failed: bool = False
+    keyed: bool = False
+    deviations: tuple[Deviation, ...] = ()
+
+    @property
+    def charts(self) -> Iterator[Chart]:
+        """All charts, from top to bottom."""
+        return (chart for section in self.sections for chart in section.charts)
+
+
+def html(page: Page, script: str, *, index: str | None = "index.html") -> str:
+    """The page as HTML, with `script`, the library of charts."""
+    return _render("page.html", page.charts, script, page=page, index=index)
+
+
+def index_html(
+    entries: Sequence[Mapping[str, Any]], charts: Sequence[Chart], script: str, version: str
+) -> str:
+    """The index of pages as HTML."""
+    more = {"entries": entries, "charts": charts, "version": version}
+    return _render("index.html", iter(charts), script, **more)
+
+
+def _render(template: str, drawn: Iterator[Chart], script: str, **more: object) -> str:
+    specs: list[object] = []
+    numbers: dict[str, int] = {}
+    for chart in drawn:
+        numbers[chart.name] = len(specs)
+        specs += [vega.compiled(panel, chart.text) for panel in chart.panels]
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            first_spec=numbers,
+            specs=_embedded(specs),
+            library=script.replace("</script", "<\\/script") if specs else "",
+            light=properties(LIGHT),
+            dark=properties(DARK),
+            shapes=SHAPES,
+            **more,
+        )
+    )
+
+
+def _embedded(document: object) -> str:
+    """JSON that can stand in a script of a page, whatever its texts are."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return "".join(_UNSAFE.get(sign, sign) for sign in text)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
+
+    return Environment(
+        loader=PackageLoader("peerlane.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

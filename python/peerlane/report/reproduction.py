@@ -1,0 +1,177 @@
+"""The page of a published system: its figures, tables, fitted parameters, and the verdict."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from peerlane.fabric.variant import told
+from peerlane.report.charts.errors import deviations, errors
+from peerlane.report.charts.published import published
+from peerlane.report.page import Page, Section
+from peerlane.report.table import Column, Line, Table
+from peerlane.report.words import NONE, number, percent, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from peerlane.report.page import Origin
+    from peerlane.reproduction.report import Report, Row
+
+_NAMES = {"fig": "Figure", "table": "Table", "exp": "Experiment", "eq": "Equation"}
+
+
+def system_page(report: Report, origin: Origin) -> Page:
+    """The page of a system.
+
+    Args:
+        report: What was found.
+        origin: What made the report.
+    """
+    figures: dict[str, list[Row]] = {}
+    for row in report.rows:
+        figures.setdefault(row.figure, []).append(row)
+    sections = [
+        *_overview(report, figures),
+        *(_figure(report, name, rows) for name, rows in figures.items()),
+        *_fitted(report),
+        *_left_out([heading(name) for name in report.about if name not in figures]),
+    ]
+    title = f"{report.system}: {report.title}"
+    if report.settings:
+        title += f", with {told(report.settings)}"
+    worst = report.worst
+    return Page(
+        name=slug(report.system),
+        title=title,
+        what=f"{report.source}.",
+        figures=(
+            ("rows judged", str(len(report.judged))),
+            ("within tolerance", str(len(report.judged) - len(report.missed))),
+            ("fitted parameters", str(len(report.calibration))),
+            ("worst error", NONE if worst is None else percent(worst.error_percent)),
+        ),
+        sections=tuple(sections),
+        origin=origin,
+        source=report.source,
+        verdict=_verdict(report),
+        failed=bool(report.missed),
+        keyed=True,
+        deviations=deviations(report.rows),
+    )
+
+
+def heading(figure: str) -> str:
+    """The name of a figure as its source has it: Figure 3 for fig3."""
+    match = re.fullmatch(r"([a-z]+)(\d+)(?:_(.*))?", figure)
+    if match is None or match[1] not in _NAMES:
+        return figure.replace("_", " ").capitalize()
+    more = f", {match[3].upper()}" if match[3] else ""
+    return f"{_NAMES[match[1]]} {match[2]}{more}"
+
+
+def _verdict(report: Report) -> str:
+    held = report.judged
+    words = f"{len(held) - len(report.missed)} of {len(held)} rows are within their tolerance"
+    gaps = sum(row.kind == "gap" for row in report.rows)
+    if unjudged := len(report.rows) - gaps - len(held):
+        words += f"; {unjudged} have no published value"
+    if gaps:
+        words += f"; {gaps} are not reproduced"
+    return f"{words}."
+
+
+def _overview(report: Report, figures: Mapping[str, Sequence[Row]]) -> Iterator[Section]:
+    groups = {heading(name): deviations(rows) for name, rows in figures.items()}
+    caption = "Error of every row that is held against the source, by figure and table."
+    chart = errors(f"{slug(report.system)}-errors", caption, groups)
+    if chart is not None:
+        yield Section("Errors", charts=(chart,))
+
+
+def _figure(report: Report, name: str, rows: Sequence[Row]) -> Section:
+    plots = [plot for plot in report.plots if plot.figure == name]
+    charts = [
+        published(f"{slug(report.system)}-{name}{f'-{count}' * (len(plots) > 1)}", plot, rows)
+        for count, plot in enumerate(plots, 1)
+    ]
+    held = [row for row in rows if row.is_published]
+    others = [row for row in rows if not row.is_published]
+    tables = (_rows(held),) if held else ()
+    hidden = ((f"{len(others)} rows without a published value", _rows(others)),) if others else ()
+    return Section(heading(name), report.about.get(name, ""), tuple(charts), tables, hidden)
+
+
+def _rows(rows: Sequence[Row]) -> Table:
+    notes = list(dict.fromkeys(row.note for row in rows if row.note))
+    shown = any(row.is_published for row in rows)
+    changed = any(row.unchanged is not None for row in rows)
+    sensitive = any(row.sensitivity for row in rows)
+    columns = [Column("row", "name"), Column("what")]
+    columns += [Column("published", "number")] * shown
+    columns += [Column("simulated", "number"), Column("unit", "name")]
+    columns += [Column("error", "number"), Column("within", "number")] * shown
+    columns += [Column("kind", "kind")]
+    columns += [Column("unchanged", "number"), Column("change", "number")] * changed
+    columns += [Column("most sensitive to (10 % more)")] * sensitive
+    lines = []
+    for row in rows:
+        is_judged = row.is_judged and row.kind != "gap"
+        cells = [row.id, row.what]
+        cells += [_published(row)] * shown
+        cells += [number(row.simulated), "" if row.unit == "1" else row.unit]
+        within = f"{number(row.tolerance_percent)} %" if is_judged else NONE
+        cells += [percent(row.error_percent), within] * shown
+        cells += [row.kind]
+        cells += [number(row.unchanged), percent(row.change_percent)] * changed
+        cells += [_sensitivity(row)] * sensitive
+        note = notes.index(row.note) + 1 if row.note else None
+        lines.append(Line(tuple(cells), _anchor(row.id), note, wrong=not row.passes))
+    return Table(tuple(columns), tuple(lines), tuple(notes))
+
+
+def _published(row: Row) -> str:
+    if row.published_range is not None:
+        return " to ".join(map(number, row.published_range))
+    return number(row.published)
+
+
+def _sensitivity(row: Row) -> str:
+    if not row.sensitivity:
+        return ""
+    name, change = max(row.sensitivity.items(), key=lambda entry: abs(entry[1]))
+    return f"{name} {change:+.1f} %"
+
+
+def _fitted(report: Report) -> Iterator[Section]:
+    if not report.calibration:
+        return
+    columns = (
+        Column("parameter", "name"),
+        Column("value", "number"),
+        Column("meaning"),
+        Column("fitted to the rows"),
+    )
+    lines = tuple(
+        Line(
+            (
+                entry.name,
+                f"{number(entry.value)} {entry.unit}".removesuffix(" 1"),
+                entry.meaning,
+                entry.origin,
+            )
+        )
+        for entry in report.calibration
+    )
+    words = "Every other parameter is from the source, from a specification, or our choice."
+    yield Section("Fitted parameters", words, tables=(Table(columns, lines),))
+
+
+def _left_out(names: Sequence[str]) -> Iterator[Section]:
+    if names:
+        command = "peerlane reproduce SYSTEM --report DIR"
+        yield Section("Not run", f"{', '.join(names)}. {command} runs everything of one system.")
+
+
+def _anchor(row: str) -> str:
+    return f"row-{slug(row)}"

@@ -1,0 +1,49 @@
+(() => {
+  "use strict";
+  const specs = JSON.parse(document.getElementById("specs").textContent);
+  const plots = [...document.querySelectorAll(".plot")];
+  const views = new Map();
+
+  const room = (plot) => Math.max(60, Math.floor(plot.clientWidth) - Number(plot.dataset.margin));
+
+  function draw(plot) {
+    if (!views.has(plot)) {
+      const spec = specs[Number(plot.dataset.spec)];
+      spec.width = room(plot);
+      const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+      const options = { mode: "vega", renderer: "svg", actions: false, defaultStyle: false, tooltip: { theme: dark ? "dark" : "light" } };
+      views.set(plot, vegaEmbed(plot, spec, options).then(({ view }) => view));
+    }
+    return views.get(plot);
+  }
+
+  // What is seen first is drawn first; the rest follows when the browser has nothing else to do.
+  const later = window.requestIdleCallback || ((next) => setTimeout(next, 1));
+  async function rest() {
+    const plot = plots.find((one) => !views.has(one));
+    if (plot) {
+      await draw(plot);
+      later(rest);
+    } else {
+      await Promise.all(views.values());
+      document.documentElement.dataset.drawn = "all";
+    }
+  }
+  plots.filter((plot) => plot.getBoundingClientRect().top < window.innerHeight).forEach(draw);
+  later(rest);
+
+  const resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const wanted = room(target);
+      views.get(target)?.then((view) => {
+        if (view.width() !== wanted) view.width(wanted).run();
+      });
+    }
+  });
+  plots.forEach((plot) => resized.observe(plot));
+
+  addEventListener("beforeprint", () => {
+    plots.forEach(draw);
+    document.querySelectorAll("details").forEach((one) => { one.open = true; });
+  });
+})();

@@ -1,0 +1,92 @@
+"""The library of charts, out of `vl-convert-python`: its JavaScript for pages, and images."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from peerlane.report.charts.chart import CONFIG
+from peerlane.report.colours import LIGHT, painted
+from peerlane.varying.table import MissingPackageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from peerlane.report.charts.chart import Chart, Panel, Spec
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""The name of the form of specifications, which is not an address that anything is fetched from."""
+
+_IMAGE_WIDTH, _PANEL_WIDTH = 520, 330
+"""Pixels of the plot of an image: of one panel, and of each of several side by side."""
+
+_SCALE = 2
+"""Pixels of a PNG for each of its SVG."""
+
+_MISSING = "a report needs vl-convert-python and jinja2: pip install 'peerlane[report]'"
+
+
+def check_installed() -> None:
+    """Makes sure that charts can be made.
+
+    Raises:
+        MissingPackageError: They cannot.
+    """
+    _library()
+    try:
+        import jinja2  # noqa: F401, PLC0415 - optional
+    except ModuleNotFoundError:
+        raise MissingPackageError(_MISSING) from None
+
+
+def script() -> str:
+    """The JavaScript that a page needs to draw its charts: `vega.parse` and `vega.View`."""
+    bundle: str = _library().javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+def compiled(panel: Panel, text: str) -> Spec:
+    """The Vega of a panel, whose colours are custom properties of its page.
+
+    Its `width` is that of the plot, which the page sets.
+    """
+    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG}
+    whole |= _wide(panel.spec, _PANEL_WIDTH)
+    vega: dict[str, Any] = _library().vegalite_to_vega(whole)
+    return vega
+
+
+def svg(chart: Chart) -> str:
+    """A chart as a drawing for paper."""
+    several = len(chart.panels) > 1
+    width = _PANEL_WIDTH if several else _IMAGE_WIDTH
+    panels = [_wide(panel.spec, width) for panel in chart.panels]
+    for panel, spec in zip(chart.panels, panels, strict=True):
+        if panel.title:
+            spec["title"] = {"text": panel.title, "fontSize": 12, "color": "var(--ink)"}
+    whole: Spec = {"concat": panels, "columns": 2} if several else panels[0]
+    config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
+    text = painted(json.dumps({"$schema": SCHEMA, "config": config} | whole))
+    drawing: str = _library().vegalite_to_svg(text)
+    return drawing
+
+
+def png(drawing: str) -> bytes:
+    """A drawing as pixels."""
+    pixels: bytes = _library().svg_to_png(drawing, scale=_SCALE)
+    return pixels
+
+
+def _wide(spec: Spec, width: int) -> Spec:
+    """A panel of a width."""
+    if "vconcat" in spec:
+        return spec | {"vconcat": [view | {"width": width} for view in spec["vconcat"]]}
+    return spec | {"width": width}
+
+
+def _library() -> ModuleType:
+    try:
+        import vl_convert  # noqa: PLC0415 - optional, and slow to load
+    except ModuleNotFoundError:
+        raise MissingPackageError(_MISSING) from None
+    return vl_convert
