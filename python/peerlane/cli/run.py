@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,11 +26,13 @@ from peerlane.cli.captures import (
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Scenario, Seed, Settings
+from peerlane.cli.options import FAILED, JsonTo, ReportTo, Scenario, Seed, Settings
 from peerlane.cli.repeat import run_repeated
+from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
+from peerlane.report.run import run_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
     from peerlane import Simulation
     from peerlane.fabric.tree import Tree
     from peerlane.results.run import RunResult
+
+FINEST = "100 ns"
+"""The interval of the samples of a report, where none is given. The simulator doubles it until the
+samples of the whole run have room, so that one run is enough, however long it is."""
 
 MOST_FAILURES = 8
 """Told in one message; the table and JSON have all."""
@@ -101,6 +108,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ] = True,
     json_to: JsonTo = None,
+    report_to: ReportTo = None,
 ) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
@@ -158,6 +166,9 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     Flows begin when every link is up: `start` and `[measure]` count from there. The times in
     results count from the beginning of the run, link initialisation included.
 
+    With --report, the page has the topology, latencies, what flows waited for, and rates and queue
+    lengths over time, sampled as --interval says or else as finely as there is room.
+
     docs/reference/results.md describes the JSON.
 
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
@@ -169,14 +180,18 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     keep_apart([file], {"--json": json_to, **captures})
     if repeat is not None:
         single = {**captures, "--check-coherence": check_coherence, "--interval": interval}
+        single |= {"--report": report_to}
         for option in (name for name, value in single.items() if value is not None):
             raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
+    folder = open_folder(report_to)
     simulation = open_simulation(file, seed=seed, settings=settings)
-    _watch(simulation, check_coherence, explain=explain)
+    _watch(simulation, check_coherence, explain=explain or folder is not None)
     capture(simulation, captures, only)
-    interval_ns = None if interval is None else _sample(simulation, interval, json_to)
+    interval_ns = None if interval is None else _sample(simulation, interval, json_to, report_to)
+    if folder is not None and interval is None:
+        simulation.sample(every=FINEST)
     interrupt = full = None
     what = f"running {Path(file).stem}"
     with progress(what) as bar:
@@ -192,8 +207,13 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]
     lines = _hints(result, tree, again) if explain else []
-    document = head("result", scenario_digest=simulation.scenario_digest) | result.to_json()
+    told = result if interval is not None else replace(result, series=None)
+    if not explain:
+        told = replace(told, waits=None)
+    document = head("result", scenario_digest=simulation.scenario_digest) | told.to_json()
     emit(document, tables(result, tree, lines), json_to)
+    made = origin(str(result.seed), simulation.scenario_digest)
+    is_written = write_pages(folder, lambda: [run_page(simulation, result, made)])
     if result.series and interval_ns and result.series.interval_ns > interval_ns:
         longer = duration(result.series.interval_ns).replace(" ", "")
         warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
@@ -203,6 +223,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             warn("; ".join(lost))
         raise interrupt
     _judge(simulation, result, lost)
+    if not is_written:
+        raise typer.Exit(FAILED)
 
 
 def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
@@ -242,11 +264,15 @@ def _watch(simulation: Simulation, check_coherence: int | None, *, explain: bool
         simulation.watch_waits()
 
 
-def _sample(simulation: Simulation, interval: str, json_to: str | None) -> float:
+def _sample(
+    simulation: Simulation, interval: str, json_to: str | None, report_to: str | None
+) -> float:
     """Samples from now on; returns the interval in nanoseconds."""
-    if json_to is None:
+    if json_to is None and report_to is None:
         raise typer.BadParameter(
-            "samples are in the JSON alone; write --json FILE, too", param_hint="--interval"
+            "samples are in the JSON and in the report alone; write --json FILE or --report DIR,"
+            " too",
+            param_hint="--interval",
         )
     try:
         return simulation.sample(every=interval)

@@ -11,7 +11,8 @@ from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.cli.console import InterruptedWorkError, complain, emit, progress, say, warn
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Scenario, Seed, Settings, writable
+from peerlane.cli.options import FAILED, JsonTo, ReportTo, Scenario, Seed, Settings, writable
+from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.points import points as points_table
 from peerlane.cli.tables.sweep import sweep as loads_table
@@ -22,11 +23,13 @@ from peerlane.fabric.variant import parsed, variant
 from peerlane.network.bounds import bounds
 from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
 from peerlane.network.sweep import sweep as sweep_loads
+from peerlane.report.folder import Folder
+from peerlane.report.sweep import loads_page, points_page
 from peerlane.varying.axes import Axis
 from peerlane.varying.journal import CompleteError, JournalError, journal_of
 from peerlane.varying.metrics import UnknownMetricError
 from peerlane.varying.points import Sample
-from peerlane.varying.sweep import sweep_points
+from peerlane.varying.sweep import Points, sweep_points
 from peerlane.varying.table import check_ending
 
 STEPS = 10
@@ -60,7 +63,7 @@ def _table_file(path: str | None) -> str | None:
     return writable(path)
 
 
-def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
+def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
     file: Scenario,
     *,
     vary: Annotated[
@@ -142,6 +145,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
         typer.Option(metavar="ID", help="The workload to sweep; needed only if there are several."),
     ] = None,
     json_to: JsonTo = None,
+    report_to: ReportTo = None,
 ) -> None:
     """Run a scenario at many points, on every processor.
 
@@ -180,10 +184,13 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
         raise typer.BadParameter("--resume needs --out, the file of the interrupted sweep")
     journal = None if out is None else str(journal_of(check_ending(out)))
     keep_apart([file], {"--json": json_to, "--out": out, "the journal of --out": journal})
+    folder = open_folder(report_to)
     text, source = scenario_text(file)
     given = dict(map(read_setting, settings or ()))
     if not vary:
-        _loads(text, source, given, (loads, steps, to, traffic), seed, scheduler, out, json_to)
+        _loads(
+            text, source, given, (loads, steps, to, traffic), seed, scheduler, out, json_to, folder
+        )
         return
     axes = list(map(Axis.read, vary))
     done = total = 0
@@ -226,6 +233,8 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
         raise typer.BadParameter(str(error), param_hint="--vary") from None
     document = head("points", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, points_table(outcome), json_to)
+    made = origin(_seeds(outcome), digest_of(text))
+    is_written = write_pages(folder, lambda: [points_page(outcome, made)])
     if scheduler is not None:
         ran, threads = len(outcome) - outcome.resumed, outcome.workers
         say(
@@ -238,6 +247,14 @@ def sweep(  # noqa: C901, PLR0912, PLR0913 - each is an option
         raise typer.Exit(FAILED)
     if outcome.wrong:
         warn(f"{len(outcome.wrong):,} of {len(outcome):,} points failed")
+    if not is_written:
+        raise typer.Exit(FAILED)
+
+
+def _seeds(outcome: Points) -> str:
+    """The seeds of all points."""
+    seeds = sorted({point.seed for point in outcome.points})
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
 def _loads(  # noqa: PLR0913, PLR0917 - each is an option
@@ -249,6 +266,7 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
     scheduler: str | None,
     out: str | None,
     json_to: str | None,
+    folder: Folder | None,
 ) -> None:
     """The sweep of the load of a network."""
     loads, steps, to, traffic = which
@@ -292,6 +310,10 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
         outcome.write(out)
     document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, loads_table(outcome), json_to)
+    made = origin(str(seed if seed is not None else simulation.result().seed), digest_of(text))
+    is_written = write_pages(folder, lambda: [loads_page(outcome, made)])
     if lost := sum(point.lost for point in outcome.points):
         complain(f"{lost} packets were lost; peerlane run {source} says where")
+        raise typer.Exit(FAILED)
+    if not is_written:
         raise typer.Exit(FAILED)

@@ -42,8 +42,5 @@ class Table:
 
 
 def columns(*titles: str, numbers: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """Columns of words, the first of which is a name, and some of numbers."""
-    return tuple(
-        Column(title, "number" if title in numbers else "words" if index else "name")
-        for index, title in enumerate(titles)
-    )
+    """Columns of names, and some of numbers."""
+    return tuple(Column(title, "number" if title in numbers else "name") for title in titles)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 80
+"""Letters of the name of a file."""
+
 NONE = "\N{EN DASH}"
 """The absence of a value."""
 
@@ -51,5 +54,6 @@ def size(count: float) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as that of a file: letters, digits, dots, - and _ stay, and no dot comes first."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "unnamed"
+    """A name as that of a file, but for that of the index: letters, digits, ., - and _ stay."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_LONGEST]
+    return f"{plain}-" if plain in {"", "index"} else plain

@@ -53,6 +53,7 @@ CONFIG: Spec = {
         "gridOpacity": 0.6,
         "labelColor": "var(--muted)",
         "labelFontSize": 11,
+        "labelSeparation": 8,
         "tickColor": "var(--line)",
         "tickSize": 4,
         "titleColor": "var(--muted)",

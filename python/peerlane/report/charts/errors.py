@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.report.charts.chart import Chart, Panel, Spec
 from peerlane.report.charts.published import SHAPES
+from peerlane.report.charts.scales import SIGNED
 from peerlane.report.words import percent
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
                         "axis": {
                             "title": "error, %",
                             "values": ticks,
-                            "format": "+~g",
+                            "labelExpr": SIGNED,
                             "grid": True,
                         },
                     },

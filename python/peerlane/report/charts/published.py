@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.scales import Scale, letters, sizes, ticks
+from peerlane.report.charts.scales import SIGNED, Scale, letters, sizes, ticks
 from peerlane.report.colours import SERIES
 from peerlane.report.words import number, percent
 
@@ -118,7 +118,7 @@ class _Shown:
         y: Spec = {
             "type": "quantitative",
             "scale": self._scale.spec,
-            "axis": {"title": None, "tickCount": 5},
+            "axis": self._scale.axis,
         }
         what = f"{self._plot.y.label}{', ' if self._unit else ''}{self._unit}"
         layers: list[Spec] = [
@@ -209,7 +209,7 @@ class _Shown:
         y: Spec = {
             "type": "quantitative",
             "scale": {"domain": [-reach or -1, reach or 1], "nice": False},
-            "axis": {"title": None, "tickCount": 3, "format": "+~g"},
+            "axis": {"title": None, "tickCount": 3, "labelExpr": SIGNED},
         }
         there = [{"filter": "isValid(datum.error)"}]
         return {

@@ -19,6 +19,9 @@ BYTES = (
 )
 """The label of a size in bytes."""
 
+SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+~g')"
+"""The label of an error, with its sign."""
+
 _MOST_TICKS = 6
 _LETTER = 6.4
 """Pixels that a letter of a label takes, at most."""
@@ -46,6 +49,13 @@ class Scale:
         """The scale of a Vega-Lite channel."""
         kind: Spec = {"type": "log"} if self.log else {}
         return kind | {"domain": [self.low, self.high], "nice": False}
+
+    @property
+    def axis(self) -> Spec:
+        """The axis of a Vega-Lite channel: few ticks; of a logarithmic one, round values."""
+        if not self.log:
+            return {"title": None, "tickCount": 4}
+        return {"title": None, "values": round_values(self.low, self.high)}
 
     def pixels(self, value: float) -> float:
         """The distance of a value from the bottom."""
@@ -85,6 +95,17 @@ class Scale:
         for index, place in zip(order, spread, strict=True):
             found[index] = self.value(place)
         return found
+
+
+def round_values(low: float, high: float) -> list[float]:
+    """Few round values between two others, for a logarithmic axis."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [step * 10.0**decade for decade in decades for step in steps]
+        shown = [value for value in found if low <= value <= high]
+        if len(shown) <= _MOST_TICKS:
+            break
+    return shown
 
 
 def sizes(values: Sequence[float], *, log: bool) -> Spec:

@@ -1,0 +1,121 @@
+"""The latencies of workloads: their percentiles, and the shares that take longer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.report.charts.chart import Chart, Panel, Spec
+from peerlane.report.charts.lines import MOST, Axis, Line, lines, short
+from peerlane.report.charts.scales import round_values
+from peerlane.report.words import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.results.flows import Latency
+
+_ROW = 20
+_MOST_STEPS = 160
+_MOST_CURVES = 4
+"""Workloads whose whole distribution is shown."""
+
+
+def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
+    """A row of percentiles for each workload, and of few ones the whole distribution.
+
+    Args:
+        name: The name of its images.
+        known: The latencies by the names of workloads.
+    """
+    if not known:
+        return None
+    panels = [_percentiles(known)]
+    caption = "Latencies of each workload: least and most (thin line), median (dot) to p99 (thick)"
+    if len(known) <= min(MOST, _MOST_CURVES):
+        panels.append(_longer(known))
+        caption += ", and the share of requests that take longer than a time"
+    slowest = max(known, key=lambda one: known[one].p99)
+    text = (
+        f"{caption}. {len(known)} workloads; the highest 99th percentile is"
+        f" {duration(known[slowest].p99)}, of {slowest}."
+    )
+    return Chart(name, f"{caption}.", text, tuple(panels))
+
+
+def _percentiles(known: Mapping[str, Latency]) -> Panel:
+    rows = [
+        {
+            "of": short(name),
+            "min": one.min,
+            "p50": one.p50,
+            "p90": one.p90,
+            "p99": one.p99,
+            "p999": one.p999,
+            "max": one.max,
+        }
+        for name, one in known.items()
+    ]
+    low, high = min(one.min for one in known.values()), max(one.max for one in known.values())
+    names = [str(row["of"]) for row in rows]
+    extent = round(6.2 * max(map(len, names))) + 8
+    y: Spec = {
+        "field": "of",
+        "type": "nominal",
+        "sort": names,
+        "scale": {"type": "point", "padding": 0.6},
+        "axis": {"title": None, "minExtent": extent, "maxExtent": extent, "labelLimit": extent},
+    }
+    x: Spec = {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low / 1.1, high * 1.1], "nice": False},
+        "axis": {
+            "title": "latency, ns",
+            "values": round_values(low / 1.1, high * 1.1),
+            "grid": True,
+        },
+    }
+    tooltip = [{"field": key, "format": ".4~g"} for key in ("min", "p50", "p90", "p99", "p999")]
+    tooltip = [{"field": "of"}, *tooltip, {"field": "max", "format": ".4~g"}]
+
+    def span(first: str, last: str, width: float) -> Spec:
+        return {
+            "mark": {"type": "rule", "color": "var(--c1)", "strokeWidth": width},
+            "encoding": {
+                "x": x | {"field": first},
+                "x2": {"field": last},
+                "y": y,
+                "tooltip": tooltip,
+            },
+        }
+
+    spec: Spec = {
+        "data": {"values": rows},
+        "height": max(60, _ROW * len(rows)),
+        "layer": [
+            span("min", "max", 1),
+            span("p50", "p99", 4),
+            {
+                "mark": {"type": "point", "filled": True, "color": "var(--c1)", "size": 60}
+                | {"opacity": 1},
+                "encoding": {"x": x | {"field": "p50"}, "y": y, "tooltip": tooltip},
+            },
+        ],
+    }
+    return Panel("percentiles", spec, right=max(8, extent - 30))
+
+
+def _longer(known: Mapping[str, Latency]) -> Panel:
+    drawn = []
+    for name, one in known.items():
+        buckets = one.histogram
+        total = left = sum(bucket.count for bucket in buckets)
+        at, shares = [one.min], [1.0]
+        for bucket in buckets:
+            left -= bucket.count
+            at.append(min(max(bucket.high_ns, one.min), one.max))
+            shares.append(left / total)
+        thinned = max(1, len(at) // _MOST_STEPS)
+        kept = sorted({*range(0, len(at) - 1, thinned), len(at) - 2})
+        drawn.append(Line(name, [at[i] for i in kept], [shares[i] or None for i in kept]))
+    y = Axis("share that takes longer", log=True)
+    return lines("", drawn, Axis("latency", "ns"), y, steps="after")

@@ -1,0 +1,262 @@
+"""The page of a run: its fabric, flows, latencies, waits, links, and what happened over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.report.charts.bars import Part, bars
+from peerlane.report.charts.chart import Chart
+from peerlane.report.charts.latencies import latencies
+from peerlane.report.charts.over_time import over_time
+from peerlane.report.page import Page, Section
+from peerlane.report.table import Column, Line, Table, columns
+from peerlane.report.topology import draw
+from peerlane.report.words import duration, number, rate, share, size, slug
+from peerlane.results.explanation import told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peerlane import Simulation
+    from peerlane.report.page import Origin
+    from peerlane.results.flows import FlowResult, Latency
+    from peerlane.results.run import RunResult
+
+WAITS = {
+    "wire": "var(--c1)",
+    "credit": "var(--c2)",
+    "tags": "var(--c3)",
+    "outstanding": "var(--c4)",
+    "replay-buffer": "var(--c5)",
+    "datapath": "var(--c6)",
+    "memory": "var(--c8)",
+    "socket": "var(--c5)",
+    "arbitration": "var(--c4)",
+    "software": "var(--c3)",
+    "other": "var(--c7)",
+}
+"""The colour of each cause of waiting; causes that share one differ by their words."""
+
+_MOST_ROWS = 24
+"""Bars of one chart."""
+
+_MOST_LINES = 400
+"""Rows of a table; the JSON of the run has all."""
+
+_LEAST_SHARE = 0.005
+"""Shares that are put together under "other"."""
+
+
+def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
+    """The page of a run.
+
+    Args:
+        simulation: What was run.
+        result: What it measured; with samples, it has charts over time.
+        origin: What made it.
+    """
+    name = slug(result.name)
+    sections = [
+        _topology(simulation, result),
+        *_workloads(name, result),
+        *_waits(name, result),
+        *_time(name, result),
+        *_links(result),
+        *_faults(result),
+    ]
+    rates = [flow.bytes_per_second for flow in result.flows if flow.bytes_per_second is not None]
+    return Page(
+        name=name,
+        title=result.name,
+        what=f"A run of {duration(result.simulated_ns)} of simulated time.",
+        figures=(
+            ("flows", str(len(result.flows))),
+            ("highest rate", rate(max(rates, default=None))),
+            ("simulated", duration(result.simulated_ns)),
+        ),
+        sections=tuple(sections),
+        origin=origin,
+        verdict=_verdict(result),
+        failed=bool(result.failures),
+    )
+
+
+def _verdict(result: RunResult) -> str:
+    if result.failures:
+        return f"Failed: {'; '.join(result.failures)}."
+    state = "Stopped before its end" if result.partial else "Complete"
+    return f"{state}: {duration(result.simulated_ns)} of simulated time, without a fault."
+
+
+def _topology(simulation: Simulation, result: RunResult) -> Section:
+    caption = "The fabric, with the negotiated width, the rate and the use of each link."
+    return Section("Topology", drawing=draw(simulation, result), drawing_caption=caption)
+
+
+def _workloads(name: str, result: RunResult) -> Iterator[Section]:
+    known: dict[str, Latency] = {one.id: one.latency_ns for one in result.flows if one.latency_ns}
+    known |= {one.id: one.latency_ns for one in result.traffic if one.latency_ns}
+    tables = [*_flows(result), *_traffic(result), *_collectives(result)]
+    chart = latencies(f"{name}-latencies", dict(list(known.items())[:_MOST_ROWS]))
+    if tables or chart is not None:
+        charts = (chart,) if chart is not None else ()
+        yield Section("Workloads", charts=charts, tables=tuple(tables))
+
+
+def _flows(result: RunResult) -> Iterator[Table]:
+    if result.flows:
+        titles = ("flow", "way", "direction", "bytes", "rate", "steady", "p50", "p99", "max")
+        lines = tuple(map(_flow, result.flows[:_MOST_LINES]))
+        yield Table((*columns(*titles, numbers=titles[3:]), Column("data", "name")), lines)
+
+
+def _flow(flow: FlowResult) -> Line:
+    found = flow.latency_ns
+    quantiles = (found.p50, found.p99, found.max) if found else (None, None, None)
+    data = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
+    if flow.intact and not flow.compared:
+        data = "not compared"
+    cells = (
+        flow.id,
+        f"{flow.source} to {flow.target}",
+        flow.direction,
+        size(flow.bytes),
+        rate(flow.bytes_per_second),
+        rate(flow.steady_bytes_per_second),
+        *map(duration, quantiles),
+        data,
+    )
+    return Line(cells, wrong=not flow.intact)
+
+
+def _traffic(result: RunResult) -> Iterator[Table]:
+    if not result.traffic:
+        return
+    titles = ("traffic", "pattern", "nodes", "offered", "accepted", "fairness", "p50", "p99")
+    lines = []
+    for one in result.traffic:
+        found = one.latency_ns
+        cells = (
+            one.id,
+            one.pattern,
+            str(one.nodes),
+            rate(one.offered_bytes_per_second),
+            rate(one.accepted_bytes_per_second),
+            number(one.fairness),
+            *map(duration, (found.p50, found.p99) if found else (None, None)),
+        )
+        lines.append(Line(cells, wrong=not one.intact))
+    yield Table(columns(*titles, numbers=titles[2:]), tuple(lines), caption="Rates of each node")
+
+
+def _collectives(result: RunResult) -> Iterator[Table]:
+    if not result.collectives:
+        return
+    titles = ("collective", "operation", "algorithm", "nodes", "size", "time")
+    lines = []
+    for one in result.collectives:
+        amounts = (str(one.nodes), size(one.size), duration(one.time_ns))
+        cells = (one.id, one.operation, one.algorithm, *amounts)
+        lines.append(Line(cells, wrong=not one.correct))
+    yield Table(columns(*titles, numbers=titles[3:]), tuple(lines))
+
+
+def _waits(name: str, result: RunResult) -> Iterator[Section]:
+    waits = [one for one in result.waits or () if one.shares]
+    if not waits:
+        return
+    parts = []
+    for flow in waits[:_MOST_ROWS]:
+        large = [one for one in flow.shares if one.share >= _LEAST_SHARE]
+        parts += [Part(flow.id, one.kind, one.share, told(one.cause)) for one in large]
+        if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:
+            parts.append(Part(flow.id, "other", rest, "small shares"))
+    caption = "The time of each flow, from its start to its last request, by what it waited for"
+    if len(waits) > _MOST_ROWS:
+        caption += f"; the first {_MOST_ROWS} of {len(waits)} flows"
+    first = waits[0]
+    most = ", ".join(f"{share(one.share)} {told(one.cause)}" for one in first.shares[:3])
+    panel = bars(parts, WAITS, "share of its time")
+    chart = Chart(f"{name}-waits", f"{caption}.", f"{caption}. {first.id}: {most}.", (panel,))
+    lines = tuple(
+        Line(
+            (
+                flow.id if index == 0 else "",
+                told(one.cause),
+                share(one.share),
+                "limits its rate" if one.cause == flow.limit else "",
+            )
+        )
+        for flow in waits[:_MOST_LINES]
+        for index, one in enumerate(flow.shares)
+        if one.share >= _LEAST_SHARE
+    )
+    table = Table(columns("flow", "waits for", "share", "", numbers=("share",)), lines)
+    yield Section("Where the time went", charts=(chart,), hidden=(("every share", table),))
+
+
+def _time(name: str, result: RunResult) -> Iterator[Section]:
+    if result.series is not None:
+        chart = over_time(f"{name}-time", result.series)
+        if chart is not None:
+            yield Section("Over time", charts=(chart,))
+
+
+def _links(result: RunResult) -> Iterator[Section]:
+    tables = [*_link_table(result), *_fibre_table(result)]
+    if tables:
+        yield Section("Links", tables=tuple(tables))
+
+
+def _link_table(result: RunResult) -> Iterator[Table]:
+    if not result.links:
+        return
+    titles = ("link", "direction", "used", "payload", "overhead", "DLLPs", "ordered sets")
+    numbers = (*titles[2:], "replays", "stalled")
+    lines = tuple(
+        Line(
+            (
+                link.id,
+                link.direction,
+                share(link.utilisation),
+                size(link.payload_bytes),
+                size(link.overhead_bytes),
+                size(link.dllp_bytes),
+                size(link.ordered_set_bytes),
+                str(link.replays),
+                duration(link.credit_stall_ns),
+            )
+        )
+        for link in result.links[:_MOST_LINES]
+    )
+    yield Table(columns(*titles[:2], *numbers, numbers=numbers), lines)
+
+
+def _fibre_table(result: RunResult) -> Iterator[Table]:
+    if not result.fibres:
+        return
+    numbers = ("used", "frames", "payload", "overhead", "control", "replays")
+    lines = tuple(
+        Line(
+            (
+                fibre.id,
+                fibre.source,
+                fibre.target,
+                share(fibre.utilisation),
+                str(fibre.frames),
+                size(fibre.payload_bytes),
+                size(fibre.overhead_bytes),
+                size(fibre.control_bytes),
+                str(fibre.replays),
+            )
+        )
+        for fibre in result.fibres[:_MOST_LINES]
+    )
+    yield Table(columns("fibre", "from", "to", *numbers, numbers=numbers), lines)
+
+
+def _faults(result: RunResult) -> Iterator[Section]:
+    if result.errors:
+        lines = tuple(Line((one.where, one.what, str(one.count))) for one in result.errors)
+        table = Table((Column("where", "name"), Column("what"), Column("count", "number")), lines)
+        yield Section("Errors that the fabric answered with", tables=(table,))

@@ -1,0 +1,227 @@
+"""The page of a sweep: each metric over the keys that were varied, or latency over load."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from peerlane.report.charts.chart import Chart
+from peerlane.report.charts.lines import MOST, Axis, Line, lines
+from peerlane.report.page import Page, Section
+from peerlane.report.table import Column, Table
+from peerlane.report.table import Line as Row
+from peerlane.report.words import NONE, duration, number, rate, slug
+from peerlane.varying.intervals import Interval
+from peerlane.varying.quantities import in_unit, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from peerlane.network.sweep import Sweep
+    from peerlane.report.charts.chart import Panel
+    from peerlane.report.page import Origin
+    from peerlane.varying.sweep import Points
+
+_MOST_PANELS = 12
+_MOST_ROWS = 1000
+"""Rows of the table of points; the files of the sweep have all."""
+
+_RATE = "bytes_per_second"
+
+
+def points_page(outcome: Points, origin: Origin) -> Page:
+    """The page of a sweep over any keys.
+
+    Args:
+        outcome: The points.
+        origin: What made it.
+    """
+    name = f"{slug(outcome.name)}-sweep"
+    charts = [*_metrics(name, outcome)]
+    shown = outcome.rows()[:_MOST_ROWS]
+    columns = tuple(
+        Column(title, "name" if title in {"status", "error"} else "number")
+        for title in outcome.columns
+    )
+    rows = tuple(
+        Row(tuple(_cell(row[title]) for title in outcome.columns), wrong=row["status"] != "ok")
+        for row in shown
+    )
+    more = f"The first {_MOST_ROWS} of {len(outcome)} points" if len(outcome) > _MOST_ROWS else ""
+    failed = len(outcome.wrong)
+    verdict = f"{len(outcome) - failed} of {len(outcome)} points have a result."
+    return Page(
+        name=name,
+        title=f"{outcome.name}: sweep of {', '.join(outcome.keys)}",
+        what=f"{', '.join(outcome.metrics)} over {', '.join(outcome.keys)}.",
+        figures=(("points", str(len(outcome))), ("failed", str(failed))),
+        sections=(
+            *([Section("Metrics", charts=tuple(charts))] if charts else []),
+            Section("Points", tables=(Table(columns, rows, caption=more),)),
+        ),
+        origin=origin,
+        verdict=verdict,
+        failed=bool(failed),
+    )
+
+
+def loads_page(outcome: Sweep, origin: Origin) -> Page:
+    """The page of a sweep of the load of a network.
+
+    Args:
+        outcome: The loads.
+        origin: What made it.
+    """
+    name = f"{slug(outcome.name)}-loads"
+    points = list(outcome.points)
+    offered = [point.offered_bytes_per_second / 1e9 for point in points]
+    x = Axis("offered load of a node", "GB/s")
+    times = [point.latency_ns for point in points]
+    drawn = [
+        Line(label, offered, [getattr(one, field) if one else None for one in times])
+        for label, field in (("mean", "mean"), ("median", "p50"), ("p99", "p99"))
+    ]
+    accepted = [
+        Line("accepted", offered, [point.accepted_bytes_per_second / 1e9 for point in points]),
+        *(
+            Line(f"bound: {what}", offered, [value / 1e9] * len(points))
+            for what, value in asdict(outcome.bounds).items()
+            if value is not None
+        ),
+    ]
+    caption = "Latency of messages, and payload that arrives, by the payload that each node offers."
+    most = rate(outcome.saturation_bytes_per_second)
+    binding = outcome.bounds.binding
+    share = 100 * outcome.saturation_bytes_per_second / outcome.bounds.least
+    state = "Saturated at" if outcome.is_saturated else "Not saturated: all was accepted, up to"
+    verdict = f"{state} {most} a node, {share:.1f} % of the {binding} bound."
+    panels = (
+        lines("Latency", drawn, x, Axis("latency", "ns", log=True)),
+        lines("Throughput", accepted, x, Axis("accepted load of a node", "GB/s")),
+    )
+    titles = ("offered", "accepted", "fairness", "mean", "p50", "p99")
+    columns = (*(Column(title, "number") for title in titles), Column("", "name"))
+    rows = tuple(
+        Row(
+            (
+                rate(point.offered_bytes_per_second),
+                rate(point.accepted_bytes_per_second),
+                number(point.fairness),
+                *(
+                    duration(getattr(point.latency_ns, field) if point.latency_ns else None)
+                    for field in ("mean", "p50", "p99")
+                ),
+                "saturated" if point.saturated else "",
+            )
+        )
+        for point in points
+    )
+    return Page(
+        name=name,
+        title=f"{outcome.name}: {outcome.traffic}, {outcome.pattern}, at {len(points)} loads",
+        what=f"Latency over offered load, through {outcome.network}.",
+        figures=(("loads", str(len(points))), ("saturation", most)),
+        sections=(
+            Section(
+                "Latency and throughput",
+                charts=(Chart(f"{name}-1", caption, f"{caption} {verdict}", panels),),
+                tables=(Table(columns, rows),),
+            ),
+        ),
+        origin=origin,
+        verdict=verdict,
+    )
+
+
+def _metrics(name: str, outcome: Points) -> Iterable[Chart]:
+    """A chart for each metric."""
+    rows = [row for row in outcome.rows() if row["status"] == "ok"]
+    keys = [key for key in outcome.keys if key != "seed"] or list(outcome.keys)
+    for count, metric in enumerate(outcome.metrics[:_MOST_PANELS], 1):
+        there = [row for row in rows if _is_number(row[metric])]
+        if not there:
+            continue
+        panels = _panels(there, keys, metric)
+        caption = f"{_plain(metric)[0].label} over {' and '.join(keys)}."
+        values = [row[metric] for row in there]
+        text = f"{caption} {len(there)} points from {number(min(values))} to {number(max(values))}."
+        yield Chart(f"{name}-{count}", caption, text, panels)
+
+
+def _panels(rows: Sequence[dict[str, Any]], keys: Sequence[str], metric: str) -> tuple[Panel, ...]:
+    """A line for each combination of the other keys; or points over each key, if all differ."""
+    first, *others = keys
+    groups = _groups(rows, others)
+    is_scattered = bool(others) and all(
+        len({repr(row[first]) for row in group}) == 1 for group in groups.values()
+    )
+    if is_scattered or len(groups) > MOST:
+        return tuple(_panel({"": rows}, key, metric, joined=False) for key in keys[:_MOST_PANELS])
+    return (_panel(groups, first, metric, joined=True),)
+
+
+def _groups(
+    rows: Sequence[dict[str, Any]], others: Sequence[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each line."""
+    varied = [key for key in others if len({repr(row[key]) for row in rows}) > 1]
+    names = _endings(varied)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        label = ", ".join(f"{name} {row[key]}" for key, name in zip(varied, names, strict=True))
+        groups.setdefault(label, []).append(row)
+    return groups
+
+
+def _endings(keys: Sequence[str]) -> list[str]:
+    """The last parts of keys, where these tell them apart."""
+    last = [key.rpartition(".")[2] for key in keys]
+    return last if len(set(last)) == len(last) else list(keys)
+
+
+def _panel(
+    groups: dict[str, Sequence[dict[str, Any]]] | dict[str, list[dict[str, Any]]],
+    key: str,
+    metric: str,
+    *,
+    joined: bool,
+) -> Panel:
+    y, factor = _plain(metric)
+    every = [row for group in groups.values() for row in group]
+    unit = next((unit_of(row[key]) for row in every if unit_of(row[key])), "")
+    is_scale = all(in_unit(row[key], unit) is not None for row in every)
+    drawn = []
+    for label, group in groups.items():
+        found: dict[float | str, list[float]] = {}
+        for row in group:
+            place = in_unit(row[key], unit) if is_scale else None
+            at = str(row[key]) if place is None else place
+            found.setdefault(at, []).append(factor * row[metric])
+        if joined:
+            places = sorted(found) if is_scale else list(found)
+            intervals = [Interval.of(found[place]) for place in places]
+            spread = [one.half_width for one in intervals]
+            drawn.append(Line(label, places, [one.mean for one in intervals], spread))
+        else:
+            pairs = [(place, value) for place, values in found.items() for value in values]
+            drawn.append(Line(label, [place for place, _ in pairs], [value for _, value in pairs]))
+    return lines("" if joined else key, drawn, Axis(key, unit), y, joined=joined)
+
+
+def _plain(metric: str) -> tuple[Axis, float]:
+    """The axis of a metric, and the factor to its unit."""
+    if metric.endswith(_RATE):
+        return Axis(metric.removesuffix(_RATE).rstrip(".") + " rate", "GB/s"), 1e-9
+    return Axis(metric), 1.0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not a number
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return str(value).lower()
+    return number(value) if isinstance(value, float | int) else str(value)
