@@ -26,7 +26,7 @@ RUST_FAULT = $(shell command -v cargo >/dev/null || { echo cargo is missing; exi
 export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint unit bench soak fuzz lock tools system clean
+.PHONY: help demo test check lint docs unit bench soak fuzz lock tools system clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -40,7 +40,10 @@ test: system unit $(VENV)/installed $(VENV)/development ## Run every test (SEED=
 
 check: lint unit ## Run the checks and the tests that are quick.
 
-lint: $(VENV)/installed $(VENV)/development ## Format, lint, types, stubs, dependency direction.
+docs: $(VENV)/installed $(VENV)/development ## Build the documentation site into target/docs.
+	$(BIN)/python -m sphinx -q -E -W --keep-going -d target/doctrees -c docs . target/docs
+
+lint: $(VENV)/installed $(VENV)/development docs ## Format, lint, types, stubs, dependency direction, the site.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet

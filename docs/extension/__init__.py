@@ -1,0 +1,33 @@
+"""What the site has and no file holds: references made of the source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from extension import commands, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+PAGES_BESIDE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "docs/guide/commands": commands.markdown,
+    "docs/guide/scenarios": parameters.markdown,
+    "docs/conformance/README": lambda: PAGES_BESIDE,
+}
+"""Pages that go on with Markdown that no file holds."""
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Registers the extension with Sphinx."""
+    app.connect("source-read", _go_on)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _go_on(_app: Sphinx, page: str, source: list[str]) -> None:
+    if page in GENERATED:
+        source[0] += "\n" + GENERATED[page]()

@@ -1,0 +1,20 @@
+"""The reference of the command line, as typer writes it of the commands' functions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+
+def markdown() -> str:
+    """A section for each command: its help, arguments and options."""
+    writer = [sys.executable, "-m", "typer", "peerlane.cli.application", "utils", "docs"]
+    made = subprocess.run(
+        [*writer, "--name", "peerlane"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    # The page has a title of its own.
+    return re.sub(r"\A# .*\n", "", made.stdout)
