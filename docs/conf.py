@@ -36,6 +36,7 @@ html_static_path = ["extension/static"]
 html_css_files = ["site.css"]
 html_extra_path = ["extension/root"]
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 highlight_language = "text"
 smartquotes = False  # quotes belong to what is quoted

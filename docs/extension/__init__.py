@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from extension import commands, parameters
+from extension.charts.directive import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ GENERATED: dict[str, Callable[[], str]] = {
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the extension with Sphinx."""
     app.connect("source-read", _go_on)
+    app.add_directive("chart", Chart)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -1,0 +1,1 @@
+"""Charts of runs that the simulator makes while the site is built, as Vega-Lite specifications."""
