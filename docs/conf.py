@@ -41,6 +41,6 @@ html_show_sphinx = False
 highlight_language = "text"
 smartquotes = False  # quotes belong to what is quoted
 
+default_role = "code"  # docstrings write code in single backticks
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_class_signature = "separated"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extension import commands, parameters
+from extension import commands, parameters, python
 from extension.charts.directive import Chart
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ PAGES_BESIDE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 GENERATED: dict[str, Callable[[], str]] = {
     "docs/guide/commands": commands.markdown,
     "docs/guide/scenarios": parameters.markdown,
+    "docs/guide/python": python.markdown,
     "docs/conformance/README": lambda: PAGES_BESIDE,
 }
 """Pages that go on with Markdown that no file holds."""

@@ -72,7 +72,7 @@ class Simulation:
 
     @property
     def scenario_digest(self) -> str:
-        """SHA-256 of the scenario's text, as `sha256:` and hexadecimal digits."""
+        """SHA-256 of the scenario's text, in hexadecimal after `sha256` and a colon."""
         return self._digest
 
     @property

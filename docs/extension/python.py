@@ -1,0 +1,41 @@
+"""The Python reference: every public name, by what it belongs to, from the docstrings."""
+
+from __future__ import annotations
+
+import inspect
+
+import peerlane
+
+SECTIONS = {
+    "fabric": "Fabrics and simulations",
+    "results": "Results",
+    "varying": "Sweeps of any keys",
+    "network": "Networks under load",
+    "programs": "Programs on simulated hosts",
+    "_core": "Errors",
+}
+"""The parts of the package, with the headings of what is public of them."""
+
+
+def markdown() -> str:
+    """A section for each part of the package, with its public names."""
+    names = [name for name in peerlane.__all__ if not name.startswith("_")]
+    parts = {name: getattr(peerlane, name).__module__.split(".")[1] for name in names}
+    lines = []
+    for part, heading in SECTIONS.items():
+        lines += [f"## {heading}", "", "```{eval-rst}"]
+        for name in (name for name in names if parts[name] == part):
+            lines += _entry(name)
+        lines += ["```", ""]
+    forgotten = [name for name in names if parts[name] not in SECTIONS]
+    assert not forgotten, f"no section has {', '.join(forgotten)}"
+    return "\n".join(lines)
+
+
+def _entry(name: str) -> list[str]:
+    named = getattr(peerlane, name)
+    if not inspect.isclass(named):
+        return [f".. autofunction:: peerlane.{name}", ""]
+    if issubclass(named, Exception):
+        return [f".. autoexception:: peerlane.{name}", ""]
+    return [f".. autoclass:: peerlane.{name}", "   :members:", ""]
