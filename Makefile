@@ -15,6 +15,8 @@ SOAK_CASES ?= 20000
 TREE := $(shell git rev-parse --quiet --verify 'HEAD^{tree}' 2>/dev/null | cut -c1-12)
 SEED ?= $(shell printf '%d' 0x$(or $(TREE),1))
 FUZZ_SECONDS ?= 30
+LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
 RUST_NEEDED = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # What is wrong with the Rust that there is, if anything.
@@ -26,7 +28,7 @@ RUST_FAULT = $(shell command -v cargo >/dev/null || { echo cargo is missing; exi
 export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint docs unit bench soak fuzz lock tools system clean
+.PHONY: help demo test check lint docs unit bench soak fuzz lock dist tools system clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -68,10 +70,12 @@ soak: fuzz ## Run the property tests for a long time, after the fuzzer.
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).
 	PYTHON=$(BIN)/python fuzz/run $(FUZZ_SECONDS)
 
-lock: ## Resolve the development dependencies anew (needs uv).
-	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	  --group dev pyproject.toml --output-file requirements-dev.txt
+lock: ## Resolve the dependencies of development and of releases anew (needs uv).
+	$(LOCK) --group dev pyproject.toml --output-file requirements-dev.txt
+	$(LOCK) --group release --constraint requirements-dev.txt --output-file release/requirements.txt
+
+dist: tools ## Build source distribution and wheel into dist/, and try the wheel where no Rust is.
+	PYTHON=$(PYTHON) release/run
 
 clean: ## Remove everything that was built.
 	rm -rf target dist $(VENV) python/peerlane/*.so

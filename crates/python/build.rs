@@ -72,11 +72,14 @@ fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
         ])
         .arg("--target-dir")
         .arg(target);
-    // The settings of this build are not meant for the other one.
+    // The settings of this build are not meant for the other one, except for the linker: with it, `maturin build --zig` chooses the
+    // C library that the wheel needs.
     for (name, _) in env::vars_os() {
         let own = ["RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"];
-        if name.to_string_lossy().starts_with("CARGO_") || own.iter().any(|own| name == *own) {
-            cargo.env_remove(name);
+        let text = name.to_string_lossy();
+        let is_linker = text.starts_with("CARGO_TARGET_") && text.ends_with("_LINKER");
+        if (text.starts_with("CARGO_") && !is_linker) || own.iter().any(|own| name == *own) {
+            cargo.env_remove(&name);
         }
     }
     cargo.env("CARGO_PROFILE_RELEASE_STRIP", "true");
