@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from trove_classifiers import classifiers
 
 ROOT = Path(__file__).parent.parent
 WHEEL = pytest.mark.xdist_group("wheel")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +88,42 @@ def test_the_installed_wheel_works_from_any_folder(wheel: Path, tmp_path: Path) 
         text=True,
     )
     assert "a-to-b" in shipped.stdout
+
+
+def test_the_classifiers_are_those_of_the_index_in_their_order() -> None:
+    assert set(PROJECT["classifiers"]) <= classifiers
+    assert sorted(PROJECT["classifiers"]) == PROJECT["classifiers"]
+
+
+@pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
+def test_the_tests_use_what_the_extra_asks_for(extra: str) -> None:
+    for line in PROJECT["optional-dependencies"][extra]:
+        wanted = Requirement(line)
+        assert wanted.specifier, f"{line}: say from which version on"
+        assert wanted.specifier.contains(version(wanted.name)), line
+
+
+def test_releases_are_built_by_pinned_tools() -> None:
+    pinned = (ROOT / "release/requirements.txt").read_text(encoding="utf-8")
+    developed = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
+    for tool in ("auditwheel", "maturin", "twine", "ziglang"):
+        assert re.search(rf"^{tool}==[0-9.]+ \\\n    --hash=sha256:", pinned, re.MULTILINE), tool
+    of = re.compile(r"^maturin==(\S+)", re.MULTILINE)
+    assert of.findall(pinned) == of.findall(developed)
+
+
+def test_a_source_distribution_has_the_library_for_programs(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "maturin", "sdist", "--out", str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = tmp_path.glob("peerlane-*.tar.gz")
+    with tarfile.open(built) as files:
+        names = {name.partition("/")[2] for name in files.getnames()}
+    for name in ("Cargo.lock", "LICENSE", "PKG-INFO", "integrations/opae/src/lib.rs"):
+        assert name in names, name
 
 
 def test_the_command_is_installed() -> None:
