@@ -1,4 +1,4 @@
-"""The guide: every example of it is run, and prints what the guide shows.
+"""The guide and the reference: every example is run, and prints what the page shows.
 
 A `console` block has commands and their output, in which a line or a part of a line that is `...`
 stands for anything. A `toml` block is a scenario; a first line such as `# card.toml` names the file
@@ -24,7 +24,7 @@ from peerlane import Simulation
 from peerlane.cli.application import run_command_line
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs/guide").glob("*.md"))
+PAGES = sorted([*(ROOT / "docs/guide").glob("*.md"), *(ROOT / "docs/reference").glob("*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
