@@ -18,8 +18,9 @@ from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.keys import check_keys, check_name
 from peerlane.fabric.paths import put
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
-from peerlane.fabric.simulation import Simulation, read_scenario
+from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
+from peerlane.results import markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -615,6 +616,17 @@ class Fabric:
             ScenarioError: The fabric cannot be built, has no flows, or none of this id.
         """
         return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
+
+    def _repr_html_(self) -> str:
+        """The topology as a notebook shows it; why there is none, if the fabric is not complete."""
+        from peerlane.report.topology import draw  # noqa: PLC0415 - for notebooks alone
+
+        try:
+            with already_warned():
+                drawn = draw(self)
+        except ScenarioError as error:
+            return markup.page(markup.line(str(error), "wrong"))
+        return f'<div style="{markup.NOTEBOOK}">{drawn}</div>'
 
     def _table(self, name: str) -> dict[str, Any]:
         table = self._scenario.get(name, {})

@@ -12,6 +12,7 @@ from peerlane.fabric import settings
 from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import variant
 from peerlane.network.bounds import Bounds, bounds
+from peerlane.results import markup
 from peerlane.results.collection import Collection
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
@@ -117,6 +118,19 @@ class Sweep:
         columns = [one for one in found if not any(c.startswith(f"{one}.") for c in found)]
         rows = [{column: row.get(column) for column in columns} for row in rows]
         write_table(check_ending(path), columns, rows)
+
+    def _repr_html_(self) -> str:
+        """The loads as a notebook shows them, and what the network could carry."""
+        most = markup.said("bytes_per_second", self.saturation_bytes_per_second)
+        bound = markup.said("bytes_per_second", self.bounds.least)
+        what = "saturation throughput" if self.is_saturated else "not saturated up to"
+        return markup.page(
+            markup.title(
+                f"{self.name}: {self.traffic}, {self.pattern} traffic through {self.network}"
+            ),
+            markup.table_of(self.points),
+            markup.line(f"{what} {most} a node; the {self.bounds.binding} bound is {bound}"),
+        )
 
     def to_pandas(self) -> DataFrame:
         """One line for each load.

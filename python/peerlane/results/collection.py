@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 
+from peerlane.results.markup import page, table_of
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pandas import DataFrame
@@ -103,6 +105,10 @@ class Collection(Sequence[Row], Generic[Row]):
 
     def __repr__(self) -> str:
         return f"Collection({list(self._rows)!r})"
+
+    def _repr_html_(self) -> str:
+        """The rows as a table, for notebooks."""
+        return page(table_of(self._rows))
 
     def to_pandas(self) -> DataFrame:
         """One line for each row; nested fields are joined with an underscore.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+from peerlane.results import markup
 from peerlane.results.collection import Collection
 from peerlane.results.document import Document, encode, renamed
 from peerlane.results.waits import Cause, Share
@@ -104,11 +106,38 @@ class Explanation(Document):
     def __str__(self) -> str:
         return "\n".join(line for flow in self.flows for line in _lines(flow))
 
+    def _repr_html_(self) -> str:
+        """The explanation as a notebook shows it: the shares of each flow as bars."""
+        failures = [markup.line(failure, "wrong") for failure in self.failures]
+        return markup.page(*failures, *(_marked_up(flow) for flow in self.flows))
+
 
 def _lines(flow: FlowExplanation) -> list[str]:
     lines = [flow.sentence]
     lines += [f"  {percent(share.share):>7}  {told(share.cause)}" for share in flow.shares]
     return lines
+
+
+def _marked_up(flow: FlowExplanation) -> str:
+    """A flow's limit in words, what it waited for, and what comes when its limit is lifted."""
+    rows = [
+        "<tr>"
+        f'<td class="number">{percent(share.share)}</td><td>{markup.bar(share.share)}</td>'
+        f"<td>{escape(told(share.cause))}</td></tr>"
+        for share in flow.shares
+    ]
+    lifted = [markup.line(f"What if, found by a run: {_lifted(one)}") for one in flow.what_if]
+    kept = [markup.line(f"not lifted: {reason}", "less") for reason in flow.not_lifted]
+    return "".join((markup.title(flow.sentence), f"<table>{''.join(rows)}</table>", *lifted, *kept))
+
+
+def _lifted(one: WhatIf) -> str:
+    rates = [
+        markup.said("bytes_per_second", rate) or "-" for rate in (one.rate_before, one.rate_after)
+    ]
+    before = "default" if one.source is None else one.source
+    after = f"the limit is then {told(one.next)}" if one.next else "too short to see the next limit"
+    return f"{one.lift} {before} -> {one.value}: {' -> '.join(rates)}; {after}"
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from peerlane.results import markup
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
 from peerlane.results.explanation import Explanation, FlowExplanation
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
+
+_WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
+_BUSIEST = 12
+"""Directions of links that a notebook shows."""
 
 _NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
@@ -139,6 +144,24 @@ class RunResult(Document):
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.flows.to_pandas()
+
+    def _repr_html_(self) -> str:
+        """The run as a notebook shows it: failures, workloads, and the busiest links."""
+        length = markup.said("simulated_ns", self.simulated_ns)
+        partial = ", partial" * self.partial
+        parts = [markup.title(f"{self.name}: {length} simulated, seed {self.seed}{partial}")]
+        parts += [markup.line(failure, "wrong") for failure in self.failures]
+        parts += [markup.line(warning, "wrong") for warning in self.warnings]
+        for name in _WORKLOADS:
+            if rows := getattr(self, name):
+                parts += [markup.title(name), markup.table_of(rows)]
+        for name, wires in (("links", self.links), ("fibres", self.fibres)):
+            if wires:
+                busiest = sorted(wires, key=lambda wire: -wire.utilisation)[:_BUSIEST]
+                left = len(wires) - len(busiest)
+                which = f", the busiest {_BUSIEST} of {len(wires)} directions" * (left > 0)
+                parts += [markup.title(f"{name}{which}"), markup.table_of(busiest)]
+        return markup.page(*parts)
 
     def explain(self) -> Explanation:
         """Why the flows are as fast as they are: what each waited for, and what limits it.

@@ -15,6 +15,7 @@ import tomli_w
 from peerlane._core import ScenarioError
 from peerlane.fabric.paths import covers, put
 from peerlane.fabric.variant import parsed, variant, warn_of_links
+from peerlane.results import markup
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
@@ -110,6 +111,14 @@ class Points:
                 for point in self.points
             ],
         }
+
+    def _repr_html_(self) -> str:
+        """The table as a notebook shows it; the reasons of failed points stand in it."""
+        rows = [[row.get(column) for column in self.columns] for row in self.rows()]
+        runs = f"{len(rows)} point{'s' * (len(rows) != 1)}"
+        wrong = [markup.line(f"{len(self.wrong)} failed", "wrong")] if self.wrong else []
+        named = markup.title(f"{self.name}: {runs}")
+        return markup.page(named, *wrong, markup.table(self.columns, rows))
 
     def to_pandas(self) -> DataFrame:
         """One line for each point, with the `columns`.

@@ -1,0 +1,161 @@
+"""Results as HTML for notebooks: small tables in the colours of the page, without scripts."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+MOST_ROWS = 60
+"""Further rows of a table are counted."""
+
+_STYLE = """
+<style>
+.peerlane{color:inherit;font-variant-numeric:tabular-nums}
+.peerlane table{border-collapse:collapse;margin:.4em 0 .8em;color:inherit;background:none}
+.peerlane th,.peerlane td{padding:.15em .7em;text-align:left;white-space:nowrap;
+color:inherit;background:none;border:0}
+.peerlane th{border-bottom:1px solid color-mix(in srgb,currentColor 45%,transparent)}
+.peerlane td{border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}
+.peerlane .number{text-align:right}
+.peerlane .less{opacity:.7}
+.peerlane .wrong{color:#d1343b;font-weight:600}
+.peerlane .bar{display:inline-block;height:.7em;background:#d9660a;vertical-align:baseline}
+</style>
+""".replace("\n", "")
+
+NOTEBOOK = (
+    "--ink:var(--jp-content-font-color0,var(--vscode-editor-foreground));"
+    "--paper:var(--jp-layout-color0,var(--vscode-editor-background));"
+    "--muted:var(--jp-content-font-color2,var(--vscode-descriptionForeground));"
+    "--line:var(--jp-border-color0,var(--vscode-editorLineNumber-foreground));"
+    "--accent:var(--jp-brand-color1,var(--vscode-textLink-foreground))"
+)
+"""The colours of a drawing, of the themes of Jupyter and of Visual Studio Code."""
+
+_MEASURES = ("bytes_per_second", "ns", "bytes")
+"""The ends of the names of fields that say the unit."""
+_SHARES = frozenset({"utilisation"})
+_UNITS = (
+    (("bytes_per_second",), (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))),
+    (("_ns",), (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))),
+    (
+        ("bytes", "size", "max_payload", "max_read_request", "aperture"),
+        (("GiB", float(1 << 30)), ("MiB", float(1 << 20)), ("KiB", float(1 << 10)), ("B", 1.0)),
+    ),
+)
+"""The units of values whose columns end so."""
+_OF_LATENCY = ("p50", "p99")
+
+
+def page(*parts: str) -> str:
+    """Several parts, with the style that they share."""
+    return f'<div class="peerlane">{_STYLE}{"".join(parts)}</div>'
+
+
+def line(text: str, kind: str = "") -> str:
+    """A line of text; its kind is "less" or "wrong", or nothing."""
+    return f'<div class="{kind}">{escape(text)}</div>' if kind else f"<div>{escape(text)}</div>"
+
+
+def title(text: str) -> str:
+    """What follows is of this."""
+    return f"<div><b>{escape(text)}</b></div>"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table; the unit of a value is in the name of its column, as in JSON.
+
+    Columns without any value are left out.
+    """
+    shown = rows[:MOST_ROWS]
+    kept = [n for n, _ in enumerate(columns) if any(row[n] is not None for row in rows)]
+    numeric = {n for n in kept if all(_is_number(row[n]) for row in rows)}
+    head = "".join(_cell("th", _heading(columns[n]), numeric=n in numeric) for n in kept)
+    body = "".join(
+        "<tr>"
+        + "".join(_cell("td", said(columns[n], row[n]), numeric=n in numeric) for n in kept)
+        + "</tr>"
+        for row in shown
+    )
+    left = len(rows) - len(shown)
+    more = line(f"{left} more rows", "less") if left else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def table_of(rows: Iterable[Any]) -> str:
+    """A table of dataclasses, with a column for each field that is one value."""
+    found = [_flat(row) for row in rows]
+    columns = list(dict.fromkeys(column for row in found for column in row))
+    return table(columns, [[row.get(column) for column in columns] for row in found])
+
+
+def bar(share: float) -> str:
+    """A bar that is as long as a share."""
+    return f'<span class="bar" style="width:{8 * min(max(share, 0), 1):.2f}em"></span>'
+
+
+def said(column: str, value: object) -> str:
+    """A value as text, with its unit where the name of its column has one."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _measured(column, value)
+    return "" if value is None else str(value)
+
+
+def _measured(column: str, value: float) -> str:
+    path, _, name = column.rpartition(".")
+    if path.endswith("_ns"):  # a quantile of a latency
+        name = path
+    if name in _SHARES:
+        return f"{100 * value:.1f} %"
+    for ends, units in _UNITS:
+        if name.endswith(ends):
+            return _scaled(value, units)
+    return str(value) if isinstance(value, int) else f"{value:.4g}"
+
+
+def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:
+    for unit, scale in units:
+        if abs(value) >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value:.4g} {units[-1][0]}"
+
+
+def _heading(column: str) -> str:
+    """The name of a column without its unit, which its values have."""
+    path, dot, name = column.rpartition(".")
+    for measure in _MEASURES:
+        if name.endswith(f"_{measure}"):
+            name = name.removesuffix(f"_{measure}")
+            break
+    name = "rate" if name == "bytes_per_second" else name
+    return f"{path.removesuffix('_ns')}{dot}{name.replace('_', ' ')}"
+
+
+def _flat(row: object) -> Mapping[str, Any]:
+    """The fields of a row that are one value each, and of its latencies the quantiles."""
+    flat: dict[str, Any] = {}
+    if not is_dataclass(row):
+        return flat
+    for field in fields(row):
+        value = getattr(row, field.name)
+        if field.name == "latency_ns":
+            flat |= {f"latency {one}_ns": getattr(value, one, None) for one in _OF_LATENCY}
+        elif value is None or isinstance(value, str | int | float):
+            name = {"source": "from", "target": "to"}.get(field.name, field.name)
+            flat[name] = value
+    return flat
+
+
+def _cell(tag: str, text: str, *, numeric: bool) -> str:
+    kind = ' class="number"' if numeric else ""
+    return f"<{tag}{kind}>{escape(text)}</{tag}>"
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
