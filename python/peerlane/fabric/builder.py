@@ -623,10 +623,9 @@ class Fabric:
 
         try:
             with already_warned():
-                drawn = draw(self)
+                return draw(self)._repr_html_()
         except ScenarioError as error:
             return markup.page(markup.line(str(error), "wrong"))
-        return f'<div style="{markup.NOTEBOOK}">{drawn}</div>'
 
     def _table(self, name: str) -> dict[str, Any]:
         table = self._scenario.get(name, {})

@@ -21,6 +21,7 @@ color:inherit;background:none;border:0}
 .peerlane th{border-bottom:1px solid color-mix(in srgb,currentColor 45%,transparent)}
 .peerlane td{border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}
 .peerlane .number{text-align:right}
+.peerlane .of{margin-top:.6em}
 .peerlane .less{opacity:.7}
 .peerlane .wrong{color:#d1343b;font-weight:600}
 .peerlane .bar{display:inline-block;height:.7em;background:#d9660a;vertical-align:baseline}
@@ -63,7 +64,7 @@ def line(text: str, kind: str = "") -> str:
 
 def title(text: str) -> str:
     """What follows is of this."""
-    return f"<div><b>{escape(text)}</b></div>"
+    return f'<div class="of"><b>{escape(text)}</b></div>'
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -86,10 +87,17 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def table_of(rows: Iterable[Any]) -> str:
-    """A table of dataclasses, with a column for each field that is one value."""
+def table_of(rows: Iterable[Any], without: frozenset[str] = frozenset()) -> str:
+    """A table of dataclasses, with a column for each field that is one value.
+
+    Args:
+        rows: Dataclasses of one kind.
+        without: Fields that are left out.
+    """
     found = [_flat(row) for row in rows]
-    columns = list(dict.fromkeys(column for row in found for column in row))
+    columns = list(
+        dict.fromkeys(column for row in found for column in row if column not in without)
+    )
     return table(columns, [[row.get(column) for column in columns] for row in found])
 
 
@@ -127,14 +135,14 @@ def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:
 
 
 def _heading(column: str) -> str:
-    """The name of a column without its unit, which its values have."""
-    path, dot, name = column.rpartition(".")
+    """The name of a column without its unit, which its values have; a path stays as it is."""
+    if "." in column:
+        return column
     for measure in _MEASURES:
-        if name.endswith(f"_{measure}"):
-            name = name.removesuffix(f"_{measure}")
+        if column.endswith(f"_{measure}"):
+            column = column.removesuffix(f"_{measure}")
             break
-    name = "rate" if name == "bytes_per_second" else name
-    return f"{path.removesuffix('_ns')}{dot}{name.replace('_', ' ')}"
+    return {"bytes_per_second": "rate"}.get(column, column.replace("_", " "))
 
 
 def _flat(row: object) -> Mapping[str, Any]:

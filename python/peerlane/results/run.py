@@ -28,6 +28,11 @@ _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
 
 _WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
+_LEFT_OUT = frozenset(
+    f"{time}_ns"
+    for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
+) | {"clock", "compared", "framing_bytes", "replayed_bytes", "ordered_set_bytes"}
+"""Fields that a notebook shows in a table of their own only."""
 _BUSIEST = 12
 """Directions of links that a notebook shows."""
 
@@ -154,13 +159,13 @@ class RunResult(Document):
         parts += [markup.line(warning, "wrong") for warning in self.warnings]
         for name in _WORKLOADS:
             if rows := getattr(self, name):
-                parts += [markup.title(name), markup.table_of(rows)]
+                parts += [markup.title(name), markup.table_of(rows, _LEFT_OUT)]
         for name, wires in (("links", self.links), ("fibres", self.fibres)):
             if wires:
                 busiest = sorted(wires, key=lambda wire: -wire.utilisation)[:_BUSIEST]
                 left = len(wires) - len(busiest)
                 which = f", the busiest {_BUSIEST} of {len(wires)} directions" * (left > 0)
-                parts += [markup.title(f"{name}{which}"), markup.table_of(busiest)]
+                parts += [markup.title(f"{name}{which}"), markup.table_of(busiest, _LEFT_OUT)]
         return markup.page(*parts)
 
     def explain(self) -> Explanation:

@@ -15,6 +15,7 @@ from peerlane.report.topology.scene import Scene
 from peerlane.report.topology.svg import written
 from peerlane.report.topology.trees import Sockets, TreeLayout
 from peerlane.report.topology.use import Usage
+from peerlane.results import markup
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Node, Tree
@@ -46,9 +47,18 @@ class Buildable(Protocol):
         """The fabric, enumerated."""
 
 
+class Drawing(str):
+    """The text of an `<svg>` element, which notebooks show in their own colours."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f'<div style="{markup.NOTEBOOK}">{self}</div>'
+
+
 def draw(
     fabric: Buildable | Enumerated, result: RunResult | None = None, *, theme: Theme = "page"
-) -> str:
+) -> Drawing:
     """The topology of a fabric as one `<svg>` element.
 
     Links have their negotiated width and generation, and are the wider the more lanes they have.
@@ -69,7 +79,7 @@ def draw(
     simulation = fabric if isinstance(fabric, Enumerated) else fabric.simulation()
     tree = simulation.tree()
     scene = _scene(tree, Usage(tree, result), _sockets(tree, simulation.wires()))
-    return written(scene, f"Topology of {tree.name}", theme)
+    return Drawing(written(scene, f"Topology of {tree.name}", theme))
 
 
 def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
