@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from conftest import PAIR
 from peerlane import Collection, Explanation, Fabric, RunResult, sweep
@@ -112,3 +115,27 @@ def test_a_sweep_of_loads_is_a_table() -> None:
 def test_of_a_long_table_the_rest_is_counted() -> None:
     rows = [[number] for number in range(markup.MOST_ROWS + 5)]
     assert Page(markup.table(["n"], rows)).text[-1] == "5 more rows"
+
+
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_its_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in cells)
+
+
+@pytest.mark.seconds(6)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    kinds = {kind for out in outputs for kind in out.get("data", {})}
+    assert {"text/html", "image/png"} <= kinds
+    assert not [out.text for out in outputs if out.get("name") == "stderr"]
+    drawn = [out.data["text/html"] for out in outputs if "<svg" in str(out.get("data"))]
+    assert len(drawn) == 2
+    for html in drawn:
+        Page(html)

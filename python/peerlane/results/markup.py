@@ -16,11 +16,11 @@ _STYLE = """
 <style>
 .peerlane{color:inherit;font-variant-numeric:tabular-nums}
 .peerlane table{border-collapse:collapse;margin:.4em 0 .8em;color:inherit;background:none}
-.peerlane th,.peerlane td{padding:.15em .7em;text-align:left;white-space:nowrap;
+.peerlane table th,.peerlane table td{padding:.15em .7em;text-align:left;white-space:nowrap;
 color:inherit;background:none;border:0}
-.peerlane th{border-bottom:1px solid color-mix(in srgb,currentColor 45%,transparent)}
-.peerlane td{border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}
-.peerlane .number{text-align:right}
+.peerlane table th{border-bottom:1px solid color-mix(in srgb,currentColor 45%,transparent)}
+.peerlane table td{border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}
+.peerlane table .number{text-align:right}
 .peerlane .of{margin-top:.6em}
 .peerlane .less{opacity:.7}
 .peerlane .wrong{color:#d1343b;font-weight:600}
@@ -32,7 +32,7 @@ NOTEBOOK = (
     "--ink:var(--jp-content-font-color0,var(--vscode-editor-foreground));"
     "--paper:var(--jp-layout-color0,var(--vscode-editor-background));"
     "--muted:var(--jp-content-font-color2,var(--vscode-descriptionForeground));"
-    "--line:var(--jp-border-color0,var(--vscode-editorLineNumber-foreground));"
+    "--line:var(--jp-content-font-color3,var(--vscode-editorLineNumber-foreground));"
     "--accent:var(--jp-brand-color1,var(--vscode-textLink-foreground))"
 )
 """The colours of a drawing, of the themes of Jupyter and of Visual Studio Code."""
