@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,9 +17,13 @@ from hypothesis import strategies as st
 from conftest import PAIR
 from peerlane import Fabric
 from peerlane.report.topology import draw
+from peerlane.report.topology.palette import DARK, LIGHT, Palette, colour
+from peerlane.report.topology.use import STALLED, STEPS, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from peerlane import RunResult
 
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -208,3 +212,117 @@ def test_a_result_gives_the_use_of_both_directions() -> None:
     result = fabric.run()
     use = result.links["s0-b", "down"].utilisation
     assert f"↓ {100 * use:.0f} %" in Drawing(draw(fabric, result)).texts
+
+
+def drawn(fabric: Fabric) -> tuple[RunResult, Drawing]:
+    result = fabric.run()
+    return result, Drawing(draw(fabric, result))
+
+
+@pytest.mark.parametrize("name", ["pair", "shared", "supernode", "fibre"])
+def test_each_direction_has_the_colour_of_its_use(name: str) -> None:
+    (path,) = (path for path in SCENARIOS if path.stem == name)
+    result, drawing = drawn(Fabric.load(path))
+    shares: dict[str, list[float]] = {}
+    for link in result.links:
+        shares.setdefault(link.id, []).append(link.utilisation)
+    for fibre in result.fibres:
+        shares.setdefault(fibre.id, []).append(fibre.utilisation)
+    wires = [wire for wire in drawing.wires if "data-links" in wire.attrib]
+    assert len(wires) == len(shares)
+    for wire in wires:
+        (key,) = json.loads(wire.attrib["data-links"])
+        paths = [path.attrib["class"].split()[-1] for path in wire.iter(f"{SVG}path")]
+        assert paths == [f"use-{step_of(share)}" for share in shares[key]]
+
+
+def test_steps_are_fifths_of_the_time() -> None:
+    shares = (0.0, 0.009, 0.01, 0.199, 0.2, 0.4, 0.6, 0.8, 0.999, 1.0)
+    assert [step_of(share) for share in shares] == [0, 0, 1, 1, 2, 3, 4, 5, 5, 5]
+
+
+def test_a_direction_that_waited_for_credit_is_marked() -> None:
+    (path,) = (path for path in SCENARIOS if path.stem == "pair")
+    result, drawing = drawn(Fabric.load(path))
+    bounds = result.measured_ns
+    assert bounds is not None
+    stalled = [
+        link.id for link in result.links if link.credit_stall_ns > STALLED * (bounds[1] - bounds[0])
+    ]
+    assert stalled
+    marks = [c for c in drawing.root.iter(f"{SVG}circle") if c.attrib["class"] == "stall"]
+    assert len(marks) == len(stalled) + 1  # and the legend's
+
+
+def test_siblings_that_are_alike_are_one_box_where_they_are_many() -> None:
+    fabric = Fabric("wide").links(generation=4, lanes=16).host("h0").host("h1")
+    for switch in range(14):
+        fabric.switch(f"s{switch}", f"h{switch % 2}", ports=33)
+        for device in range(32):
+            fabric.device(f"d{switch}-{device}", f"s{switch}", lanes=1)
+    drawing = Drawing(draw(fabric))
+    check_all_of_it(fabric, drawing)
+    check_places(drawing)
+    assert {"7 switches", "224 devices"} <= set(drawing.texts)
+    assert len(drawing.boxes) == 6
+
+
+def test_a_sibling_that_is_used_stands_alone() -> None:
+    fabric = Fabric("wide").host("h0", ports=32)
+    for device in range(32):
+        fabric.device(f"d{device}", "h0")
+    fabric.flow("d7", "h0", size="64 KiB")
+    _, drawing = drawn(fabric)
+    assert {"h0", "d7", "31 devices"} <= set(drawing.texts)
+
+
+def test_a_large_torus_is_a_mark_for_each_place() -> None:
+    fabric = Fabric("large").network("t", shape="torus", size="32x32", hosts={"memory": "1 MiB"})
+    svg = draw(fabric)
+    drawing = Drawing(svg)
+    assert sum(drawing.nodes.values()) == len(drawing.nodes) == 2 * 32 * 32
+    assert sum(drawing.links.values()) == len(drawing.links) == 3 * 32 * 32
+    assert len(drawing.boxes) == 32 * 32
+    assert len(svg) < 500_000
+
+
+def luminance(colour_: str) -> float:
+    """Relative luminance, as in WCAG 2."""
+    channels = [value / 255 for value in bytes.fromhex(colour_[1:])]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_steps_differ_in_lightness_alone(theme: Palette) -> None:
+    scale = [colour(theme, step) for step in range(STEPS + 1)]
+    against = [contrast(one, theme.paper) for one in scale]
+    assert against[1:] == sorted(against[1:])
+    assert against[0] >= 1.5
+    assert all(contrast(one, other) >= 1.25 for one, other in pairwise(scale[1:]))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_theme_of_its_own_has_plain_colours(theme: Literal["light", "dark"]) -> None:
+    svg = draw(Fabric.from_toml(PAIR), theme=theme)
+    assert "var(" not in svg
+    assert "color-mix" not in svg
+    Drawing(svg)
+
+
+def test_a_page_gives_its_colours() -> None:
+    svg = draw(Fabric.from_toml(PAIR))
+    for name in ("ink", "paper", "muted", "line", "accent"):
+        assert f"var(--{name}," in svg
+
+
+def test_names_of_fabrics_are_escaped() -> None:
+    name = "<script>&\"'</script>\x00"
+    drawing = Drawing(draw(Fabric.from_toml(PAIR).override("name", name)))
+    assert f"{name[:-1]}\ufffd: 1 host, 1 switch, 2 devices" in drawing.texts
+    assert not list(drawing.root.iter(f"{SVG}script"))

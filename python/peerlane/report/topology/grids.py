@@ -269,6 +269,8 @@ class GridLayout:
         left = min(x for x, _ in at.values()) - 3 * OUT
         top = min(y for _, y in at.values()) - 2 * OUT
         marks = {name: self._mark(name, x - left, y - top, size) for name, (x, y) in at.items()}
+        if len(self._joins.fibres[network.name]) > MOST_WIRES:
+            marks = self._told(network, marks)
         scene.boxes += marks.values()
         scene.width = max(box.right for box in marks.values()) + 2 * OUT
         scene.height = max(box.bottom for box in marks.values()) + 2 * OUT
@@ -307,6 +309,17 @@ class GridLayout:
             links=tuple(f"{link.to}-{node.name}" for node, link in links),
             fill=None if uses is None else step_of(max(use.most for use in uses)),
         )
+
+    def _told(self, network: Network, marks: Mapping[str, Box]) -> dict[str, Box]:
+        """The marks, whose notes have what their routers send into fibres that are drawn as one."""
+        notes = {router: [mark.note] for router, mark in marks.items()}
+        for fibre in self._joins.fibres[network.name]:
+            if uses := self._usage.fibres.get(fibre.id):
+                notes[fibre.source].append(f"to {fibre.target}: {uses[0].told()}")
+                notes[fibre.target].append(f"to {fibre.source}: {uses[1].told()}")
+        return {
+            router: replace(mark, note="\n".join(notes[router])) for router, mark in marks.items()
+        }
 
     # Fibres
 

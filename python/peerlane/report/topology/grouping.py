@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Node, Tree
     from peerlane.report.topology.use import Usage, Uses
 
-MOST_COLUMNS = 20
+MOST_COLUMNS = 14
 """Trees that would be wider are drawn with siblings in groups."""
 LEAST = 3
 """A group has at least so many nodes."""

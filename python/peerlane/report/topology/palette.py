@@ -6,20 +6,25 @@ and on dark paper, so that nobody needs to tell hues apart.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from peerlane.report.topology.use import STEPS
 
 Theme = Literal["page", "light", "dark"]
-Colour = tuple[float, float, float]
 
 ORANGE = "#d9660a"
 
-_PAPER_SHARES = (0.0, 0.55, 0.28, 0.0, 0.0, 0.0)
-"""The share of paper in the colour of each step of the scale."""
-_INK_SHARES = (0.0, 0.0, 0.0, 0.0, 0.38, 0.72)
-"""The share of ink in the colour of each step of the scale."""
+_STEPS = (
+    ("line", "paper", 0.45),
+    (ORANGE, "paper", 0.6),
+    (ORANGE, "paper", 0.3),
+    (ORANGE, "paper", 0.0),
+    (ORANGE, "ink", 0.38),
+    (ORANGE, "ink", 0.72),
+)
+"""The colour of each step of the scale: a colour, and the share of another in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,71 +42,52 @@ LIGHT = Palette(ink="#1b1f24", paper="#ffffff", muted="#57606a", line="#8c959f",
 DARK = Palette(ink="#e6edf3", paper="#15191e", muted="#9aa4ae", line="#6e7781", accent="#58a6ff")
 
 
-def style(theme: Theme) -> str:
-    """The declarations of all colours, as custom properties of the drawing.
+def coloured(rules: str, theme: Theme) -> str:
+    """A style sheet whose colours are `var(--t-NAME)`, in a theme.
 
-    For a page they are taken from the page's custom properties `--ink`, `--paper`, `--muted`,
-    `--line` and `--accent`; where it has none, from the light or the dark theme, as the reader
-    prefers, and on print from the light one.
+    For a page they are custom properties of the drawing, which takes them from the page's `--ink`,
+    `--paper`, `--muted`, `--line` and `--accent`; where the page has none, from the light or the
+    dark theme, as the reader prefers, and on print from the light one. The other themes have plain
+    colours, which any program can show.
     """
-    if theme == "light":
-        return f".peerlane-topology{{{_fixed(LIGHT)}}}"
-    if theme == "dark":
-        return f".peerlane-topology{{{_fixed(DARK)}}}"
-    light, dark = _of_page(LIGHT), _of_page(DARK)
-    return (
-        f".peerlane-topology{{{light}{_mixed()}}}"
-        f"@media screen and (prefers-color-scheme:dark){{.peerlane-topology{{{dark}}}}}"
-    )
+    if theme == "page":
+        dark = f"@media screen and (prefers-color-scheme:dark){{{_of_page(DARK)}}}"
+        return _of_page(LIGHT) + _scale() + dark + rules
+    palette = LIGHT if theme == "light" else DARK
+    named = {name: getattr(palette, name) for name in palette.__slots__}
+    named |= {f"use-{step}": colour(palette, step) for step in range(STEPS + 1)}
+    plain = _NAME.sub(lambda match: named[match[1]], rules)
+    return _MIX.sub(lambda match: mix(match[3], match[1], int(match[2]) / 100), plain)
 
 
-def fallback(name: str) -> str:
-    """A colour of the light theme, for what reads no style sheets with custom properties."""
-    return _all(LIGHT)[name]
+_NAME = re.compile(r"var\(--t-([a-z0-9-]+)\)")
+_MIX = re.compile(r"color-mix\(in srgb,(#\w{6}) (\d+)%,(#\w{6})\)")
 
 
-def fixed(theme: Palette, step: int) -> str:
-    """The colour of a step of the scale in a theme."""
-    if step == 0:
-        return theme.line
-    first = _mix(ORANGE, theme.paper, _PAPER_SHARES[step])
-    return _mix(first, theme.ink, _INK_SHARES[step])
+def colour(theme: Palette, step: int) -> str:
+    """The colour of a step of the scale of use in a theme."""
+    base, other, share = _STEPS[step]
+    first = base if base.startswith("#") else getattr(theme, base)
+    return mix(first, getattr(theme, other), share)
 
 
-def _all(theme: Palette) -> dict[str, str]:
-    named = {name: getattr(theme, name) for name in theme.__slots__}
-    return named | {f"use-{step}": fixed(theme, step) for step in range(STEPS + 1)}
-
-
-def _fixed(theme: Palette) -> str:
-    return "".join(f"--t-{name}:{colour};" for name, colour in _all(theme).items())
-
-
-def _of_page(theme: Palette) -> str:
-    return "".join(f"--t-{name}:var(--{name},{getattr(theme, name)});" for name in theme.__slots__)
-
-
-def _mixed() -> str:
-    """The scale of use, of the colours of the page."""
-    said = "--t-use-0:var(--t-line);"
-    for step in range(1, STEPS + 1):
-        with_, share = (
-            ("paper", _PAPER_SHARES[step])
-            if _PAPER_SHARES[step]
-            else (
-                "ink",
-                _INK_SHARES[step],
-            )
-        )
-        said += f"--t-use-{step}:color-mix(in srgb,{ORANGE},var(--t-{with_}) {share:.0%});"
-    return said
-
-
-def _mix(one: str, other: str, share: float) -> str:
-    """The colour with a `share` of the other, as `color-mix(in srgb, …)` has it."""
-    pairs = zip(_digits(one), _digits(other), strict=True)
+def mix(one: str, other: str, share: float) -> str:
+    """The colour with a `share` of the other, as `color-mix(in srgb, ...)` has it."""
+    pairs = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + "".join(f"{round(a * (1 - share) + b * share):02x}" for a, b in pairs)
 
 
-def _digits(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour[1:]))
+def _of_page(theme: Palette) -> str:
+    """The colours of the page, or else those of a theme."""
+    names = theme.__slots__
+    said = "".join(f"--t-{name}:var(--{name},{getattr(theme, name)});" for name in names)
+    return f".peerlane-topology{{{said}}}"
+
+
+def _scale() -> str:
+    """The scale of use, mixed of the colours of the page."""
+    said = ""
+    for step, (base, other, share) in enumerate(_STEPS):
+        first = base if base.startswith("#") else f"var(--t-{base})"
+        said += f"--t-use-{step}:color-mix(in srgb,var(--t-{other}) {share:.0%},{first});"
+    return f".peerlane-topology{{{said}}}"

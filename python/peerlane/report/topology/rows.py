@@ -252,8 +252,8 @@ class RowLayout:
             size = thickness(network.lanes)
             scene.wires.append(Wire((fibre.id,), "fibre", joint, (line,), size, note, uses, cut))
             if label:
-                scene.texts.append(Text((start + end) / 2, y - 6, label, "middle"))
-        scene.height = floor + LANE * (len(lanes) + 0.3)
+                scene.texts.append(Text((start + end) / 2, y + 14, label, "middle"))
+        scene.height = floor + LANE * (len(lanes) + 0.7)
         if many:
             said = f"{counted(len(fibres), 'fibre')} of {fibre_title(network, fibres[0])}"
             scene.height += 14

@@ -12,9 +12,9 @@ from math import hypot
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from peerlane.report.topology.palette import style
+from peerlane.report.topology.palette import coloured
 from peerlane.report.topology.scene import FONT, SMALL, text_width
-from peerlane.report.topology.use import STALLED
+from peerlane.report.topology.use import STALLED, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,10 +30,10 @@ BETWEEN = 1.6
 """Between the two directions of a link."""
 
 _RULES = f"""
-.peerlane-topology{{max-width:100%;height:auto;background:var(--t-paper);
+.peerlane-topology{{max-width:100%;height:auto;
 font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
 .peerlane-topology text{{font-size:{SMALL:g}px;fill:var(--t-muted)}}
-.peerlane-topology>text{{paint-order:stroke;stroke:var(--t-paper);stroke-width:3px}}
+.peerlane-topology .paper{{fill:var(--t-paper)}}
 .peerlane-topology .name{{font-size:{FONT:g}px;font-weight:600;fill:var(--t-ink)}}
 .peerlane-topology .title{{font-size:{FONT + 1:g}px;font-weight:600;fill:var(--t-ink)}}
 .peerlane-topology .more{{font-size:{FONT - 1:g}px}}
@@ -49,19 +49,27 @@ font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
 .peerlane-topology .kind-switch,.peerlane-topology .kind-controller
 {{fill:color-mix(in srgb,var(--t-ink) 7%,var(--t-paper))}}
 .peerlane-topology .kind-router{{stroke-width:1.8}}
-"""
+""" + "".join(
+    f".peerlane-topology .use-{step}{{stroke:var(--t-use-{step})}}"
+    f".peerlane-topology .fill-{step}{{fill:var(--t-use-{step})}}"
+    for step in range(STEPS + 1)
+)
 
 
 def written(scene: Scene, label: str, theme: Theme) -> str:
     """The drawing as text; `label` says what it is to those who cannot see it."""
-    width = max([scene.width, *map(_right, scene.texts)]) + 2 * MARGIN
+    spans = [_span(text) for text in scene.texts]
+    left = min([0.0, *(start for start, _ in spans)]) - MARGIN
+    width = max([scene.width, *(end for _, end in spans)]) + MARGIN - left
     height = scene.height + 2 * MARGIN
-    rules = style(theme) + _RULES.replace("\n", "")
+    rules = coloured(_RULES.replace("\n", ""), theme)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="peerlane-topology" role="img"'
-        f' viewBox="{_n(-MARGIN)} {_n(-MARGIN)} {_n(width)} {_n(height)}"'
+        f' viewBox="{_n(left)} {_n(-MARGIN)} {_n(width)} {_n(height)}"'
         f' width="{_n(width)}" height="{_n(height)}" aria-label={quoteattr(clean(label))}>'
         f"<style>{rules}</style>"
+        f'<rect class="paper" x="{_n(left)}" y="{_n(-MARGIN)}" width="{_n(width)}"'
+        f' height="{_n(height)}"/>'
     )
     parts = [_wire(wire) for wire in scene.wires if wire.kind != "socket"]
     parts += [_box(box) for box in scene.boxes]
@@ -93,8 +101,8 @@ def _box(box: Box) -> str:
         ]
     radius = {"host": 4, "router": 9}.get(box.kind, 2)
     said.append(
-        f'<rect class="box kind-{box.kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}"'
-        f' height="{_n(height)}" rx="{radius}"{_fill(box)}/>'
+        f'<rect class="box kind-{box.kind}{_fill(box)}" x="{_n(x)}" y="{_n(y)}"'
+        f' width="{_n(width)}" height="{_n(height)}" rx="{radius}"/>'
     )
     top = y + (height - LINE * len(box.lines)) / 2
     if box.cells or box.ports:
@@ -123,7 +131,7 @@ def _box(box: Box) -> str:
 
 
 def _fill(box: Box) -> str:
-    return "" if box.fill is None else f' style="fill:var(--t-use-{box.fill})"'
+    return "" if box.fill is None else f" fill-{box.fill}"
 
 
 def _wire(wire: Wire) -> str:
@@ -132,7 +140,7 @@ def _wire(wire: Wire) -> str:
         attributes += f" data-ends={_names(wire.ends)}"
     kind = f"wire {wire.kind}" + " broken" * bool(wire.broken)
     paths = [
-        f'<path class="{kind}" d="{path}" stroke-width="{_n(width)}"{colour}/>'
+        f'<path class="{kind}{colour}" d="{path}" stroke-width="{_n(width)}"/>'
         for path, width, colour in _strokes(wire)
     ]
     return f"<g{attributes}>{_title(wire.note)}{''.join(paths)}</g>"
@@ -146,7 +154,7 @@ def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
     width = max(1.4, 0.62 * wire.thickness)
     for sign, use in zip((1, -1), wire.uses, strict=True):
         lines = [shifted(line, sign * (width + BETWEEN) / 2) for line in wire.lines]
-        yield "".join(map(_path, lines)), width, f' style="stroke:var(--t-use-{use.step})"'
+        yield "".join(map(_path, lines)), width, f" use-{use.step}"
 
 
 def _stalls(wire: Wire) -> str:
@@ -211,20 +219,30 @@ def _swatch(swatch: Swatch) -> str:
     if swatch.step is None:
         return stall_mark(swatch.x + swatch.width / 2, swatch.y)
     return (
-        f'<path d="M{_n(swatch.x)} {_n(swatch.y)}h{_n(swatch.width)}" stroke-width="5"'
-        f' style="stroke:var(--t-use-{swatch.step})"/>'
+        f'<path class="use-{swatch.step}" d="M{_n(swatch.x)} {_n(swatch.y)}h{_n(swatch.width)}"'
+        ' stroke-width="5"/>'
     )
 
 
-def _right(text: Text) -> float:
+def _span(text: Text) -> tuple[float, float]:
+    """Where a line of text begins and ends."""
     width = text_width(text.text, SMALL if text.style == "label" else 1.15 * FONT)
-    return text.x + width * {"start": 1.0, "middle": 0.5, "end": 0.0}[text.anchor]
+    left = text.x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor]
+    return left, left + width
 
 
 def _text(text: Text) -> str:
     kind = "" if text.style == "label" else f' class="{text.style}"'
     anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
-    return f'<text{kind} x="{_n(text.x)}" y="{_n(text.y)}"{anchor}>{_escaped(text.text)}</text>'
+    behind = ""
+    if text.anchor == "middle":  # beside a wire, where others may cross
+        width = text_width(text.text, SMALL)
+        behind = (
+            f'<rect class="paper" x="{_n(text.x - width / 2)}" y="{_n(text.y - SMALL + 0.5)}"'
+            f' width="{_n(width)}" height="{_n(SMALL + 2)}"/>'
+        )
+    place = f'x="{_n(text.x)}" y="{_n(text.y)}"{anchor}'
+    return f"{behind}<text{kind} {place}>{_escaped(text.text)}</text>"
 
 
 def _title(note: str) -> str:
