@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
-import subprocess
+import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,23 +36,16 @@ class Chromium:
     def __init__(self, profile: Path) -> None:
         assert PROGRAM is not None
         (theirs, self._to), (self._from, answers) = os.pipe(), os.pipe()
-
-        def connect() -> None:
-            # The browser reads from descriptor 3 and writes to 4.
-            first, second = os.dup(theirs), os.dup(answers)
-            os.dup2(first, 3)
-            os.dup2(second, 4)
-
-        self._process = subprocess.Popen(
-            [PROGRAM, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"],
-            preexec_fn=connect,  # noqa: PLW1509 - nothing else runs at this time
-            close_fds=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+        # The browser reads from descriptor 3 and writes to 4; the others stay out of the way.
+        ends = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 10) for one in (theirs, answers)]
+        actions = [(os.POSIX_SPAWN_DUP2, one, 3 + at) for at, one in enumerate(ends)]
+        nothing = [(os.POSIX_SPAWN_OPEN, one, os.devnull, os.O_RDWR, 0) for one in range(3)]
+        command = [PROGRAM, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"]
+        self._process = os.posix_spawn(
+            PROGRAM, command, os.environ, file_actions=[*nothing, *actions]
         )
-        os.close(theirs)
-        os.close(answers)
+        for one in (theirs, answers, *ends):
+            os.close(one)
         self._left = b""
         self._last = 0
         self._session: str | None = None
@@ -95,13 +89,17 @@ class Chromium:
             deviceScaleFactor=1,
             mobile=False,
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.paint(dark=dark)
         self.call("Page.navigate", url=page.as_uri())
         while all(event.get("method") != "Page.loadEventFired" for event in self.events):
             self.events.append(self._next())
         assert self.value(_DRAWN), "not every chart was drawn"
         return self
+
+    def paint(self, *, dark: bool) -> None:
+        """Chooses the theme that the reader prefers."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def value(self, script: str) -> Any:
         """The value of an expression in the page, once it is settled."""
@@ -136,8 +134,8 @@ class Chromium:
         """Ends the browser."""
         os.close(self._to)
         os.close(self._from)
-        self._process.terminate()
-        self._process.wait(10)
+        os.kill(self._process, signal.SIGTERM)
+        os.waitpid(self._process, 0)
 
 
 _DRAWN = """new Promise((done) => {

@@ -54,7 +54,8 @@ def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> b
     except ReportError as error:
         complain(str(error))
     except OSError as error:
-        complain(f"{error.filename}: {(error.strerror or str(error)).lower()}; no report is there")
+        reason = (error.strerror or str(error)).lower()
+        complain(f"{error.filename}: {reason}; the report is not whole")
     else:
         say(f"wrote {first}")
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from peerlane.report.charts.chart import CONFIG
@@ -39,6 +40,7 @@ def check_installed() -> None:
         raise MissingPackageError(_MISSING) from None
 
 
+@cache
 def script() -> str:
     """The JavaScript that a page needs to draw its charts: `vega.parse` and `vega.View`."""
     bundle: str = _library().javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -52,7 +54,7 @@ def compiled(panel: Panel, text: str) -> Spec:
     """
     whole = {"$schema": SCHEMA, "description": text, "config": CONFIG}
     whole |= _wide(panel.spec, _PANEL_WIDTH)
-    vega: dict[str, Any] = _library().vegalite_to_vega(whole)
+    vega: dict[str, Any] = _library().vegalite_to_vega(_printable(whole))
     return vega
 
 
@@ -66,8 +68,8 @@ def svg(chart: Chart) -> str:
             spec["title"] = {"text": panel.title, "fontSize": 12, "color": "var(--ink)"}
     whole: Spec = {"concat": panels, "columns": 2} if several else panels[0]
     config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
-    text = painted(json.dumps({"$schema": SCHEMA, "config": config} | whole))
-    drawing: str = _library().vegalite_to_svg(text)
+    spec = _printable({"$schema": SCHEMA, "config": config} | whole)
+    drawing: str = _library().vegalite_to_svg(painted(json.dumps(spec)))
     return drawing
 
 
@@ -82,6 +84,20 @@ def _wide(spec: Spec, width: int) -> Spec:
     if "vconcat" in spec:
         return spec | {"vconcat": [view | {"width": width} for view in spec["vconcat"]]}
     return spec | {"width": width}
+
+
+def _printable(part: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A specification in which signs that cannot be printed are escaped.
+
+    Names become parts of expressions, in which the library does not expect the ends of lines.
+    """
+    if isinstance(part, str):
+        return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in part)
+    if isinstance(part, dict):
+        return {_printable(key): _printable(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_printable(one) for one in part]
+    return part
 
 
 def _library() -> ModuleType:
