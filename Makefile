@@ -33,8 +33,8 @@ export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/lib
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
 
-demo: $(VENV)/installed ## Build, then reproduce every published system.
-	$(BIN)/peerlane reproduce
+demo: $(VENV)/installed ## Build, then reproduce every published system, with pages in report/.
+	$(BIN)/peerlane reproduce --report report
 
 test: system unit $(VENV)/installed $(VENV)/development ## Run every test (SEED=... for other cases of the properties).
 	$(LAWS)
@@ -78,12 +78,12 @@ dist: tools ## Build source distribution and wheel into dist/, and try the wheel
 	PYTHON=$(PYTHON) release/run
 
 clean: ## Remove everything that was built.
-	rm -rf target dist $(VENV) python/peerlane/*.so
+	rm -rf target dist report $(VENV) python/peerlane/*.so
 
 # The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
 	cargo build $(FAST) --test programs
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
 	@touch $@
 
 $(VENV)/development: $(VENV)/bin/python requirements-dev.txt
@@ -112,6 +112,7 @@ system:
 	command -v iverilog >/dev/null || missing="$$missing iverilog"; \
 	command -v lspci >/dev/null || missing="$$missing pciutils"; \
 	command -v valgrind >/dev/null || missing="$$missing valgrind"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \

@@ -10,7 +10,10 @@ from peerlane.report.charts.errors import deviations, errors
 from peerlane.report.charts.published import published
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table
+from peerlane.report.topology import draw
 from peerlane.report.words import NONE, number, percent, slug
+from peerlane.reproduction.calibration import changed
+from peerlane.reproduction.catalogue import system_fabric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +35,7 @@ def system_page(report: Report, origin: Origin) -> Page:
     for row in report.rows:
         figures.setdefault(row.figure, []).append(row)
     sections = [
+        _topology(report),
         *_overview(report, figures),
         *(_figure(report, name, rows) for name, rows in figures.items()),
         *_fitted(report),
@@ -79,6 +83,13 @@ def _verdict(report: Report) -> str:
     if gaps:
         words += f"; {gaps} are not reproduced"
     return f"{words}."
+
+
+def _topology(report: Report) -> Section:
+    with changed(report.settings):
+        drawing = draw(system_fabric(report.system))
+    caption = "The fabric of the system, with the negotiated width and the rate of each link."
+    return Section("Topology", drawing=drawing, drawing_caption=caption)
 
 
 def _overview(report: Report, figures: Mapping[str, Sequence[Row]]) -> Iterator[Section]:
