@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.latencies import latencies
+from peerlane.report.charts.lines import short
 from peerlane.report.charts.over_time import over_time
+from peerlane.report.charts.wires import wires
+from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table, columns
 from peerlane.report.topology import draw
@@ -21,16 +24,17 @@ if TYPE_CHECKING:
     from peerlane.report.page import Origin
     from peerlane.results.flows import FlowResult, Latency
     from peerlane.results.run import RunResult
+    from peerlane.results.waits import Share
 
 WAITS = {
     "wire": "var(--c1)",
     "credit": "var(--c2)",
     "tags": "var(--c3)",
-    "outstanding": "var(--c4)",
-    "replay-buffer": "var(--c5)",
-    "datapath": "var(--c6)",
+    "outstanding": "var(--c6)",
+    "replay-buffer": "var(--c6)",
+    "datapath": "var(--c5)",
     "memory": "var(--c8)",
-    "socket": "var(--c5)",
+    "socket": "var(--c8)",
     "arbitration": "var(--c4)",
     "software": "var(--c3)",
     "other": "var(--c7)",
@@ -39,6 +43,9 @@ WAITS = {
 
 _MOST_ROWS = 24
 """Bars of one chart."""
+
+_FEW = 40
+"""Rows of a table that is shown without being asked for."""
 
 _MOST_LINES = 400
 """Rows of a table; the JSON of the run has all."""
@@ -61,7 +68,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         *_workloads(name, result),
         *_waits(name, result),
         *_time(name, result),
-        *_links(result),
+        *_links(name, result),
         *_faults(result),
     ]
     rates = [flow.bytes_per_second for flow in result.flows if flow.bytes_per_second is not None]
@@ -168,7 +175,7 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
     parts = []
     for flow in waits[:_MOST_ROWS]:
         large = [one for one in flow.shares if one.share >= _LEAST_SHARE]
-        parts += [Part(flow.id, one.kind, one.share, told(one.cause)) for one in large]
+        parts += [_part(flow.id, one) for one in large]
         if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:
             parts.append(Part(flow.id, "other", rest, "small shares"))
     caption = "The time of each flow, from its start to its last request, by what it waited for"
@@ -192,7 +199,12 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
         if one.share >= _LEAST_SHARE
     )
     table = Table(columns("flow", "waits for", "share", "", numbers=("share",)), lines)
-    yield Section("Where the time went", charts=(chart,), hidden=(("every share", table),))
+    yield Section("Where the time went", charts=(chart,), hidden=(("each share", table),))
+
+
+def _part(flow: str, one: Share) -> Part:
+    where = short(f"{one.where} {one.direction}" if one.direction else one.where)
+    return Part(flow, one.kind, one.share, f"{one.kind} {where}", told(one.cause))
 
 
 def _time(name: str, result: RunResult) -> Iterator[Section]:
@@ -202,10 +214,16 @@ def _time(name: str, result: RunResult) -> Iterator[Section]:
             yield Section("Over time", charts=(chart,))
 
 
-def _links(result: RunResult) -> Iterator[Section]:
-    tables = [*_link_table(result), *_fibre_table(result)]
-    if tables:
-        yield Section("Links", tables=tuple(tables))
+def _links(name: str, result: RunResult) -> Iterator[Section]:
+    found = overheads(result)
+    if found:
+        tables = (*_link_table(result), *_fibre_table(result))
+        charts = (wires(f"{name}-wires", found),)
+        if len(found) <= _FEW:
+            yield Section("Links", charts=charts, tables=tables)
+        else:
+            hidden = ((f"each {table.columns[0].title}", table) for table in tables)
+            yield Section("Links", charts=charts, hidden=tuple(hidden))
 
 
 def _link_table(result: RunResult) -> Iterator[Table]:

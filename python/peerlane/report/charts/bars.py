@@ -18,21 +18,25 @@ _NARROW = 250
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar: its kind has a colour, and its words stand in it where there is room."""
+    """A part of a bar: its kind has a colour, and its label stands in it where there is room."""
 
     bar: str
     kind: str
     share: float
-    words: str
+    label: str
+    words: str = ""
 
 
-def bars(parts: Sequence[Part], colours: Mapping[str, str], axis: str) -> Panel:
+def bars(
+    parts: Sequence[Part], colours: Mapping[str, str], axis: str, *, plain: Sequence[str] = ()
+) -> Panel:
     """Bars of parts that add up to at most 1, in the order of their first parts.
 
     Args:
         parts: The parts, from left to right.
         colours: The colour of each kind, in the order of the key.
         axis: What the horizontal axis shows.
+        plain: Kinds whose colour is near that of the page, with words in ink.
     """
     names = list(dict.fromkeys(part.bar for part in parts))
     starts: dict[str, float] = {}
@@ -47,8 +51,8 @@ def bars(parts: Sequence[Part], colours: Mapping[str, str], axis: str) -> Panel:
                 "from": begin,
                 "to": begin + part.share,
                 "share": part.share,
-                "words": part.words,
-                "text": part.words if _LETTER * len(part.words) < part.share * _NARROW else "",
+                "words": part.words or part.label,
+                "text": part.label if _LETTER * len(part.label) < part.share * _NARROW else "",
             }
         )
     shown = [kind for kind in colours if any(part.kind == kind for part in parts)]
@@ -112,11 +116,21 @@ def bars(parts: Sequence[Part], colours: Mapping[str, str], axis: str) -> Panel:
                     "align": "left",
                     "dx": 5,
                     "fontSize": 10.5,
-                    "color": "var(--paper)",
                     "aria": False,
                 },
                 "transform": [{"filter": "datum.text !== ''"}],
-                "encoding": {"y": y, "x": x, "text": {"field": "text"}},
+                "encoding": {
+                    "y": y,
+                    "x": x,
+                    "text": {"field": "text"},
+                    "color": {
+                        "condition": {
+                            "test": {"field": "kind", "oneOf": list(plain)},
+                            "value": "var(--ink)",
+                        },
+                        "value": "var(--paper)",
+                    },
+                },
             },
         ],
     }

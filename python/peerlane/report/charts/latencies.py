@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _ROW = 20
 _MOST_STEPS = 160
+_WIDE = 20
+"""The greatest latency over the least from which on the axis is logarithmic."""
 _MOST_CURVES = 4
 """Workloads whose whole distribution is shown."""
 
@@ -117,5 +119,6 @@ def _longer(known: Mapping[str, Latency]) -> Panel:
         thinned = max(1, len(at) // _MOST_STEPS)
         kept = sorted({*range(0, len(at) - 1, thinned), len(at) - 2})
         drawn.append(Line(name, [at[i] for i in kept], [shares[i] or None for i in kept]))
-    y = Axis("share that takes longer", log=True)
-    return lines("", drawn, Axis("latency", "ns"), y, steps="after")
+    least, most = min(one.min for one in known.values()), max(one.max for one in known.values())
+    x = Axis("latency", "ns", log=most > _WIDE * least)
+    return lines("distribution", drawn, x, Axis("share that takes longer", log=True), steps="after")

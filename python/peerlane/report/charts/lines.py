@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from peerlane.report.charts.chart import Panel, Spec
-from peerlane.report.charts.scales import BYTES, Scale, is_geometric, letters, ticks
+from peerlane.report.charts.scales import BYTES, Scale, is_geometric, letters, round_values, ticks
 from peerlane.report.colours import SERIES
 
 if TYPE_CHECKING:
@@ -178,7 +178,10 @@ def _across(at: Sequence[float | str], x: Axis) -> Spec:
     axis: Spec = {"title": x.words, "labelFlush": False, "labelOverlap": "parity"} | {
         "tickCount": 6,
     }
-    axis |= ticks(values, log=log) if log or len(set(values)) <= _MARKED else {}
+    if len(set(values)) <= _MARKED:
+        axis |= ticks(values, log=log)
+    elif log:
+        axis |= {"values": round_values(*domain)}
     axis |= {"labelExpr": BYTES} if x.unit == "B" else {}
     return {
         "field": "x",

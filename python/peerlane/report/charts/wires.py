@@ -1,0 +1,63 @@
+"""Where the time of each wire went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.report.charts.bars import Part, bars
+from peerlane.report.charts.chart import Chart
+from peerlane.report.charts.lines import short
+from peerlane.report.overhead import BEFORE, FIBRE_PARTS, LINK_PARTS
+from peerlane.report.words import share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.report.overhead import Overhead
+
+_MOST = 24
+
+_COLOURS = {
+    "payload": "var(--c1)",
+    "headers": "var(--c2)",
+    "envelopes": "var(--c2)",
+    "framing": "var(--c5)",
+    "replays": "var(--c4)",
+    "DLLPs": "var(--c3)",
+    "control": "var(--c3)",
+    "ordered sets": "var(--c8)",
+    BEFORE: "var(--c7)",
+    "idle": "var(--line)",
+}
+
+
+def wires(name: str, found: Sequence[Overhead]) -> Chart:
+    """A bar for each direction of a wire; of many, the busiest.
+
+    Args:
+        name: The name of its images.
+        found: Of every wire, at least of one.
+    """
+    busiest = sorted(found, key=lambda one: one.shares["idle"])[:_MOST]
+    order = (*dict.fromkeys((*LINK_PARTS[:-1], *FIBRE_PARTS[:-1], BEFORE)), "idle")
+    parts = [
+        _part(one, part)
+        for one in found
+        if one in busiest
+        for part in order
+        if one.shares.get(part, 0) > 0
+    ]
+    caption = "Time of each direction of each wire, by what was on it"
+    if len(found) > len(busiest):
+        caption += f"; the {len(busiest)} busiest of {len(found)}"
+    first = busiest[0]
+    text = f"{caption}. The busiest is {first.id} {first.sender}: " + ", ".join(
+        f"{part} {share(first.shares[part])}" for part in order if first.shares.get(part, 0) > 0
+    )
+    panel = bars(parts, _COLOURS, "share of the measured time", plain=("idle",))
+    return Chart(name, f"{caption}.", f"{text}.", (panel,))
+
+
+def _part(one: Overhead, part: str) -> Part:
+    words = f"{part} {share(one.shares[part])}"
+    return Part(short(f"{one.id} {one.sender}"), part, one.shares[part], words)
