@@ -9,14 +9,12 @@ import typer
 
 from peerlane.cli.console import complain, progress, say
 from peerlane.cli.head import head
-from peerlane.report.folder import Folder, ReportError
-from peerlane.report.page import Origin
-from peerlane.report.vega import check_installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from peerlane.report.page import Page
+    from peerlane.report.folder import Folder
+    from peerlane.report.page import Origin, Page
 
 
 def open_folder(path: str | None) -> Folder | None:
@@ -28,6 +26,9 @@ def open_folder(path: str | None) -> Folder | None:
     """
     if path is None:
         return None
+    from peerlane.report.folder import Folder, ReportError  # noqa: PLC0415 - for reports alone
+    from peerlane.report.vega import check_installed  # noqa: PLC0415
+
     check_installed()
     try:
         return Folder.open(path)
@@ -37,6 +38,8 @@ def open_folder(path: str | None) -> Folder | None:
 
 def origin(seed: str, digest: str | None = None) -> Origin:
     """What made a page: this command."""
+    from peerlane.report.page import Origin  # noqa: PLC0415 - for reports alone
+
     made = head("report")
     return Origin(shlex.join(made["command"]), made["version"], seed, digest)
 
@@ -48,6 +51,8 @@ def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> b
     """
     if folder is None:
         return True
+    from peerlane.report.folder import ReportError  # noqa: PLC0415 - for reports alone
+
     try:
         with progress("drawing") as bar:
             first = folder.write(pages(), lambda share: bar("drawing", share))

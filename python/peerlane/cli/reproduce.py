@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +15,14 @@ from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.fabric.paths import read_setting
-from peerlane.report.reproduction import system_page
 from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.reproduce import reproduce_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.report.page import Page
+    from peerlane.reproduction.report import Report
 
 
 def reproduce(  # noqa: PLR0913 - each is an option
@@ -87,7 +92,13 @@ def reproduce(  # noqa: PLR0913 - each is an option
     shown = stack(tables if system else [*tables, summary(reports)])
     document = head("report") | (documents[0] if system else {"systems": documents})
     emit(document, shown, json_to)
-    made = origin("those of the experiments")
-    is_written = write_pages(folder, lambda: [system_page(report, made) for report in reports])
+    is_written = write_pages(folder, lambda: _pages(reports))
     if not is_written or not all(report.passes for report in reports):
         raise typer.Exit(FAILED)
+
+
+def _pages(reports: Sequence[Report]) -> list[Page]:
+    from peerlane.report.reproduction import system_page  # noqa: PLC0415 - for reports alone
+
+    made = origin("those of the experiments")
+    return [system_page(report, made) for report in reports]

@@ -32,13 +32,13 @@ from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
-from peerlane.report.run import run_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane import Simulation
     from peerlane.fabric.tree import Tree
+    from peerlane.report.page import Page
     from peerlane.results.run import RunResult
 
 FINEST = "100 ns"
@@ -212,8 +212,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         told = replace(told, waits=None)
     document = head("result", scenario_digest=simulation.scenario_digest) | told.to_json()
     emit(document, tables(result, tree, lines), json_to)
-    made = origin(str(result.seed), simulation.scenario_digest)
-    is_written = write_pages(folder, lambda: [run_page(simulation, result, made)])
+    is_written = write_pages(folder, lambda: [_page(simulation, result)])
     if result.series and interval_ns and result.series.interval_ns > interval_ns:
         longer = duration(result.series.interval_ns).replace(" ", "")
         warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
@@ -225,6 +224,12 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     _judge(simulation, result, lost)
     if not is_written:
         raise typer.Exit(FAILED)
+
+
+def _page(simulation: Simulation, result: RunResult) -> Page:
+    from peerlane.report.run import run_page  # noqa: PLC0415 - for reports alone
+
+    return run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
 
 
 def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,14 +23,17 @@ from peerlane.fabric.variant import parsed, variant
 from peerlane.network.bounds import bounds
 from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
 from peerlane.network.sweep import sweep as sweep_loads
-from peerlane.report.folder import Folder
-from peerlane.report.sweep import loads_page, points_page
 from peerlane.varying.axes import Axis
 from peerlane.varying.journal import CompleteError, JournalError, journal_of
 from peerlane.varying.metrics import UnknownMetricError
 from peerlane.varying.points import Sample
 from peerlane.varying.sweep import Points, sweep_points
 from peerlane.varying.table import check_ending
+
+if TYPE_CHECKING:
+    from peerlane.network.sweep import Sweep
+    from peerlane.report.folder import Folder
+    from peerlane.report.page import Page
 
 STEPS = 10
 """Loads of a sweep that says none."""
@@ -233,8 +236,8 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
         raise typer.BadParameter(str(error), param_hint="--vary") from None
     document = head("points", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, points_table(outcome), json_to)
-    made = origin(_seeds(outcome), digest_of(text))
-    is_written = write_pages(folder, lambda: [points_page(outcome, made)])
+    made = _seeds(outcome), digest_of(text)
+    is_written = write_pages(folder, lambda: [_points_page(outcome, *made)])
     if scheduler is not None:
         ran, threads = len(outcome) - outcome.resumed, outcome.workers
         say(
@@ -249,6 +252,18 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
         warn(f"{len(outcome.wrong):,} of {len(outcome):,} points failed")
     if not is_written:
         raise typer.Exit(FAILED)
+
+
+def _points_page(outcome: Points, seeds: str, digest: str) -> Page:
+    from peerlane.report.sweep import points_page  # noqa: PLC0415 - for reports alone
+
+    return points_page(outcome, origin(seeds, digest))
+
+
+def _loads_page(outcome: Sweep, seed: str, digest: str) -> Page:
+    from peerlane.report.sweep import loads_page  # noqa: PLC0415 - for reports alone
+
+    return loads_page(outcome, origin(seed, digest))
 
 
 def _seeds(outcome: Points) -> str:
@@ -310,8 +325,8 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
         outcome.write(out)
     document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, loads_table(outcome), json_to)
-    made = origin(str(seed if seed is not None else simulation.result().seed), digest_of(text))
-    is_written = write_pages(folder, lambda: [loads_page(outcome, made)])
+    seed = simulation.result().seed if seed is None else seed
+    is_written = write_pages(folder, lambda: [_loads_page(outcome, str(seed), digest_of(text))])
     if lost := sum(point.lost for point in outcome.points):
         complain(f"{lost} packets were lost; peerlane run {source} says where")
         raise typer.Exit(FAILED)

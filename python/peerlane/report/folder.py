@@ -121,9 +121,10 @@ class Folder:
                 raise ReportError(
                     f"{self.path / name} is of no report; move it, or name another folder"
                 )
-        drawn = [*(chart for page in pages for chart in page.charts)]
         index = [] if contents.chart is None else [contents.chart]
-        steps = 1 + len(pages) + len(drawn) + len(index)
+        drawn = [*(chart for page in pages for chart in page.charts), *index]
+        drawings = [drawing for page in pages for drawing in page.drawings]
+        steps = 1 + len(pages) + len(drawn) + len(drawings)
         done = 0
 
         def step() -> None:
@@ -141,19 +142,25 @@ class Folder:
             step()
         listed = [entry.model_dump() for entry in contents.pages]
         self._write(INDEX, index_html(listed, index, script, peerlane.__version__))
-        if drawn or index:
+        if drawn or drawings:
             (self.path / IMAGES).mkdir(exist_ok=True)
-        for chart in (*drawn, *index):
-            drawing = vega.svg(chart)
-            svg, png = _images(chart.name)
-            self._write(svg, drawing)
-            self._write(png, vega.png(drawing))
+        for one in drawings:
+            self._draw(one.name, one.paper)
+            step()
+        for chart in drawn:
+            self._draw(chart.name, vega.svg(chart))
             step()
         for stale in sorted(self.contents.files - contents.files):
             with suppress(OSError):
                 (self.path / stale).unlink()
         first = next(iter(new)) if len(contents.pages) == 1 else INDEX
         return self.path / first
+
+    def _draw(self, name: str, drawing: str) -> None:
+        """Writes the images of a drawing."""
+        svg, png = _images(name)
+        self._write(svg, drawing)
+        self._write(png, vega.png(drawing))
 
     def _write(self, name: str, content: str | bytes) -> None:
         """Writes a file whole or not at all."""
@@ -170,7 +177,7 @@ class Folder:
 
 
 def _entry(file: str, page: Page) -> Entry:
-    images = (name for chart in page.charts for name in _images(chart.name))
+    images = (file for name in page.images for file in _images(name))
     return Entry(
         file=file,
         title=page.title,

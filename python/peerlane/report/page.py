@@ -25,19 +25,25 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a page under a heading; `hidden` tables are shown when they are asked for.
+class Drawing:
+    """An SVG of ours, whose texts are escaped, for pages and for paper; `name` is its images'."""
 
-    A `drawing` is an inline SVG of ours, whose texts are escaped.
-    """
+    name: str
+    caption: str
+    page: str
+    paper: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page under a heading; `hidden` tables are shown when they are asked for."""
 
     title: str
     words: str = ""
     charts: tuple[Chart, ...] = ()
     tables: tuple[Table, ...] = ()
     hidden: tuple[tuple[str, Table], ...] = ()
-    drawing: str = ""
-    drawing_caption: str = ""
+    drawing: Drawing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,17 @@ class Page:
     def charts(self) -> Iterator[Chart]:
         """All charts, from top to bottom."""
         return (chart for section in self.sections for chart in section.charts)
+
+    @property
+    def drawings(self) -> Iterator[Drawing]:
+        """All drawings, from top to bottom."""
+        return (section.drawing for section in self.sections if section.drawing is not None)
+
+    @property
+    def images(self) -> Iterator[str]:
+        """The names of the images of charts and drawings."""
+        yield from (drawing.name for drawing in self.drawings)
+        yield from (chart.name for chart in self.charts)
 
 
 def html(page: Page, script: str, *, index: str | None = "index.html") -> str:

@@ -10,7 +10,7 @@ from peerlane.report.charts.errors import deviations, errors
 from peerlane.report.charts.published import published
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table
-from peerlane.report.topology import draw
+from peerlane.report.topology_section import topology
 from peerlane.report.words import NONE, number, percent, slug
 from peerlane.reproduction.calibration import changed
 from peerlane.reproduction.catalogue import system_fabric
@@ -87,9 +87,9 @@ def _verdict(report: Report) -> str:
 
 def _topology(report: Report) -> Section:
     with changed(report.settings):
-        drawing = draw(system_fabric(report.system))
+        simulation = system_fabric(report.system).simulation()
     caption = "The fabric of the system, with the negotiated width and the rate of each link."
-    return Section("Topology", drawing=drawing, drawing_caption=caption)
+    return topology(slug(report.system), caption, simulation)
 
 
 def _overview(report: Report, figures: Mapping[str, Sequence[Row]]) -> Iterator[Section]:

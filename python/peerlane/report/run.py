@@ -13,7 +13,7 @@ from peerlane.report.charts.wires import wires
 from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table, columns
-from peerlane.report.topology import draw
+from peerlane.report.topology_section import topology
 from peerlane.report.words import duration, number, rate, share, size, slug
 from peerlane.results.explanation import told
 
@@ -50,6 +50,8 @@ _FEW = 40
 _MOST_LINES = 400
 """Rows of a table; the JSON of the run has all."""
 
+_FABRIC = "The fabric, with the negotiated width, the rate and the use of each link."
+
 _LEAST_SHARE = 0.005
 """Shares that are put together under "other"."""
 
@@ -64,7 +66,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
     """
     name = slug(result.name)
     sections = [
-        _topology(simulation, result),
+        topology(name, _FABRIC, simulation, result),
         *_workloads(name, result),
         *_waits(name, result),
         *_time(name, result),
@@ -93,11 +95,6 @@ def _verdict(result: RunResult) -> str:
         return f"Failed: {'; '.join(result.failures)}."
     state = "Stopped before its end" if result.partial else "Complete"
     return f"{state}: {duration(result.simulated_ns)} of simulated time, without a fault."
-
-
-def _topology(simulation: Simulation, result: RunResult) -> Section:
-    caption = "The fabric, with the negotiated width, the rate and the use of each link."
-    return Section("Topology", drawing=draw(simulation, result), drawing_caption=caption)
 
 
 def _workloads(name: str, result: RunResult) -> Iterator[Section]:

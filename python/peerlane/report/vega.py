@@ -21,6 +21,14 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _IMAGE_WIDTH, _PANEL_WIDTH = 520, 330
 """Pixels of the plot of an image: of one panel, and of each of several side by side."""
 
+_HEAD = {
+    "fontSize": 12,
+    "color": "var(--ink)",
+    "subtitleFontSize": 11,
+    "subtitleColor": "var(--muted)",
+}
+"""The title of a panel of an image, above the words of its vertical axis."""
+
 _SCALE = 2
 """Pixels of a PNG for each of its SVG."""
 
@@ -65,8 +73,11 @@ def svg(chart: Chart) -> str:
     panels = [_wide(panel.spec, width) for panel in chart.panels]
     for panel, spec in zip(chart.panels, panels, strict=True):
         if panel.title:
-            spec["title"] = {"text": panel.title, "fontSize": 12, "color": "var(--ink)"}
-    whole: Spec = {"concat": panels, "columns": 2} if several else panels[0]
+            spec["title"] = _HEAD | {"text": panel.title, "subtitle": spec.get("title", "")}
+    whole: Spec = panels[0]
+    if several:
+        own = dict.fromkeys(("color", "shape", "opacity"), "independent")
+        whole = {"concat": panels, "columns": 2, "resolve": {"scale": own}}
     config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
     spec = _printable({"$schema": SCHEMA, "config": config} | whole)
     drawing: str = _library().vegalite_to_svg(painted(json.dumps(spec)))
