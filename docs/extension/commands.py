@@ -16,5 +16,7 @@ def markdown() -> str:
         capture_output=True,
         text=True,
     )
-    # The page has a title of its own.
-    return re.sub(r"\A# .*\n", "", made.stdout)
+    # The page has a title of its own, and beside it the list of commands, which typer cuts off.
+    text = re.sub(r"\A# .*\n", "", made.stdout)
+    text = re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+", "", text)
+    return re.sub(r"docs/(reference/[\w.-]+)", r"[\g<0>](../\1)", text)
