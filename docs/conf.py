@@ -33,7 +33,7 @@ suppress_warnings = ["myst.header"]  # pages of one mechanism begin at the level
 
 html_theme = "furo"
 html_static_path = ["extension/static"]
-html_css_files = ["site.css"]
+html_css_files = ["charts.css", "site.css"]
 html_extra_path = ["extension/root"]
 html_copy_source = False
 html_show_copyright = False

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from extension import commands, parameters, python
 from extension.charts.directive import Chart
+from extension.charts.look import style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +27,16 @@ GENERATED: dict[str, Callable[[], str]] = {
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the extension with Sphinx."""
+    app.connect("builder-inited", _write_style)
     app.connect("source-read", _go_on)
     app.add_directive("chart", Chart)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _write_style(app: Sphinx) -> None:
+    static = app.outdir / "_static"
+    static.mkdir(parents=True, exist_ok=True)
+    (static / "charts.css").write_text(style(), encoding="utf-8")
 
 
 def _go_on(_app: Sphinx, page: str, source: list[str]) -> None:

@@ -15,7 +15,7 @@ from extension.charts import link
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from extension.charts.look import Spec
+    from peerlane.report.charts.chart import Spec
 
 CHARTS: dict[str, Callable[[], Spec]] = {
     "wire": link.wire,

@@ -7,13 +7,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from extension.charts.look import COLOURS, Spec, chart, lines, powers
+from extension.charts.look import chart, lines, powers
 from peerlane import Fabric
+from peerlane.report.colours import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from peerlane import RunResult
+    from peerlane.report.charts.chart import Spec
 
 PAYLOADS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 LARGEST: Spec = {"max_payload_supported": "4 KiB"}
@@ -173,14 +175,14 @@ def _timeline(fabric: Fabric, *, around: str, before: float, after: float) -> Sp
         bar["middle"] = (bar["from"] + bar["to"]) / 2
         bar["label"] = bar["number"] if begin < bar["middle"] < end else ""
     kinds = list(dict.fromkeys(str(bar["kind"]) for bar in sorted(bars, key=_rank)))
-    colours = [COLOURS[_KINDS.index(kind)] for kind in kinds]
+    colours = [SERIES[_KINDS.index(kind)] for kind in kinds]
     x = {"type": "quantitative", "scale": {"domain": [begin, end], "nice": False}}
     y = {
         "field": "direction",
         "type": "nominal",
         "title": None,
         "sort": list(DIRECTIONS.values()),
-        "axis": {"minExtent": 100},
+        "axis": {"minExtent": 100, "maxExtent": 100},
     }
     box = {
         "mark": {

@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from peerlane.report import colours
+from peerlane.report.charts.chart import CONFIG, Spec
+from peerlane.report.vega import SCHEMA
 
-Spec = dict[str, Any]
-"""A Vega-Lite specification, or a part of one."""
-
-COLOURS = ("var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)")
-"""Colours of series: custom properties of the page's style sheet."""
-
-_CONFIG: Spec = {
-    "background": None,
-    "font": "Arial, 'Liberation Sans', Helvetica, sans-serif",  # of the widths that are measured
-    "view": {"stroke": None},
-    "axis": {
-        "domainColor": "var(--line)",
-        "gridColor": "var(--line)",
-        "gridOpacity": 0.6,
-        "labelColor": "var(--muted)",
-        "labelFontSize": 12,
-        "tickColor": "var(--line)",
-        "titleColor": "var(--muted)",
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-    },
-    "axisX": {"grid": False},
+_LOOK: Spec = CONFIG | {
+    # A font of the widths that are measured when the chart is drawn.
+    "font": "Arial, 'Liberation Sans', Helvetica, sans-serif",
     "legend": {
         "columnPadding": 18,
         "labelColor": "var(--ink)",
-        "labelFontSize": 12,
+        "labelFontSize": 11,
         "orient": "top",
         "symbolStrokeWidth": 3,
         "title": None,
     },
-    "text": {"color": "var(--ink)", "fontSize": 11},
-    "range": {"category": list(COLOURS)},
+    "range": {"category": list(colours.SERIES)},
 }
+"""The look of the report's charts, and legends."""
+
+
+def style() -> str:
+    """The colours of charts, by day and by night, as a style sheet."""
+    dark = colours.properties(colours.DARK)
+    return f"""\
+body {{
+{colours.properties(colours.LIGHT)}
+}}
+
+body[data-theme="dark"] {{
+{dark}
+}}
+
+@media (prefers-color-scheme: dark) {{
+body:not([data-theme="light"]) {{
+{dark}
+}}
+}}
+"""
 
 
 def chart(values: list[Spec], **parts: object) -> Spec:
     """A specification of one view, or of layers, over the values."""
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "config": _CONFIG,
+        "$schema": SCHEMA,
+        "config": _LOOK,
         "data": {"values": values},
         "width": 620,
         "height": 260,
