@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from extension import commands, parameters, python
-from extension.charts.directive import Chart
 from extension.charts.look import style
+from extension.figure import Chart, Topology
+from peerlane.reproduction.catalogue import systems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,12 +18,20 @@ if TYPE_CHECKING:
 
 PAGES_BESIDE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 
+FABRIC = """
+## The fabric
+
+:::{{topology}} {}
+Hosts, switches and devices of `scenario.toml`, with the widths and rates of their links.
+:::
+"""
+
 GENERATED: dict[str, Callable[[], str]] = {
     "docs/guide/commands": commands.markdown,
     "docs/guide/scenarios": parameters.markdown,
     "docs/guide/python": python.markdown,
     "docs/conformance/README": lambda: PAGES_BESIDE,
-}
+} | {f"python/peerlane/systems/{name}/README": partial(FABRIC.format, name) for name in systems()}
 """Pages that go on with Markdown that no file holds."""
 
 
@@ -30,6 +40,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("builder-inited", _write_style)
     app.connect("source-read", _go_on)
     app.add_directive("chart", Chart)
+    app.add_directive("topology", Topology)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

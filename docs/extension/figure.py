@@ -1,0 +1,92 @@
+"""The directives `chart` and `topology`: drawings in the colours of the page, with a caption."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import vl_convert
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from extension.charts import link
+from peerlane import Fabric
+from peerlane.report.topology import draw
+from peerlane.reproduction.catalogue import system_fabric, systems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from peerlane.report.charts.chart import Spec
+
+CHARTS: dict[str, Callable[[], Spec]] = {
+    "wire": link.wire,
+    "overhead": link.overhead,
+    "credit": link.credit,
+    "replay-buffer": link.replay_buffer,
+    "replay": link.replay,
+    "errors": link.errors,
+    "latency": link.latency,
+}
+
+
+class _Figure(SphinxDirective):
+    """A drawing, whose name is the argument; the content is its caption."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Makes the nodes of the figure."""
+        caption = self.parse_content_to_nodes()
+        text = escape(" ".join(node.astext() for node in caption))
+        svg = self.drawing(self.arguments[0]).replace("<svg ", f'<svg aria-label="{text}" ', 1)
+        opening = f'<figure class="drawing">{svg}<figcaption>'
+        raw = (nodes.raw("", html, format="html") for html in (opening, "</figcaption></figure>"))
+        return [next(raw), *caption, next(raw)]
+
+    def drawing(self, name: str) -> str:
+        """The drawing, as an SVG element."""
+        raise NotImplementedError
+
+    def unknown(self, name: str, known: Iterable[str]) -> Exception:
+        """The error of a name that nothing has."""
+        error: Exception = self.error(
+            f"there is no {self.name} {name!r}; write one of {', '.join(known)}"
+        )
+        return error
+
+
+class Chart(_Figure):
+    """A chart of runs that are made while the site is built."""
+
+    def drawing(self, name: str) -> str:
+        """Draws the chart of the name."""
+        if name not in CHARTS:
+            raise self.unknown(name, CHARTS)
+        svg: str = vl_convert.vegalite_to_svg(CHARTS[name]())
+        # Several drawings share a page, and so the space of names.
+        svg = re.sub(r'(id="|url\(#)(\w+)', rf"\1{name}-\2", svg)
+        return svg.replace("<svg ", '<svg role="img" ', 1)
+
+
+class Topology(_Figure):
+    """The fabric of a published system, or of a scenario on the page, which is then run."""
+
+    def drawing(self, name: str) -> str:
+        """Draws the fabric of the name."""
+        if name in systems():
+            return _unlabelled(draw(system_fabric(name).without_flows()))
+        page = Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8")
+        block = re.compile(rf"^```toml\n(# {re.escape(name)}\n.*?)^```$", re.MULTILINE | re.DOTALL)
+        scenario = block.search(page)
+        if scenario is None:
+            raise self.unknown(name, [*systems(), "the scenarios of this page"])
+        fabric = Fabric.from_toml(scenario[1])
+        return _unlabelled(draw(fabric, fabric.run()))
+
+
+def _unlabelled(svg: str) -> str:
+    return re.sub(r' aria-label="[^"]*"', "", svg, count=1)
