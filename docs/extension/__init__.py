@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from extension import commands, parameters, python
@@ -18,11 +17,12 @@ if TYPE_CHECKING:
 
 PAGES_BESIDE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 
-FABRIC = """
-## The fabric
+MACHINE = "## The machine\n"
+"""The heading on the pages of published systems under which the fabric is drawn."""
 
+TOPOLOGY = """
 :::{{topology}} {}
-Hosts, switches and devices of `scenario.toml`, with the widths and rates of their links.
+The fabric of `scenario.toml`, with the widths and rates of its links.
 :::
 """
 
@@ -31,7 +31,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/guide/scenarios": parameters.markdown,
     "docs/guide/python": python.markdown,
     "docs/conformance/README": lambda: PAGES_BESIDE,
-} | {f"python/peerlane/systems/{name}/README": partial(FABRIC.format, name) for name in systems()}
+}
 """Pages that go on with Markdown that no file holds."""
 
 
@@ -53,3 +53,7 @@ def _write_style(app: Sphinx) -> None:
 def _go_on(_app: Sphinx, page: str, source: list[str]) -> None:
     if page in GENERATED:
         source[0] += "\n" + GENERATED[page]()
+    for name in systems():
+        if page == f"python/peerlane/systems/{name}/README":
+            assert MACHINE in source[0], f"{page}.md has no heading {MACHINE}"
+            source[0] = source[0].replace(MACHINE, MACHINE + TOPOLOGY.format(name), 1)
