@@ -25,6 +25,7 @@ CHARTS: dict[str, Callable[[], Spec]] = {
     "wire": link.wire,
     "overhead": link.overhead,
     "credit": link.credit,
+    "acknowledgement": link.acknowledgement,
     "replay-buffer": link.replay_buffer,
     "replay": link.replay,
     "errors": link.errors,

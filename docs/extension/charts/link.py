@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from extension.charts.look import chart, lines, powers
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from peerlane.report.charts.chart import Spec
 
 PAYLOADS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+POLICIES: dict[str, Spec] = {
+    "an Ack within the latency limit": {},
+    "an Ack for each packet": {"ack_packets": 1},
+}
 LARGEST: Spec = {"max_payload_supported": "4 KiB"}
 DIRECTIONS = {"up": "device to host", "down": "host to device"}
 
@@ -72,13 +78,33 @@ def credit() -> Spec:
     return lines(values, x, _RATE, "flight")
 
 
+def acknowledgement() -> Spec:
+    """The time from the arrival of a write to its Ack, by payload, for two policies."""
+    sizes = [32, 64, 128, 256, 512]
+    values = []
+    for policy, host in POLICIES.items():
+        for size in sizes:
+            fabric = _link(lanes=4, host=host)
+            fabric.flow("d", "h", size="16 KiB", request_size=f"{size} B")
+            delays = _ack_delays(fabric)
+            found = {"longest": max(delays), "mean": fmean(delays)}
+            values += [
+                {"payload": size, "delay": delay, "of": f"{policy}: {what}"}
+                for what, delay in found.items()
+            ]
+    x = {"field": "payload", "title": "payload of the writes"} | powers(sizes, unit="B")
+    y = {"field": "delay", "title": "from last bit to Ack, ns"}
+    all_of = lines(values, x, y, "of")
+    all_of["encoding"]["color"]["legend"] = {"columns": 2}
+    return all_of
+
+
 def replay_buffer() -> Spec:
     """The rate of writes by the replay buffer of the device, for two policies of Ack."""
-    policies = {"an Ack within the latency limit": {}, "an Ack for each packet": {"ack_packets": 1}}
     sizes = [1, 2, 3, 4, 5, 6]
     values = [
         {"buffer": size, "policy": policy, "rate": _rate(fabric)}
-        for policy, host in policies.items()
+        for policy, host in POLICIES.items()
         for size in sizes
         for fabric in [_link(host=host, device={"replay_buffer": f"{size} KiB"})]
     ]
@@ -217,13 +243,23 @@ def _rank(bar: Spec) -> int:
     return _KINDS.index(bar["kind"])
 
 
+def _ack_delays(fabric: Fabric) -> list[float]:
+    """For each packet of the device, the time from its arrival to the Ack for it, in ns."""
+    waiting: dict[int, float] = {}
+    delays = []
+    # What arrives at a time is in the trace after what leaves later in the other direction.
+    for event in sorted(_trace(fabric), key=itemgetter("ns")):
+        if event.get("arrival") == "tlp" and event["direction"] == "up":
+            waiting[event["sequence"]] = event["ns"]
+        elif event.get("dllp") == "Ack":
+            covered = [number for number in waiting if number <= event["sequence"]]
+            delays += [event["ns"] - waiting.pop(number) for number in covered]
+    return delays
+
+
 def _bars(fabric: Fabric) -> Iterator[Spec]:
     """The packets on the wires of a fabric, with their times in nanoseconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "trace.jsonl"
-        fabric.run(trace=trace)
-        events = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
-    for event in events:
+    for event in _trace(fabric):
         kind = event.get("tlp") or event.get("dllp") or event.get("ordered_set")
         kind = f"replayed {kind}" if event.get("replay") else kind
         if kind in _KINDS:
@@ -234,6 +270,13 @@ def _bars(fabric: Fabric) -> Iterator[Spec]:
                 "from": event["ns"],
                 "to": event["ns"] + event.get("length_ns", _DLLP_NS),
             }
+
+
+def _trace(fabric: Fabric) -> list[Spec]:
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace.jsonl"
+        fabric.run(trace=trace)
+        return [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
 
 
 _DLLP_NS = 8 * 8 / (4 * 8 * 128 / 130)

@@ -13,6 +13,7 @@ _LOOK: Spec = CONFIG | {
         "columnPadding": 18,
         "labelColor": "var(--ink)",
         "labelFontSize": 11,
+        "labelLimit": 300,
         "orient": "top",
         "symbolStrokeWidth": 3,
         "title": None,
