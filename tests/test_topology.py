@@ -188,11 +188,14 @@ def fabrics(draw_: st.DrawFn) -> Fabric:
 
 
 @given(fabrics())
-@settings(max_examples=40)
+@settings(max_examples=100)
 def test_every_node_and_link_is_drawn_once_and_boxes_do_not_overlap(fabric: Fabric) -> None:
     drawing = Drawing(draw(fabric))
     check_all_of_it(fabric, drawing)
     check_places(drawing)
+    used = Drawing(draw(fabric, fabric.run()))
+    assert used.nodes == drawing.nodes
+    assert used.links == drawing.links
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

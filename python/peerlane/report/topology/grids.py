@@ -41,6 +41,9 @@ MOST_CELLS = 36
 MOST_WIRES = 600
 """Networks with more fibres have one wire for all that are alike."""
 
+MOST_NUMBERS = 16
+"""Longer sides have every fourth of their coordinates."""
+
 CAPTION = 44.0
 """The height of the lines that say what a network is."""
 ROUTER = 26.0
@@ -499,13 +502,17 @@ def _number(scene: Scene, network: Network, grid: Grid, marks: Mapping[str, Box]
         x, y, *rest = (*place, 0.0, 0.0)[:3]
         if any(rest):
             continue
-        every = 1 if len(marks) <= 256 else 4  # noqa: PLR2004 - as many as there is space for
         last = grid.sides[1] - 1 if len(grid.sides) > 1 else 0
-        if y == last and x % every == 0:
+        if y == last and x % _every(grid.sides[0]) == 0:
             at = Text(box.centre[0], box.bottom + 2 * OUT, f"{x:g}", "middle")
             scene.texts.append(at)
-        if x == 0 and y % every == 0 and len(grid.sides) > 1:
+        if x == 0 and y % _every(last + 1) == 0 and len(grid.sides) > 1:
             scene.texts.append(Text(box.x - 2 * OUT, box.centre[1] + SMALL / 3, f"{y:g}", "end"))
+
+
+def _every(side: int) -> int:
+    """From one number at a side to the next."""
+    return 1 if side <= MOST_NUMBERS else 4
 
 
 def _kinds(members: Sequence[Node]) -> list[tuple[str, int]]:
