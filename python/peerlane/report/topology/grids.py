@@ -7,10 +7,11 @@ networks, and in those of three dimensions, one mark stands for both.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from math import ceil, cos, hypot, pi, sin
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from peerlane.report.topology.places import Grid, circle_of, grid_of
+from peerlane.report.topology.routes import COLUMN, OUT, Way, direct, orthogonal, way_of
 from peerlane.report.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
 from peerlane.report.topology.trees import PADDING, thickness
 from peerlane.report.topology.use import step_of, together
@@ -51,98 +52,11 @@ LINK = 46.0
 BESIDE = 62.0
 """Between two places, and so below."""
 BELOW = 36.0
-OUT = 15.0
-"""How far a wrap-around link goes beyond the last router."""
-COLUMN = 0.2
-"""Where fibres leave the box of a router upwards and downwards, from its left edge."""
 SIZES = ((64, 15.0), (256, 11.0))
 """The size of marks, for networks of up to so many routers."""
 SMALLEST = 9.0
 DEEP = (2.3, -1.7)
 """From a place to the next along the third dimension, in marks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Where routers stand, in units of places along each of up to three dimensions.
-
-    `sides` has the number of places along each, and `wraps` whether the last is joined to the
-    first.
-    """
-
-    at: Mapping[str, tuple[float, ...]]
-    sides: tuple[int, ...]
-    wraps: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How a fibre goes: along an axis, if it does, and over how many places."""
-
-    axis: int | None
-    far: int
-    how: Literal["straight", "beside", "around"] = "straight"
-
-
-def grid_of(network: Network, fibres: Sequence[Fibre]) -> Grid | None:
-    """Where the routers of a network stand; `None` if it is no ring, mesh or torus."""
-    count = len(network.routers)
-    if network.sides is None:
-        order = _circuit(network.routers, fibres)
-        return None if order is None else _ring(order)
-    sides = tuple(side for side in network.sides if side > 1) or (1,)
-    if len(sides) == 1 and network.shape != "mesh" and count > 1:
-        return _ring(network.routers)
-    at = {}
-    for number, router in enumerate(network.routers):
-        left, place = number, []
-        for side in sides:
-            left, coordinate = divmod(left, side)
-            place.append(float(coordinate))
-        at[router] = tuple(place)
-    return Grid(at, sides, wraps=network.shape != "mesh")
-
-
-def circle_of(network: Network) -> dict[str, Point]:
-    """The routers on a circle, a unit between neighbours."""
-    count = len(network.routers)
-    radius = count / (2 * pi)
-    angles = (2 * pi * number / count for number in range(count))
-    return {
-        router: (radius * (1 + sin(angle)), radius * (1 - cos(angle)))
-        for router, angle in zip(network.routers, angles, strict=True)
-    }
-
-
-def _ring(order: Sequence[str]) -> Grid:
-    """A ring as two rows, so that all its links are short."""
-    count = len(order)
-    columns = ceil(count / 2)
-    at = {
-        router: (float(number), 0.0) if number < columns else (float(count - 1 - number), 1.0)
-        for number, router in enumerate(order)
-    }
-    return Grid(at, (columns, 2), wraps=False)
-
-
-def _circuit(routers: Sequence[str], fibres: Sequence[Fibre]) -> list[str] | None:
-    """The routers in the order in which fibres join them to a ring, if they do."""
-    least = 3
-    neighbours: dict[str, list[str]] = {router: [] for router in routers}
-    for fibre in fibres:
-        neighbours[fibre.source].append(fibre.target)
-        neighbours[fibre.target].append(fibre.source)
-    if len(routers) < least or any(len(set(ends)) != 2 for ends in neighbours.values()):  # noqa: PLR2004 - of a ring
-        return None
-    order = [routers[0]]
-    before = neighbours[routers[0]][1]
-    while True:
-        here = order[-1]
-        (after,) = set(neighbours[here]) - {before} or {before}
-        if after == order[0]:
-            return order if len(order) == len(routers) else None
-        before = here
-        order.append(after)
 
 
 class GridLayout:
@@ -233,7 +147,7 @@ class GridLayout:
             self._link(scene, node, box)
         scene.width = max(scene.width, *(box.right for box in routers.values())) + OUT
         scene.height = max(scene.height, *(box.bottom for box in routers.values())) + OUT * 1.4
-        self._fibres(scene, network, grid, routers, _orthogonal)
+        self._fibres(scene, network, grid, routers, orthogonal)
         return scene
 
     def _above(self, router: str) -> Item:
@@ -279,7 +193,7 @@ class GridLayout:
         scene.height = max(box.bottom for box in marks.values()) + 2 * OUT
         if grid:
             _number(scene, network, grid, marks)
-        self._fibres(scene, network, grid or Grid({}, (), wraps=False), marks, _direct)
+        self._fibres(scene, network, grid or Grid({}, (), wraps=False), marks, direct)
         first = self._members[self._joins.root[network.routers[0]]]
         kinds = " and ".join(counted(number, what) for what, number in _kinds(first))
         links = sorted({width_of(node.upstream) for node in first if node.upstream})
@@ -338,7 +252,7 @@ class GridLayout:
         seen: set[tuple[str, str]] = set()
         wires: list[tuple[Fibre, tuple[Point, ...], Uses | None]] = []
         for fibre in self._joins.fibres[network.name]:
-            line = route(routers[fibre.source], routers[fibre.target], _way(grid, fibre, seen))
+            line = route(routers[fibre.source], routers[fibre.target], way_of(grid, fibre, seen))
             wires.append((fibre, line, self._usage.fibres.get(fibre.id)))
         if len(wires) > MOST_WIRES:
             scene.wires += _merged(network, wires)
@@ -379,95 +293,6 @@ def _merged(
     return merged
 
 
-def _way(grid: Grid, fibre: Fibre, seen: set[tuple[str, str]]) -> Way:
-    """How a fibre goes; the second one between two routers goes beside the first one."""
-    if fibre.source not in grid.at or fibre.target not in grid.at:
-        return Way(None, 0)
-    one, other = grid.at[fibre.source], grid.at[fibre.target]
-    pair = (min(fibre.source, fibre.target), max(fibre.source, fibre.target))
-    again = pair in seen
-    seen.add(pair)
-    axes = [axis for axis, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    if len(axes) != 1:
-        return Way(None, 0)
-    axis = axes[0]
-    far = abs(one[axis] - other[axis])
-    if far == 1:
-        return Way(axis, 0, "beside" if again else "straight")
-    if grid.wraps and far == grid.sides[axis] - 1:
-        return Way(axis, int(far), "around")
-    return Way(None, 0)
-
-
-def _orthogonal(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
-    """Along the rows and columns of boxes: a fibre leaves a column by the left of its router."""
-    if way.axis == 0:
-        first, last = sorted((source, target), key=lambda box: box.x)
-        line = _along_row(first, last, way)
-        return line if first is source else line[::-1]
-    first, last = sorted((source, target), key=lambda box: box.y)
-    if way.axis == 1:
-        line = _along_column(first, last, way)
-        return line if first is source else line[::-1]
-    if first.y != last.y and first.x > last.x:  # the end of a ring with an odd number of routers
-        x = first.x + first.width * COLUMN
-        line = ((x, first.bottom), (x, last.centre[1]), (last.right, last.centre[1]))
-        return line if first is source else line[::-1]
-    return _direct(source, target, way)
-
-
-def _along_row(first: Box, last: Box, way: Way) -> tuple[Point, ...]:
-    y = first.centre[1]
-    if way.how == "straight":
-        return ((first.right, y), (last.x, y))
-    back = first.bottom + OUT * 0.9
-    if way.how == "beside":
-        start, end = first.right - OUT, last.x + OUT
-        return ((start, first.bottom), (start, back), (end, back), (end, last.bottom))
-    left, right = first.x - OUT, last.right + OUT
-    turns = ((left, y), (left, back), (right, back), (right, y))
-    return ((first.x, y), *turns, (last.right, y))
-
-
-def _along_column(first: Box, last: Box, way: Way) -> tuple[Point, ...]:
-    x = first.x + first.width * COLUMN
-    if way.how == "straight":
-        return ((x, first.bottom), (x, last.y))
-    back = first.x - OUT * 1.5
-    if way.how == "beside":
-        start, end = first.centre[1], last.centre[1]
-        return ((first.x, start), (back, start), (back, end), (last.x, end))
-    top, bottom = first.y - OUT, last.bottom + OUT * 1.4
-    turns = ((x, top), (back, top), (back, bottom), (x, bottom))
-    return ((x, first.y), *turns, (x, last.bottom))
-
-
-def _direct(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
-    """From mark to mark, straight; a wrap-around link beside the line of all between."""
-    (x, y), (to_x, to_y) = source.centre, target.centre
-    if way.how == "straight":
-        return _edge(source, target.centre), _edge(target, source.centre)
-    length = hypot(to_x - x, to_y - y) or 1.0
-    dx, dy = (to_x - x) / length, (to_y - y) / length
-    aside = source.width / 2 + 5
-    # The same side for both directions: below rows, left of columns, below what goes into depth.
-    nx, ny = {0: (0.0, aside), 1: (-aside, 0.0)}.get(way.axis or 0, (aside * 0.6, aside * 0.8))
-    if way.how == "beside":
-        before = (x + nx + dx * length * 0.3, y + ny + dy * length * 0.3)
-        after = (to_x + nx - dx * length * 0.3, to_y + ny - dy * length * 0.3)
-        return _edge(source, before), before, after, _edge(target, after)
-    out = source.width / 2 + 6
-    before, after = (x - dx * out, y - dy * out), (to_x + dx * out, to_y + dy * out)
-    return (
-        _edge(source, before),
-        before,
-        (before[0] + nx, before[1] + ny),
-        (after[0] + nx, after[1] + ny),
-        after,
-        _edge(target, after),
-    )
-
-
 def _places(network: Network, grid: Grid | None, size: float) -> dict[str, Point]:
     """The upper left corners of marks of a size."""
     if grid is None:
@@ -482,15 +307,6 @@ def _places(network: Network, grid: Grid | None, size: float) -> dict[str, Point
         x, y, z = (*place, 0.0, 0.0)[:3]
         places[name] = (x * across + z * into[0], y * down + z * into[1])
     return places
-
-
-def _edge(box: Box, to: Point) -> Point:
-    """Where the line from the middle of a box to a point leaves it."""
-    x, y = box.centre
-    dx, dy = to[0] - x, to[1] - y
-    shares_ = [half / abs(d) for half, d in ((box.width / 2, dx), (box.height / 2, dy)) if d]
-    share = min(shares_, default=0.0)
-    return x + dx * share, y + dy * share
 
 
 def _number(scene: Scene, network: Network, grid: Grid, marks: Mapping[str, Box]) -> None:

@@ -69,26 +69,24 @@ class RowLayout:
     def place(self, part: Joined) -> Scene:
         """The trees of a part, and what joins them."""
         if not part.controllers:
-            scene = Scene()
-            self._row(scene, self._items(part.roots), wrapped=not part.networks)
+            scene = self._row(self._items(part.roots), wrapped=not part.networks)
         else:
             scene = self._with_crossbars(part)
         for network in part.networks:
             self._fibres(scene, network)
         return scene
 
-    def _row(
-        self, scene: Scene, items: Sequence[Item], x: float = 0.0, *, wrapped: bool = False
-    ) -> float:
-        """Places trees side by side from `x` on; returns where the next one would begin."""
-        y = 0.0
+    def _row(self, items: Sequence[Item], *, wrapped: bool = False) -> Scene:
+        """The trees side by side; `wrapped` in several rows, if one would be too wide."""
+        scene = Scene()
+        x = y = 0.0
         for item in items:
             tree = self._trees.place(item)
             if wrapped and x > 0 and x + tree.width > WIDEST:
                 x, y = 0.0, scene.height + BETWEEN
             scene.add(tree, x, y)
             x += tree.width + BETWEEN
-        return x
+        return scene
 
     def _with_crossbars(self, part: Joined) -> Scene:
         """The trees of each controller above it, and those of its I/O ports below."""
@@ -97,10 +95,9 @@ class RowLayout:
         spans: dict[str, tuple[float, float]] = {}
         x = 0.0
         for controller in part.controllers:
-            upper, lower = Scene(), Scene()
-            self._row(upper, self._items(homes[controller.name]))
             ports = [self._joins.tree.nodes[port.name] for port in controller.io_ports]
-            self._row(lower, self._items(ports))
+            upper = self._row(self._items(homes[controller.name]))
+            lower = self._row(self._items(ports))
             width = max(upper.width, lower.width, _least_width(controller))
             scene.add(upper, x + (width - upper.width) / 2, 0.0)
             below.add(lower, x + (width - lower.width) / 2, 0.0)

@@ -106,7 +106,7 @@ class Text:
     y: float
     text: str
     anchor: Anchor = "start"
-    style: Literal["label", "title", "group"] = "label"
+    style: Literal["label", "title"] = "label"
 
 
 @dataclass(frozen=True, slots=True)
