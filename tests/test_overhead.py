@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from conftest import PAIR
 from peerlane import Fabric, RunResult
 from peerlane._core import link_bytes_per_second
-from peerlane.report.overhead import flow_overheads, overheads
+from peerlane.report.overhead import BEFORE, flow_overheads, overheads
+from peerlane.report.topology import draw
 
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
 LARGEST_TLP = 4096 + 16 + 8
@@ -96,6 +97,20 @@ def test_the_flows_of_a_trace_have_what_their_links_have(tmp_path: Path) -> None
         assert sum(one.tlps for one in here) == link.tlps
     replays = sum(one.bytes["replays"] for one in found)
     assert replays > 0
+
+
+def test_a_run_that_ends_before_it_is_measured_has_no_shares() -> None:
+    fabric = Fabric.from_toml(PAIR).measure("1 s", "2 s")
+    result = fabric.run()
+    assert overheads(result) == ()
+    assert draw(fabric, result) == draw(fabric)
+
+
+def test_a_packet_that_began_before_has_a_part_of_its_own() -> None:
+    fabric = Fabric.from_toml(PAIR).set("a", lanes=1).measure("10 us", "10.001 us")
+    (up,) = (one for one in overheads(fabric.run()) if (one.id, one.sender) == ("s0-a", "up"))
+    assert up.shares[BEFORE] == 1.0
+    assert sum(up.shares.values()) == 1.0
 
 
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path) -> None:

@@ -73,7 +73,13 @@ class FlowOverhead:
 
 
 def overheads(result: RunResult) -> tuple[Overhead, ...]:
-    """Both directions of every link and fibre, in the order of the result."""
+    """Both directions of every link and fibre, in the order of the result; none if none measured.
+
+    The shares are exact but for what is on a wire when the interval begins or ends: a packet counts
+    for the part of its time that is in it, and for its bytes where its transmission begins.
+    """
+    if result.measured_ns is None:
+        return ()
     return (*map(_of_link, result.links), *map(_of_fibre, result.fibres))
 
 
@@ -155,11 +161,7 @@ def _of_fibre(fibre: FibreResult) -> Overhead:
 
 
 def _shares(parts: Mapping[str, int], utilisation: float) -> dict[str, float]:
-    """The time in use by bytes, and the rest idle.
-
-    A packet on the wire when the interval begins or ends has its time in it in part, but its bytes
-    all or not at all; so the shares are of the time in use, and not bytes times a rate.
-    """
+    """The time in use, by bytes, and the rest idle."""
     total = sum(parts.values())
     shares = {part: utilisation * count / total if total else 0.0 for part, count in parts.items()}
     shares["idle"] = 1.0 - utilisation

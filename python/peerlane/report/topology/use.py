@@ -104,11 +104,11 @@ class Usage:
         self.others: dict[str, Uses] = {}
         self.fibres: dict[str, Uses] = {}
         self.failed: set[str] = set()
-        self.known = result is not None
-        if result is None:
+        bounds = result.measured_ns if result else None
+        self.known = bounds is not None
+        if result is None or bounds is None:
             return
-        bounds = result.measured_ns
-        length = bounds[1] - bounds[0] if bounds else 0.0
+        length = bounds[1] - bounds[0]
         self.failed = {error.where for error in result.errors if error.what == _DOWN}
         pairs = _pairs((one.id, _use(one, length)) for one in result.links)
         for node in tree.nodes:
