@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.published import SHAPES
+from peerlane.report.charts.published import shapes, sizes_of_marks
 from peerlane.report.charts.scales import SIGNED
 from peerlane.report.words import percent
 
@@ -68,7 +68,7 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
                 "encoding": {"x": {"datum": 0, "type": "quantitative"}},
             },
             {
-                "mark": {"type": "point", "filled": True, "size": 42, "opacity": 0.75},
+                "mark": {"type": "point", "filled": True, "opacity": 0.75},
                 "encoding": {
                     "x": {
                         "field": "error",
@@ -99,12 +99,8 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
                             "grid": True,
                         },
                     },
-                    "shape": {
-                        "field": "kind",
-                        "type": "nominal",
-                        "scale": {"domain": list(SHAPES), "range": list(SHAPES.values())},
-                        "legend": None,
-                    },
+                    "shape": shapes(),
+                    "size": sizes_of_marks(42),
                     "color": {
                         "field": "within",
                         "type": "nominal",

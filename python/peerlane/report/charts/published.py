@@ -104,11 +104,12 @@ class _Shown:
             lines = {"labelExpr": "split(datum.label, ', ')", "labelAngle": 0, "title": title}
             if not titled:
                 lines = {"labels": False, "ticks": False, "title": None}
+            names = list(axis.names.values())
             return {
                 "field": "x",
                 "type": "nominal",
-                "sort": list(axis.names.values()),
-                "scale": {"type": "point", "padding": 0.5},
+                "sort": names,
+                "scale": {"type": "point", "padding": 0.5, "domain": names},
                 "axis": lines,
             }
         return _numbers(axis, [point["x"] for point in self._points], title)
@@ -129,13 +130,14 @@ class _Shown:
                 "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
             },
             {
-                "mark": {"type": "point", "filled": True, "size": 38, "opacity": 1},
+                "mark": {"type": "point", "filled": True, "opacity": 1},
                 "transform": [{"filter": "isValid(datum.simulated)"}],
                 "encoding": {
                     "x": x,
                     "y": y | {"field": "simulated"},
                     "color": self._colour,
-                    "shape": _shapes(),
+                    "shape": shapes(),
+                    "size": sizes_of_marks(38),
                     "tooltip": _tooltip(self._unit),
                 },
             },
@@ -178,12 +180,14 @@ class _Shown:
             last = ends.get(point["series"])
             if value is not None and (last is None or self._rank(point) >= self._rank(last[0])):
                 ends[point["series"]] = (point, value)
-        right = max(ends.values(), key=lambda end: self._rank(end[0]))[0]["x"]
-        beside = self._scale.apart([value for _, value in ends.values()])
-        labels = [
-            {"series": series, "x": right, "at": place}
-            for series, place in zip(ends, beside, strict=True)
-        ]
+        labels: list[Spec] = []
+        for x_end in dict.fromkeys(point["x"] for point, _ in ends.values()):
+            here = {name: value for name, (point, value) in ends.items() if point["x"] == x_end}
+            beside = self._scale.apart(list(here.values()))
+            labels += [
+                {"series": name, "x": x_end, "at": place}
+                for name, place in zip(here, beside, strict=True)
+            ]
         return {
             "data": {"values": labels},
             "mark": {"type": "text", "align": "left", "dx": 10, "aria": False},
@@ -229,13 +233,14 @@ class _Shown:
                     "encoding": {"y": y | {"datum": 0}},
                 },
                 {
-                    "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
+                    "mark": {"type": "point", "filled": True, "opacity": 1},
                     "transform": there,
                     "encoding": {
                         "x": x,
                         "y": y | {"field": "error"},
                         "color": self._colour,
-                        "shape": _shapes(),
+                        "shape": shapes(),
+                        "size": sizes_of_marks(30),
                         "tooltip": _tooltip(self._unit),
                     },
                 },
@@ -260,7 +265,14 @@ def _numbers(axis: XAxis, values: list[float], title: str | None) -> Spec:
     }
 
 
-def _shapes() -> Spec:
+def sizes_of_marks(size: int) -> Spec:
+    """The size of points, by which a diamond looks as large as the others."""
+    diamond = {"test": "datum.kind === 'calibrated'", "value": 1.7 * size}
+    return {"condition": diamond, "value": size}
+
+
+def shapes() -> Spec:
+    """The shapes of points, by the kinds of their rows."""
     return {
         "field": "kind",
         "type": "nominal",

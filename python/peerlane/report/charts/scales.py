@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from peerlane.report.charts.chart import Spec
 
 BYTES = (
-    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' :"
-    " datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + ' MiB' :"
-    " datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' :"
-    " format(datum.value, '~g') + ' B'"
+    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '.4~g') + ' GiB' :"
+    " datum.value >= 1048576 ? format(datum.value / 1048576, '.4~g') + ' MiB' :"
+    " datum.value >= 1024 ? format(datum.value / 1024, '.4~g') + ' KiB' :"
+    " format(datum.value, '.4~g') + ' B'"
 )
 """The label of a size in bytes."""
 
@@ -109,8 +109,13 @@ def round_values(low: float, high: float) -> list[float]:
 
 
 def sizes(values: Sequence[float], *, log: bool) -> Spec:
-    """The horizontal axis of sizes in bytes."""
-    return ticks(values, log=log) | {"labelExpr": BYTES}
+    """The horizontal axis of sizes in bytes; of a logarithmic one, ticks are powers of two."""
+    marks = ticks(values, log=log)
+    if log:
+        first, last = math.ceil(math.log2(min(values))), math.floor(math.log2(max(values)))
+        step = -(-(last - first + 1) // _MOST_TICKS)
+        marks = {"values": [2.0**power for power in range(first, last + 1, step)]}
+    return marks | {"labelExpr": BYTES}
 
 
 def ticks(values: Sequence[float], *, log: bool) -> Spec:
@@ -120,6 +125,8 @@ def ticks(values: Sequence[float], *, log: bool) -> Spec:
         is_whole = all(value == int(value) for value in known)
         return {"values": known} if is_whole and len(known) <= 2 * _MOST_TICKS else {}
     known = [value for value in known if value > 0]
+    if not is_geometric(known):
+        return {"values": round_values(known[0], known[-1])}
     while len(known) > _MOST_TICKS:
         known = known[::2]
     return {"values": known}
