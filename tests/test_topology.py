@@ -82,6 +82,11 @@ def ends(path: str) -> tuple[tuple[float, float], tuple[float, float]]:
     return (numbers[0], numbers[1]), (numbers[-2], numbers[-1])
 
 
+def lines_of(wire: ET.Element) -> list[ET.Element]:
+    """The lines that are seen, without that around them, which only points at its tooltip."""
+    return [path for path in wire.iter(f"{SVG}path") if path.attrib["class"] != "around"]
+
+
 def check_all_of_it(fabric: Fabric, drawing: Drawing) -> None:
     nodes, links = expected(fabric)
     assert drawing.nodes == nodes
@@ -99,7 +104,7 @@ def check_places(drawing: Drawing) -> None:
         assert apart, f"{one} and {other} overlap"
     for wire in drawing.wires:
         joined = [boxes[name] for name in json.loads(wire.attrib["data-ends"])]
-        (path,) = wire.iter(f"{SVG}path")
+        (path,) = lines_of(wire)
         if joined[0] != joined[1]:  # a link between the sockets of a host is within its box
             for point, box in zip(ends(path.attrib["d"]), joined, strict=True):
                 assert is_on_edge(point, box), f"{wire.attrib} ends at {point}, not at {box}"
@@ -235,7 +240,7 @@ def test_each_direction_has_the_colour_of_its_use(name: str) -> None:
     assert len(wires) == len(shares)
     for wire in wires:
         (key,) = json.loads(wire.attrib["data-links"])
-        paths = [path.attrib["class"].split()[-1] for path in wire.iter(f"{SVG}path")]
+        paths = [path.attrib["class"].split()[-1] for path in lines_of(wire)]
         assert paths == [f"use-{step_of(share)}" for share in shares[key]]
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.report.topology.scene import SMALL, Scene, Swatch, Text, text_width
+from peerlane.report.topology.scene import Scene, Swatch, Text
 from peerlane.report.topology.use import IDLE, STALLED, STEPS
 from peerlane.report.topology.words import counted
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Tree
 
-SWATCH = 24.0
-GAP = 14.0
-WIDEST = 640.0
-"""The legend goes on in a further line from there."""
+SWATCH = 36.0
+IDLE_SWATCH = 54.0
+MARK = 12.0
+"""The widths of samples."""
+GAP = 12.0
+WIDE = 500.0
+"""Drawings from there on have space beside the scale."""
 
 
 def head_of(tree: Tree) -> Text:
@@ -31,32 +34,31 @@ def head_of(tree: Tree) -> Text:
 
 
 def legend(*, stalls: bool, width: float) -> Scene:
-    """The scale of use, and what the two lines of a link and the marks are."""
+    """The scale of use, and what the two lines of a link and the marks are.
+
+    Args:
+        stalls: Whether there are marks of stalls.
+        width: That of the drawing; what does not fit beside the scale stands below it.
+    """
     scene = Scene()
-    names = ["share of the time in use:"]
-    names += [f"under {IDLE:.0%}", *(f"to {step / STEPS:.0%}" for step in range(1, STEPS + 1))]
-    x, y = 0.0, 14.0
-    most = max(width, WIDEST)
-
-    def put(text: str, swatch: Swatch | None = None) -> None:
-        nonlocal x, y
-        space = SWATCH + 6 if swatch else 0.0
-        if x and x + space + text_width(text, SMALL) > most:
-            x, y = 0.0, y + 18
-        if swatch:
-            scene.swatches.append(Swatch(x, y - 3.5, SWATCH, swatch.step))
-        scene.texts.append(Text(x + space, y, text))
-        x += space + text_width(text, SMALL) + GAP
-        scene.width = max(scene.width, x - GAP)
-
-    put(names[0])
-    for step, name in enumerate(names[1:]):
-        put(name.replace("%", " %"), Swatch(0, 0, SWATCH, step))
-    put("each direction keeps to the right")
+    scene.texts.append(Text(0.0, 10.0, "share of the time in use"))
+    scene.swatches.append(Swatch(0.0, 19.0, IDLE_SWATCH, 0))
+    scene.texts.append(Text(IDLE_SWATCH / 2, 34.0, f"under {_percent(IDLE)}", "middle"))
+    left = IDLE_SWATCH + GAP
+    for step in range(1, STEPS + 1):
+        x = left + SWATCH * (step - 1)
+        scene.swatches.append(Swatch(x, 19.0, SWATCH, step))
+        scene.texts.append(Text(x + SWATCH, 34.0, _percent(step / STEPS), "middle"))
+    scene.width = left + SWATCH * (STEPS + 0.6)
+    x, y = (scene.width + GAP, 10.0) if width >= WIDE else (0.0, 54.0)
+    scene.texts.append(Text(x, y, "each direction keeps to the right"))
     if stalls:
-        put(
-            f"waited for credit, {STALLED:.0%} of the time or more".replace("%", " %"),
-            Swatch(0, 0, 0, None),
-        )
-    scene.height = y + 6
+        said = f"waited for credit, {_percent(STALLED)} of the time or more"
+        scene.swatches.append(Swatch(x, y + 14.5, MARK, None))
+        scene.texts.append(Text(x + MARK + 6, y + 18, said))
+    scene.height = max(text.y for text in scene.texts) + 6
     return scene
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -40,6 +40,8 @@ font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
 .peerlane-topology .box{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1.2}}
 .peerlane-topology .port{{fill:var(--t-paper);stroke:var(--t-line);stroke-width:.8}}
 .peerlane-topology .wire{{fill:none;stroke:var(--t-line);stroke-linejoin:round}}
+.peerlane-topology .around{{fill:none;stroke:none;stroke-width:12;pointer-events:stroke}}
+.peerlane-topology g:hover>.wire{{filter:brightness(1.25)}}
 .peerlane-topology .attachment{{stroke-dasharray:2 3}}
 .peerlane-topology .fibre{{stroke:var(--t-accent)}}
 .peerlane-topology .broken{{stroke-dasharray:7 5}}
@@ -143,6 +145,8 @@ def _wire(wire: Wire) -> str:
         f'<path class="{kind}{colour}" d="{path}" stroke-width="{_n(width)}"/>'
         for path, width, colour in _strokes(wire)
     ]
+    around = "".join(map(_path, wire.lines))
+    paths.append(f'<path class="around" d="{around}"/>')
     return f"<g{attributes}>{_title(wire.note)}{''.join(paths)}</g>"
 
 
