@@ -56,7 +56,7 @@ def test_shares_are_bytes_by_the_rate_of_the_link(
 ) -> None:
     fabric = Fabric().links(generation=generation, lanes=lanes, bit_error_rate=errors)
     fabric.host("h").device("d", "h")
-    result = fabric.flow("d", "h", request_size=request, size="16 KiB", direction=direction).run()
+    result = fabric.flow("d", "h", request_size=request, size="8 KiB", direction=direction).run()
     check_shares(result)
     link = fabric.tree().nodes["d"].upstream
     assert link is not None

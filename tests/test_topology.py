@@ -193,7 +193,7 @@ def fabrics(draw_: st.DrawFn) -> Fabric:
 
 
 @given(fabrics())
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_every_node_and_link_is_drawn_once_and_boxes_do_not_overlap(fabric: Fabric) -> None:
     drawing = Drawing(draw(fabric))
     check_all_of_it(fabric, drawing)
