@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
+from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,16 +15,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chromium import PROGRAM, chromium
-from conftest import MISSING
+from conftest import MISSING, PAIR
 from peerlane import Fabric
+from peerlane.cli.shipped import text_of
+from peerlane.network.sweep import sweep as sweep_loads
 from peerlane.report import vega
 from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.lines import Axis, Line, lines
+from peerlane.report.charts.lines import Axis as Shown
+from peerlane.report.charts.lines import Line, lines
 from peerlane.report.charts.scales import Scale
+from peerlane.report.colours import LIGHT
 from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder
 from peerlane.report.page import Origin, Page, Section
 from peerlane.report.reproduction import heading, system_page
 from peerlane.report.run import run_page
+from peerlane.report.sweep import loads_page, points_page
 from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
 from peerlane.report.words import duration, number, percent, rate, size, slug
@@ -31,6 +38,8 @@ from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.plots import Plot
 from peerlane.reproduction.report import CalibrationEntry, Report
 from peerlane.reproduction.report import Row as Published
+from peerlane.varying.axes import Axis
+from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -154,7 +163,7 @@ def test_a_logarithmic_scale_has_round_ticks() -> None:
 
 def page(name: str, title: str = "a page", *, text: str = "words") -> Page:
     panel = lines(
-        "", [Line(text, [1, 2], [3, 4]), Line("b", [1, 2], [5, 6])], Axis(text), Axis("y")
+        "", [Line(text, [1, 2], [3, 4]), Line("b", [1, 2], [5, 6])], Shown(text), Shown("y")
     )
     chart = Chart(f"{name}-1", text, text, (panel,))
     table = Table((Column(text), Column("kind", "kind")), (Row((text, "gap")),), (text,))
@@ -217,7 +226,20 @@ def test_the_contents_of_a_report_name_no_file_elsewhere(peerlane: Run, tmp_path
 
 def test_a_folder_that_cannot_be_made_is_named(peerlane: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    peerlane("run", "pair", "--report", tmp_path / "file" / "report").refuses("file", "not a dir")
+    refused(peerlane, tmp_path / "file" / "report", "file is a file; name a folder")
+
+
+def test_a_wrong_scenario_leaves_no_folder(peerlane: Run, tmp_path: Path) -> None:
+    peerlane("run", "pear", "--report", tmp_path / "report").refuses("pear")
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    refused(peerlane, tmp_path, f"{tmp_path} cannot be written; name another folder")
+    refused(peerlane, tmp_path / "new", f"{tmp_path} cannot be written; name another folder")
 
 
 def test_a_missing_extra_is_named_before_any_work(
@@ -307,6 +329,20 @@ def hostile_run() -> Page:
     return run_page(simulation, simulation.run(), Origin(HOSTILE, HOSTILE, HOSTILE))
 
 
+def sweeps() -> list[Page]:
+    """Sweeps of keys, with lines and as a sample, and of loads."""
+    axes = [Axis.read("links.s0-b.lanes=1,2"), Axis.read("links.generation=1,2")]
+    torus = Fabric.from_toml(text_of("torus"))
+    return [
+        points_page(replace(sweep_points(PAIR, axes), name="lines"), MADE),
+        points_page(
+            replace(sweep_points(PAIR, axes, sample="lhs:3"), name="sample"),
+            MADE,
+        ),
+        loads_page(sweep_loads(torus, [1e9, 2e9], "uniform"), MADE),
+    ]
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with pages of all kinds, without their images."""
@@ -315,7 +351,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vega, "svg", lambda _: "")
         patch.setattr(vega, "png", lambda _: b"")
-        Folder.open(folder).write([*pages, hostile_run(), page("hostile", HOSTILE, text=HOSTILE)])
+        pages += [hostile_run(), *sweeps(), page("hostile", HOSTILE, text=HOSTILE)]
+        Folder.open(folder).write(pages)
     return folder
 
 
@@ -349,7 +386,7 @@ COLOURS = """(() => {
 @pytest.mark.seconds(15)
 def test_a_browser_shows_every_chart_of_every_page(report: Path, browser: Chromium) -> None:
     pages = sorted(report.glob("*.html"))
-    assert len(pages) == len(systems()) + 3
+    assert len(pages) == len(systems()) + 6
     for path, (width, dark) in product(pages, zip(WIDTHS, (False, True), strict=True)):
         where = f"{path.name}, {width} px, {'dark' if dark else 'light'}"
         browser.open(path, width=width, dark=dark)
@@ -398,4 +435,18 @@ def test_a_chart_has_a_sentence_and_words_for_those_who_do_not_see_it() -> None:
         for chart in system_page(report_of(system), MADE).charts:
             assert chart.caption.endswith(".")
             assert len(chart.text) > len(chart.caption)
-            assert vega.svg(chart).count("<path") > 1
+
+
+def test_the_image_of_a_chart_has_all_its_panels_and_lines() -> None:
+    charts = {chart.name: chart for chart in system_page(report_of("ccix"), MADE).charts}
+    drawing = vega.svg(charts["ccix-exp1-2"])
+    for words in ("reads", "writes", "latency, ns", "CCIX", "PCIe DMA"):
+        assert f">{words}</text>" in drawing
+    assert drawing.count(f'stroke="{LIGHT["c1"]}"') == drawing.count(f'stroke="{LIGHT["c2"]}"') == 2
+
+
+@pytest.mark.xdist_group("report")
+def test_the_image_of_a_topology_needs_no_style_of_a_page(report: Path) -> None:
+    drawings = [path.read_text() for path in (report / IMAGES).glob("*-topology.svg")]
+    assert len(drawings) == len(systems()) + 1
+    assert not any("var(" in drawing or "color-mix" in drawing for drawing in drawings)

@@ -82,25 +82,25 @@ class Folder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Folder:
-        """Looks at a folder, and makes it if there is none.
+        """Looks at a folder, which need not be there yet.
 
         Raises:
-            ReportError: It holds other files, or is none.
-            OSError: It cannot be made or written.
+            ReportError: It holds other files, cannot be written, or is none.
+            OSError: It cannot be read.
         """
         folder = Path(path)
-        if folder.exists() and not folder.is_dir():
-            raise ReportError(f"{path} is a file; name a folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        found = sorted(one.name for one in folder.iterdir())
+        there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+        if not there.is_dir():
+            raise ReportError(f"{there} is a file; name a folder")
+        found = sorted(one.name for one in folder.iterdir()) if there == folder else []
         if found and CONTENTS not in found:
             more = ", ..." if len(found) > 3 else ""  # noqa: PLR2004 - enough to know it by
             raise ReportError(
                 f"{path} holds other files ({', '.join(found[:3])}{more}); name an empty folder,"
                 " or one of an earlier report"
             )
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise ReportError(f"{path} cannot be written; name another folder")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise ReportError(f"{there} cannot be written; name another folder")
         return cls(folder, _read(folder / CONTENTS) if found else Contents())
 
     def write(
@@ -135,6 +135,7 @@ class Folder:
 
         script = vega.script()
         step()
+        self.path.mkdir(parents=True, exist_ok=True)
         # What a later report may replace is noted before it is there.
         self._write(CONTENTS, contents.model_dump_json(indent=2) + "\n")
         for file, page in new.items():

@@ -137,7 +137,7 @@ def _rows(rows: Sequence[Row]) -> Table:
         cells += [number(row.unchanged), percent(row.change_percent)] * changed
         cells += [_sensitivity(row)] * sensitive
         note = notes.index(row.note) + 1 if row.note else None
-        lines.append(Line(tuple(cells), _anchor(row.id), note, wrong=not row.passes))
+        lines.append(Line(tuple(cells), anchor=_anchor(row.id), note=note, wrong=not row.passes))
     return Table(tuple(columns), tuple(lines), tuple(notes))
 
 
@@ -163,19 +163,19 @@ def _fitted(report: Report) -> Iterator[Section]:
         Column("meaning"),
         Column("fitted to the rows"),
     )
-    lines = tuple(
-        Line(
-            (
-                entry.name,
-                f"{number(entry.value)} {entry.unit}".removesuffix(" 1"),
-                entry.meaning,
-                entry.origin,
-            )
-        )
-        for entry in report.calibration
-    )
+    there = {row.id for row in report.rows}
+    lines = []
+    for entry in report.calibration:
+        value = f"{number(entry.value)} {entry.unit}".removesuffix(" 1")
+        cells = (entry.name, value, entry.meaning)
+        rows = entry.origin.split(", ")
+        if there.issuperset(rows):
+            links = tuple((row, _anchor(row)) for row in rows)
+            lines.append(Line(cells, links=links))
+        else:
+            lines.append(Line((*cells, entry.origin)))
     words = "Every other parameter is from the source, from a specification, or our choice."
-    yield Section("Fitted parameters", words, tables=(Table(columns, lines),))
+    yield Section("Fitted parameters", words, tables=(Table(columns, tuple(lines)),))
 
 
 def _left_out(names: Sequence[str]) -> Iterator[Section]:

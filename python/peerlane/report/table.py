@@ -18,9 +18,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row, which a link of the same page can name; a `wrong` one is marked."""
+    """A row, which a link of the same page can name; a `wrong` one is marked.
+
+    `links` are the words and the anchors of links to other rows, in a last cell of their own.
+    """
 
     cells: tuple[str, ...]
+    links: tuple[tuple[str, str], ...] = ()
     anchor: str = ""
     note: int | None = None
     wrong: bool = False
