@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +34,7 @@ from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from peerlane import Simulation
     from peerlane.fabric.tree import Tree
@@ -50,6 +50,15 @@ MOST_FAILURES = 8
 
 MOST_HINTS = 8
 """Flows of which a line says what they wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A run: what it measured, what broke it off, and which captures are incomplete."""
+
+    result: RunResult
+    interrupt: KeyboardInterrupt | None
+    lost: list[str]
 
 
 def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
@@ -179,10 +188,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     check_only(only, captures)
     keep_apart([file], {"--json": json_to, **captures})
     if repeat is not None:
-        single = {**captures, "--check-coherence": check_coherence, "--interval": interval}
-        single |= {"--report": report_to}
-        for option in (name for name, value in single.items() if value is not None):
-            raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
+        single = {"--check-coherence": check_coherence, "--interval": interval}
+        _refuse_with_repeat({**captures, **single, "--report": report_to})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     folder = open_folder(report_to)
@@ -192,18 +199,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     interval_ns = None if interval is None else _sample(simulation, interval, json_to, report_to)
     if folder is not None and interval is None:
         simulation.sample(every=FINEST)
-    interrupt = full = None
-    what = f"running {Path(file).stem}"
-    with progress(what) as bar:
-        try:
-            result = simulation.run(lambda fraction: bar(what, fraction))
-        except KeyboardInterrupt as raised:
-            interrupt, result = raised, simulation.result()
-        except BrokenPipeError:
-            raise
-        except OSError as raised:
-            full, result = raised, simulation.result()
-    lost = list(incomplete(simulation, full))
+    outcome = _simulate(simulation, f"running {Path(file).stem}")
+    result = outcome.result
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]
     lines = _hints(result, tree, again) if explain else []
@@ -216,14 +213,35 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     if result.series and interval_ns and result.series.interval_ns > interval_ns:
         longer = duration(result.series.interval_ns).replace(" ", "")
         warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
-    if interrupt is not None:
+    if outcome.interrupt is not None:
         sys.stdout.flush()
-        if lost:
-            warn("; ".join(lost))
-        raise interrupt
-    _judge(simulation, result, lost)
+        if outcome.lost:
+            warn("; ".join(outcome.lost))
+        raise outcome.interrupt
+    _judge(simulation, result, outcome.lost)
     if not is_written:
         raise typer.Exit(FAILED)
+
+
+def _refuse_with_repeat(options: Mapping[str, object]) -> None:
+    """Refuses options, by their names, that are given and are for a single run."""
+    for option in (name for name, value in options.items() if value is not None):
+        raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
+
+
+def _simulate(simulation: Simulation, what: str) -> _Outcome:
+    """Runs to the end, or until the user interrupts; `what` is said of the progress."""
+    interrupt = full = None
+    with progress(what) as bar:
+        try:
+            result = simulation.run(lambda fraction: bar(what, fraction))
+        except KeyboardInterrupt as raised:
+            interrupt, result = raised, simulation.result()
+        except BrokenPipeError:
+            raise
+        except OSError as raised:
+            full, result = raised, simulation.result()
+    return _Outcome(result, interrupt, list(incomplete(simulation, full)))
 
 
 def _page(simulation: Simulation, result: RunResult) -> Page:

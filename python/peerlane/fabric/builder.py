@@ -518,7 +518,7 @@ class Fabric:
         """The fabric as enumeration leaves it."""
         return self.simulation().tree()
 
-    def run(
+    def run(  # noqa: PLR0913 - each says one thing of a run
         self,
         *,
         seed: int | None = None,
