@@ -126,7 +126,7 @@ class Builder:
 
     def name(self, kind: str) -> str:
         self.count += 1
-        return f"{kind}{self.count}{self.draw(st.text('ab1é日-_.', max_size=30))}"
+        return f"{kind}{self.count}.{self.draw(st.text('ab1é日-_.', max_size=30))}"
 
     def add_controllers(self) -> None:
         self.controllers = [self.name("c") for _ in range(self.integer(0, 3))]
