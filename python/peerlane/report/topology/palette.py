@@ -17,7 +17,7 @@ Theme = Literal["page", "light", "dark"]
 ORANGE = "#d9660a"
 
 _STEPS = (
-    ("line", "paper", 0.45),
+    ("muted", "paper", 0.6),
     (ORANGE, "paper", 0.6),
     (ORANGE, "paper", 0.3),
     (ORANGE, "paper", 0.0),

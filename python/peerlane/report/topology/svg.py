@@ -39,7 +39,8 @@ font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
 .peerlane-topology .more{{font-size:{FONT - 1:g}px}}
 .peerlane-topology .box{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1.2}}
 .peerlane-topology .port{{fill:var(--t-paper);stroke:var(--t-line);stroke-width:.8}}
-.peerlane-topology .wire{{fill:none;stroke:var(--t-line);stroke-linejoin:round}}
+.peerlane-topology .wire{{fill:none;stroke-linejoin:round;
+stroke:color-mix(in srgb,var(--t-muted) 75%,var(--t-paper))}}
 .peerlane-topology .around{{fill:none;stroke:none;stroke-width:12;pointer-events:stroke}}
 .peerlane-topology g:hover>.wire{{filter:brightness(1.25)}}
 .peerlane-topology .attachment{{stroke-dasharray:2 3}}
