@@ -49,6 +49,7 @@ def test_the_wheel_has_systems_types_and_licence(wheel: Path) -> None:
     assert "peerlane/py.typed" in names
     assert "peerlane/_core.pyi" in names
     assert "peerlane/scenarios/pair.toml" in names
+    assert "peerlane/report/templates/page.html" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
 

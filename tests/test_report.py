@@ -26,7 +26,7 @@ from peerlane.report.charts.lines import Line, lines
 from peerlane.report.charts.scales import Scale
 from peerlane.report.colours import LIGHT
 from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder
-from peerlane.report.page import Origin, Page, Section
+from peerlane.report.page import Origin, Page, Section, html
 from peerlane.report.reproduction import heading, system_page
 from peerlane.report.run import run_page
 from peerlane.report.sweep import loads_page, points_page
@@ -133,6 +133,7 @@ def test_numbers_of_a_page_have_four_digits() -> None:
     assert (number(3.14159), number(12345.678), number(None)) == ("3.142", "12345.7", "–")  # noqa: RUF001
     assert (duration(1500), rate(2.5e9), size(1536)) == ("1.5 µs", "2.5 GB/s", "1.5 KiB")
     assert percent(-1.234) == "\N{MINUS SIGN}1.23 %"
+    assert percent(-0.001) == percent(0.0) == "0.00 %"
 
 
 def test_figures_are_named_as_in_their_source() -> None:
@@ -416,6 +417,21 @@ def test_a_hostile_name_is_shown_as_it_is(report: Path, browser: Chromium) -> No
 @pytest.mark.xdist_group("report")
 def test_a_page_has_at_most_three_megabytes(report: Path) -> None:
     assert all(path.stat().st_size <= MOST_BYTES for path in report.glob("*.html"))
+
+
+def test_a_page_of_many_flows_stays_small() -> None:
+    fabric = Fabric("many").links(generation=3, lanes=4).host("h0").switch("s0", "h0")
+    for device in range(16):
+        fabric.device(f"d{device}", "s0", bar="1 MiB")
+    for flow in range(500):
+        source, target = flow % 16, (7 * flow + 1) % 16
+        name = f"a flow with a long name, number {flow}"
+        fabric.flow(f"d{source}", f"d{target}", id=name, size="4 KiB")
+    simulation = fabric.simulation()
+    simulation.watch_waits()
+    simulation.sample(every="100 ns")
+    made = run_page(simulation, simulation.run(), MADE)
+    assert len(html(made, vega.script()).encode()) <= MOST_BYTES
 
 
 @pytest.mark.xdist_group("report")

@@ -137,11 +137,14 @@ def _embedded(document: object) -> str:
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
+    from markupsafe import Markup, escape  # noqa: PLC0415 - comes with jinja2
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("peerlane.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["breakable"] = lambda words: escape(words).replace("/", Markup("/<wbr>"))
+    return made

@@ -50,9 +50,9 @@ def system_page(report: Report, origin: Origin) -> Page:
         title=title,
         what=f"{report.source}.",
         figures=(
-            ("rows judged", str(len(report.judged))),
+            ("rows", str(len(report.judged))),
             ("within tolerance", str(len(report.judged) - len(report.missed))),
-            ("fitted parameters", str(len(report.calibration))),
+            ("fitted", str(len(report.calibration))),
             ("worst error", NONE if worst is None else percent(worst.error_percent)),
         ),
         sections=tuple(sections),
@@ -109,7 +109,8 @@ def _figure(report: Report, name: str, rows: Sequence[Row]) -> Section:
     held = [row for row in rows if row.is_published]
     others = [row for row in rows if not row.is_published]
     tables = (_rows(held),) if held else ()
-    hidden = ((f"{len(others)} rows without a published value", _rows(others)),) if others else ()
+    words = f"{len(others)} row{'s' * (len(others) > 1)} without a published value"
+    hidden = ((words, _rows(others)),) if others else ()
     return Section(heading(name), report.about.get(name, ""), tuple(charts), tables, hidden)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from peerlane.report.page import Origin
     from peerlane.results.flows import FlowResult, Latency
     from peerlane.results.run import RunResult
-    from peerlane.results.waits import Share
+    from peerlane.results.waits import FlowWaits, Share
 
 WAITS = {
     "wire": "var(--c1)",
@@ -52,8 +52,9 @@ _MOST_LINES = 400
 
 _FABRIC = "The fabric, with the negotiated width, the rate and the use of each link."
 
+_MOST_PARTS = 10
 _LEAST_SHARE = 0.005
-"""Shares that are put together under "other"."""
+"""Parts of a bar, and the least share that is one; the rest is put together under "other"."""
 
 
 def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
@@ -169,12 +170,7 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
     waits = [one for one in result.waits or () if one.shares]
     if not waits:
         return
-    parts = []
-    for flow in waits[:_MOST_ROWS]:
-        large = [one for one in flow.shares if one.share >= _LEAST_SHARE]
-        parts += [_part(flow.id, one) for one in large]
-        if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:
-            parts.append(Part(flow.id, "other", rest, "small shares"))
+    parts = [part for flow in waits[:_MOST_ROWS] for part in _parts(flow)]
     caption = "The time of each flow, from its start to its last request, by what it waited for"
     if len(waits) > _MOST_ROWS:
         caption += f"; the first {_MOST_ROWS} of {len(waits)} flows"
@@ -182,21 +178,31 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
     most = ", ".join(f"{share(one.share)} {told(one.cause)}" for one in first.shares[:3])
     panel = bars(parts, WAITS, "share of its time")
     chart = Chart(f"{name}-waits", f"{caption}.", f"{caption}. {first.id}: {most}.", (panel,))
-    lines = tuple(
+    lines = [
         Line(
             (
-                flow.id if index == 0 else "",
+                flow.id,
                 told(one.cause),
                 share(one.share),
                 "limits its rate" if one.cause == flow.limit else "",
             )
         )
-        for flow in waits[:_MOST_LINES]
-        for index, one in enumerate(flow.shares)
+        for flow in waits
+        for one in flow.shares
         if one.share >= _LEAST_SHARE
-    )
-    table = Table(columns("flow", "waits for", "share", "", numbers=("share",)), lines)
-    yield Section("Where the time went", charts=(chart,), hidden=(("each share", table),))
+    ]
+    shown = tuple(lines[:_MOST_LINES])
+    table = Table(columns("flow", "waits for", "share", "", numbers=("share",)), shown)
+    words = "each share" if len(shown) == len(lines) else f"the first {len(shown)} shares"
+    yield Section("Where the time went", charts=(chart,), hidden=((words, table),))
+
+
+def _parts(flow: FlowWaits) -> Iterator[Part]:
+    """The largest shares of a flow's time, and the rest."""
+    large = [one for one in flow.shares[:_MOST_PARTS] if one.share >= _LEAST_SHARE]
+    yield from (_part(flow.id, one) for one in large)
+    if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:
+        yield Part(flow.id, "other", rest, "other", "small shares")
 
 
 def _part(flow: str, one: Share) -> Part:

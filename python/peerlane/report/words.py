@@ -22,7 +22,10 @@ def number(value: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """An error or a change, with its sign."""
-    return NONE if value is None else f"{value:+.2f} %".replace("-", "\N{MINUS SIGN}")
+    if value is None:
+        return NONE
+    words = f"{value:+.2f} %".replace("-", "\N{MINUS SIGN}")
+    return words[1:] if words[1:] == "0.00 %" else words
 
 
 def share(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from peerlane.report.charts.chart import Panel, Spec
@@ -18,6 +18,9 @@ MOST = len(SERIES)
 
 _LONGEST = 20
 """Letters of a name at a line's end."""
+
+_MOST_POINTS = 2000
+"""Points of one plot, so that pages stay small."""
 
 _MARKED = 30
 """Points of a line that are marked, at most."""
@@ -36,6 +39,16 @@ class Line:
     y: Sequence[float | None]
     spread: Sequence[float | None] = ()
     name_at: float | None = None
+
+    def thinned(self, most: int) -> Line:
+        """The line with about `most` of its points, the last among them."""
+        step = -(-len(self.x) // most)
+        if step <= 1:
+            return self
+        kept = [*range(0, len(self.x) - 1, step), len(self.x) - 1]
+        spread = [self.spread[at] for at in kept] if self.spread else ()
+        x, y = [self.x[at] for at in kept], [self.y[at] for at in kept]
+        return replace(self, x=x, y=y, spread=spread)
 
     @property
     def end(self) -> float | None:
@@ -80,6 +93,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         joined: Whether points are joined at all.
         highest: The upper end of the vertical axis.
     """
+    drawn = [line.thinned(_MOST_POINTS // max(len(drawn), 1)) for line in drawn]
     series = {line.name: short(line.name) for line in drawn}
     points = [
         {"series": line.name, "x": at, "y": value, "low": value - half, "high": value + half}

@@ -117,6 +117,7 @@ def _map(
         {"of": short(name), "from": edges[at], "to": edges[at + 1], "value": value}
         for name, values in means.items()
         for at, value in enumerate(values)
+        if value > 0
     ]
     names = [short(name) for name in means]
     extent = round(6.0 * max(map(len, names))) + 8
@@ -125,7 +126,7 @@ def _map(
         "data": {"values": fields},
         "height": _ROW * len(names),
         "title": f"{axis.words}, up to {highest:.3g}",
-        "mark": {"type": "rect", "color": "var(--c1)"},
+        "mark": {"type": "rect", "color": "var(--c1)", "aria": False},
         "encoding": {
             "x": {
                 "field": "from",

@@ -12,7 +12,11 @@
       spec.width = room(plot);
       const dark = matchMedia("(prefers-color-scheme: dark)").matches;
       const options = { mode: "vega", renderer: "svg", actions: false, defaultStyle: false, tooltip: { theme: dark ? "dark" : "light" } };
-      views.set(plot, vegaEmbed(plot, spec, options).then(({ view }) => view));
+      const drawn = vegaEmbed(plot, spec, options).then(({ view }) => {
+        plot.style.minHeight = 0;
+        return view;
+      });
+      views.set(plot, drawn);
     }
     return views.get(plot);
   }
