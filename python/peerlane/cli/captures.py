@@ -47,6 +47,16 @@ Perfetto = Annotated[
     ),
 ]
 
+Vcd = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        callback=_capture_file,
+        help="Write the activity of links to FILE, as a value change dump for GTKWave: whether "
+        "each direction is busy, and kind, sequence number and tag of what is on the wire, in ps.",
+    ),
+]
+
 At = Annotated[
     list[str] | None,
     typer.Option(
@@ -107,7 +117,11 @@ def check_only(only: Filter, captures: Mapping[str, str | None]) -> None:
 
 def capture(simulation: Simulation, captures: Mapping[str, str | None], only: Filter) -> None:
     """Begins the captures; they are files by the names of their options."""
-    begin = {"--trace": simulation.trace_to, "--perfetto": simulation.perfetto_to}
+    begin = {
+        "--trace": simulation.trace_to,
+        "--perfetto": simulation.perfetto_to,
+        "--vcd": simulation.vcd_to,
+    }
     for option, path in captures.items():
         if path is None:
             continue

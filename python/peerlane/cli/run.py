@@ -18,6 +18,7 @@ from peerlane.cli.captures import (
     Kind,
     Perfetto,
     Trace,
+    Vcd,
     Window,
     capture,
     check_only,
@@ -75,6 +76,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     seed: Seed = None,
     trace: Trace = None,
     perfetto: Perfetto = None,
+    vcd: Vcd = None,
     at: At = None,
     kind: Kind = None,
     address: Address = None,
@@ -183,7 +185,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
-    captures = {"--trace": trace, "--perfetto": perfetto}
+    captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd}
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     keep_apart([file], {"--json": json_to, **captures})

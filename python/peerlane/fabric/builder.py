@@ -524,6 +524,7 @@ class Fabric:
         seed: int | None = None,
         trace: str | PathLike[str] | None = None,
         perfetto: str | PathLike[str] | None = None,
+        vcd: str | PathLike[str] | None = None,
         only: Filter = EVERYTHING,
         watch_waits: bool = False,
         progress: Callable[[float], object] | None = None,
@@ -534,6 +535,7 @@ class Fabric:
             seed: Replaces the fabric's own.
             trace: A file for the packet trace, as `Simulation.trace_to` writes it.
             perfetto: A file for a timeline, as `Simulation.perfetto_to` writes it.
+            vcd: A file for the activity of links, as `Simulation.vcd_to` writes it.
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
             progress: Hears the fraction done, 0 to 1.
@@ -543,10 +545,14 @@ class Fabric:
             ValueError: `only` cannot be meant, or there is no capture that it filters.
         """
         simulation = self.simulation(seed=seed)
-        captures = {simulation.trace_to: trace, simulation.perfetto_to: perfetto}
+        captures = {
+            simulation.trace_to: trace,
+            simulation.perfetto_to: perfetto,
+            simulation.vcd_to: vcd,
+        }
         files = {begin: path for begin, path in captures.items() if path is not None}
         if only and not files:
-            raise ValueError("only filters a capture; give trace or perfetto, too")
+            raise ValueError("only filters a capture; give trace, perfetto or vcd, too")
         for begin, path in files.items():
             begin(path, only=only)
         if watch_waits:

@@ -121,6 +121,19 @@ class Simulation:
         """
         self._core.capture("perfetto", str(path), only.parts())
 
+    def vcd_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
+        """Writes the activity of links from now on that passes `only` to `path`, as a VCD file.
+
+        A value change dump, as GTKWave reads it, has for each direction of each link whether it is
+        busy, and kind, sequence number and tag of what is on the wire. Its unit is 1 ps, to which
+        times are rounded down. `docs/reference/timeline.md` describes it.
+
+        Raises:
+            OSError: The file cannot be written.
+            ValueError: There is no such link, kind or flow, or no such range or window.
+        """
+        self._core.capture("vcd", str(path), only.parts())
+
     def capture_failure(self) -> None:
         """Does nothing if the files of all captures have taken everything.
 

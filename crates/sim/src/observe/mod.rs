@@ -9,4 +9,5 @@ pub mod perfetto;
 pub mod reading;
 pub mod series;
 pub mod trace;
+pub mod vcd;
 pub mod waits;

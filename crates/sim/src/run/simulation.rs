@@ -20,6 +20,7 @@ use crate::observe::perfetto::Perfetto;
 use crate::observe::reading::{Reading, link_ends};
 use crate::observe::series::{Sample, Sampled, Series};
 use crate::observe::trace::Trace;
+use crate::observe::vcd::Vcd;
 use crate::observe::waits::Waits;
 use crate::plan::Plan;
 use crate::result::wires::wires;
@@ -61,6 +62,8 @@ pub enum CaptureFormat {
     Trace,
     /// A Perfetto trace.
     Perfetto,
+    /// A value change dump.
+    Vcd,
 }
 
 impl CaptureFormat {
@@ -69,6 +72,7 @@ impl CaptureFormat {
         match name {
             "trace" => Some(CaptureFormat::Trace),
             "perfetto" => Some(CaptureFormat::Perfetto),
+            "vcd" => Some(CaptureFormat::Vcd),
             _ => None,
         }
     }
@@ -77,6 +81,7 @@ impl CaptureFormat {
         match self {
             CaptureFormat::Trace => Box::new(Trace),
             CaptureFormat::Perfetto => Box::<Perfetto>::default(),
+            CaptureFormat::Vcd => Box::<Vcd>::default(),
         }
     }
 }
@@ -166,7 +171,7 @@ impl Simulation {
     /// Writes the records of all captures so far to their files. The captures go on.
     pub fn flush_captures(&mut self) {
         if let Some(captures) = &mut self.captures {
-            captures.flush();
+            captures.flush(self.world.now());
         }
     }
 

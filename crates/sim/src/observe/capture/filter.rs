@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use kernel::{Quantity, Span, Time, Value};
 use packet::{Observation, Packet};
-use protocol::{FunctionId, Kind as Content, Message, Tag, coherence};
+use protocol::{Dllp, FunctionId, Kind as Content, Message, Tag, coherence};
 use thiserror::Error;
 use transaction::messages;
 
@@ -61,6 +61,15 @@ pub struct Filter {
     on_the_way: Vec<VecDeque<(u16, bool)>>,
 }
 
+/// The part of an event that passes a filter.
+#[derive(Clone, Debug)]
+pub enum Passing<'a> {
+    Nothing,
+    Whole,
+    /// Some of several ordered sets.
+    Part(WireEvent<'a>),
+}
+
 /// The transaction ID of a request, with the host of the tree in which it is unique.
 type Request = (Option<usize>, FunctionId, Tag);
 
@@ -78,10 +87,14 @@ impl Filter {
         })
     }
 
-    /// The part of `event` that passes, if any does: of several ordered sets, those within the window.
-    pub fn pass(&mut self, event: &WireEvent<'_>) -> Option<Observation> {
+    /// The part of `event` that passes: of several ordered sets, those within the window.
+    #[inline]
+    pub fn pass<'a>(&mut self, event: &WireEvent<'a>) -> Passing<'a> {
         if !self.passes_direction(event.direction) {
-            return None;
+            return Passing::Nothing;
+        }
+        if !self.looks_at_kinds() {
+            return self.within(event);
         }
         let passes = match event.what {
             Observation::Packet {
@@ -89,25 +102,26 @@ impl Filter {
             } => {
                 let packet = &event.packets[packet];
                 let passes = self.passes_packet(packet, Kind::of_tlp(packet.header()), event);
-                if self.looks_at_packets() {
-                    self.on_the_way[event.direction.0].push_back((sequence, passes));
-                }
+                self.on_the_way[event.direction.0].push_back((sequence, passes));
                 passes
             }
-            Observation::PacketArrival { sequence, .. } => {
-                !self.looks_at_packets() || self.passed(event.direction, sequence)
-            }
+            Observation::PacketArrival { sequence, .. } => self.passed(event.direction, sequence),
             Observation::Fibre { frame, .. } => {
                 self.passes_packet(&event.packets[frame.packet], Kind::Frame, event)
             }
             Observation::Dllp { bytes, .. } | Observation::DllpArrival { bytes, .. } => {
-                self.passes_without_packet(Kind::of_dllp(&bytes))
+                let dllp = Dllp::parse(&bytes).ok();
+                self.passes_without_packet(Kind::of_dllp(dllp.as_ref()))
             }
             Observation::OrderedSets { .. } => self.passes_without_packet(Kind::Skip),
             Observation::Block { .. } => self.passes_without_packet(Kind::Block),
             _ => false,
         };
-        if passes { self.within(event) } else { None }
+        if passes {
+            self.within(event)
+        } else {
+            Passing::Nothing
+        }
     }
 
     /// Whether anything of a direction may pass.
@@ -122,7 +136,8 @@ impl Filter {
         window.is_none_or(|window| window.contains(&time))
     }
 
-    fn looks_at_packets(&self) -> bool {
+    /// Whether a part of the filter looks at more than the link and the time.
+    fn looks_at_kinds(&self) -> bool {
         self.kinds.is_some() || self.addresses.is_some() || self.flows.is_some()
     }
 
@@ -157,10 +172,11 @@ impl Filter {
         }
         let passes = ranges(packet).any(|(from, to)| from <= last && first <= to);
         if header.class() == protocol::Class::NonPosted {
-            match passes {
-                true => self.requests.insert(request),
-                false => self.requests.remove(&request),
-            };
+            if passes {
+                self.requests.insert(request);
+            } else {
+                self.requests.remove(&request);
+            }
         }
         passes
     }
@@ -175,19 +191,27 @@ impl Filter {
         left.pop_front().is_some_and(|(_, passed)| passed)
     }
 
-    fn within(&self, event: &WireEvent<'_>) -> Option<Observation> {
+    #[inline]
+    fn within<'a>(&self, event: &WireEvent<'a>) -> Passing<'a> {
         let Some(window) = &self.window else {
-            return Some(event.what);
+            return Passing::Whole;
         };
         if let Observation::OrderedSets { .. } = event.what {
-            return ordered_sets_within(event.what, window);
+            return match ordered_sets_within(event.what, window) {
+                Some((what, at)) => Passing::Part(WireEvent { at, what, ..*event }),
+                None => Passing::Nothing,
+            };
         }
-        window.contains(&event.at).then_some(event.what)
+        if window.contains(&event.at) {
+            Passing::Whole
+        } else {
+            Passing::Nothing
+        }
     }
 }
 
-/// Those of several ordered sets that begin within `window`.
-fn ordered_sets_within(what: Observation, window: &Range<Time>) -> Option<Observation> {
+/// Those of several ordered sets that begin within `window`, and the beginning of the first.
+fn ordered_sets_within(what: Observation, window: &Range<Time>) -> Option<(Observation, Time)> {
     let Observation::OrderedSets {
         port,
         count,
@@ -211,15 +235,17 @@ fn ordered_sets_within(what: Observation, window: &Range<Time>) -> Option<Observ
         number.min(count.into())
     };
     let (first, end) = (before(window.start), before(window.end));
-    (end > first).then(|| Observation::OrderedSets {
+    let start = start + interval * first;
+    let sets = Observation::OrderedSets {
         port,
-        count: (end - first) as u32,
+        count: end.saturating_sub(first) as u32,
         bytes,
         token_bytes,
-        start: start + interval * first,
+        start,
         length,
         interval,
-    })
+    };
+    (end > first).then_some((sets, start))
 }
 
 /// The first and the last byte of each range of addresses that a packet names.
@@ -460,7 +486,8 @@ mod tests {
             let window = time(from)..time(from + length);
             let mut expected = begins(Some(sets));
             expected.retain(|begin| window.contains(begin));
-            prop_assert_eq!(begins(ordered_sets_within(sets, &window)), expected);
+            let within = ordered_sets_within(sets, &window).map(|(what, _)| what);
+            prop_assert_eq!(begins(within), expected);
         }
     }
 }

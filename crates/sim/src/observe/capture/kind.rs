@@ -157,16 +157,16 @@ impl Kind {
         }
     }
 
-    /// The kind of a DLLP.
-    pub fn of_dllp(bytes: &[u8; 6]) -> Self {
-        match Dllp::parse(bytes) {
-            Ok(Dllp::Ack { .. }) => Kind::Ack,
-            Ok(Dllp::Nak { .. }) => Kind::Nak,
-            Ok(Dllp::InitFc1(_)) => Kind::InitFc1,
-            Ok(Dllp::InitFc2(_)) => Kind::InitFc2,
-            Ok(Dllp::UpdateFc(_)) => Kind::UpdateFc,
-            Ok(Dllp::Feature { .. }) => Kind::Feature,
-            Err(_) => Kind::OtherDllp,
+    /// The kind of a DLLP; of one with a wrong or unknown content if `None`.
+    pub fn of_dllp(dllp: Option<&Dllp>) -> Self {
+        match dllp {
+            Some(Dllp::Ack { .. }) => Kind::Ack,
+            Some(Dllp::Nak { .. }) => Kind::Nak,
+            Some(Dllp::InitFc1(_)) => Kind::InitFc1,
+            Some(Dllp::InitFc2(_)) => Kind::InitFc2,
+            Some(Dllp::UpdateFc(_)) => Kind::UpdateFc,
+            Some(Dllp::Feature { .. }) => Kind::Feature,
+            None => Kind::OtherDllp,
         }
     }
 }

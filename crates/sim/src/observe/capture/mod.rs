@@ -19,6 +19,7 @@ use packet::{Observation, Packets, Pcie};
 use crate::model::Model;
 use crate::plan::Plan;
 
+use filter::Passing;
 pub use filter::{Filter, FilterError, FilterOptions};
 use names::{DirectionId, Names};
 use output::Output;
@@ -34,6 +35,8 @@ pub struct WireEvent<'a> {
     pub direction: DirectionId,
     /// The time at which its first bit takes the wire; of an arrival, the time at which its last bit has arrived.
     pub at: Time,
+    /// The time at which it was reported.
+    pub now: Time,
     /// What happened.
     pub what: Observation,
     /// The packets that `what` names.
@@ -65,6 +68,7 @@ impl<'a> WireEvent<'a> {
             port,
             direction: if is_arrival { end.arrives } else { end.leaves },
             at,
+            now: told.at,
             what: told.what,
             packets,
             names,
@@ -75,13 +79,19 @@ impl<'a> WireEvent<'a> {
 /// A format of captures.
 pub trait Format: Debug + Send + Sync {
     /// Appends what stands before all records of the file.
-    fn begin(&mut self, _names: &Names, _out: &mut Vec<u8>) {}
+    fn begin(&mut self, _names: &Names, _filter: &Filter, _out: &mut Vec<u8>) {}
 
     /// Appends the records of an event that passed the filter.
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>);
 
     /// Appends the records of a component's state after it has handled an event.
-    fn look(&mut self, _look: &Look<'_>, _out: &mut Vec<u8>) {}
+    fn look(&mut self, _look: &Look<'_>, _filter: &Filter, _out: &mut Vec<u8>) {}
+
+    /// Appends the records of the time before `now`, because time moves on to `now`.
+    fn advance(&mut self, _now: Time, _out: &mut Vec<u8>) {}
+
+    /// Appends what is left to write when the simulation pauses at `now`. It may go on later.
+    fn pause(&mut self, _now: Time, _out: &mut Vec<u8>) {}
 }
 
 /// A component that has just handled an event.
@@ -97,8 +107,6 @@ pub struct Look<'a> {
     pub observed: &'a [Observed<Observation>],
     /// The names of links, components and flows.
     pub names: &'a Names,
-    /// The filter of the capture.
-    pub filter: &'a Filter,
 }
 
 /// One capture.
@@ -119,6 +127,8 @@ pub struct Captures {
     all: Vec<Capture>,
     /// Number of noted observations among those not yet handed to the probes.
     seen: usize,
+    /// The time of the noted observations.
+    now: Time,
 }
 
 impl Captures {
@@ -128,6 +138,7 @@ impl Captures {
             names: Names::new(plan),
             all: Vec::new(),
             seen: 0,
+            now: Time::ZERO,
         }
     }
 
@@ -140,7 +151,7 @@ impl Captures {
     pub fn add(&mut self, mut format: Box<dyn Format>, filter: Filter, file: File) {
         let mut output = Output::new(file);
         let mut text = Vec::new();
-        format.begin(&self.names, &mut text);
+        format.begin(&self.names, &filter, &mut text);
         if !text.is_empty() {
             output.write(&text);
             text.clear();
@@ -156,25 +167,22 @@ impl Captures {
 
     /// Makes the records of an event that component `id` has just handled.
     pub fn note_event(&mut self, id: ComponentId, model: &Model, world: &World<Pcie>) {
+        if world.now() > self.now {
+            self.now = world.now();
+            for capture in &mut self.all {
+                capture.advance(self.now);
+            }
+        }
         let first = self.seen;
         self.note(world);
         for capture in &mut self.all {
-            if capture.output.has_failed() {
-                continue;
-            }
-            let look = Look {
+            capture.look(Look {
                 id,
                 model,
                 now: world.now(),
                 observed: &world.observations[first..],
                 names: &self.names,
-                filter: &capture.filter,
-            };
-            let begin = capture.text.len();
-            capture.format.look(&look, &mut capture.text);
-            if capture.text.len() > begin {
-                capture.noted.push((id, begin..capture.text.len()));
-            }
+            });
         }
     }
 
@@ -199,10 +207,10 @@ impl Captures {
         self.seen = 0;
     }
 
-    /// Writes what is buffered to the files. Nothing is written to a file after its first error.
-    pub fn flush(&mut self) {
+    /// Writes everything until `now` to the files. Nothing is written to a file after its first error.
+    pub fn flush(&mut self, now: Time) {
         for capture in &mut self.all {
-            capture.output.flush();
+            capture.flush(now);
         }
     }
 
@@ -214,30 +222,72 @@ impl Captures {
 }
 
 impl Capture {
+    #[inline]
     fn note(&mut self, event: &WireEvent<'_>) {
         if self.output.has_failed() {
             return;
         }
-        let Some(what) = self.filter.pass(event) else {
-            return;
-        };
-        let at = match what {
-            Observation::OrderedSets { start, .. } => start,
-            _ => event.at,
-        };
         let begin = self.text.len();
-        let event = WireEvent { what, at, ..*event };
-        self.format.record(&event, &mut self.text);
-        if self.text.len() > begin {
-            self.noted.push((event.by, begin..self.text.len()));
+        match self.filter.pass(event) {
+            Passing::Nothing => return,
+            Passing::Whole => self.format.record(event, &mut self.text),
+            Passing::Part(part) => self.format.record(&part, &mut self.text),
+        }
+        self.enter(event.by, begin);
+    }
+
+    #[inline]
+    fn look(&mut self, look: Look<'_>) {
+        if self.output.has_failed() {
+            return;
+        }
+        let begin = self.text.len();
+        self.format.look(&look, &self.filter, &mut self.text);
+        self.enter(look.id, begin);
+    }
+
+    /// Notes that the text from `begin` on is of component `by`.
+    #[inline]
+    fn enter(&mut self, by: ComponentId, begin: usize) {
+        let end = self.text.len();
+        match self.noted.last_mut() {
+            _ if end == begin => {}
+            Some((last, range)) if *last == by => range.end = end,
+            _ => self.noted.push((by, begin..end)),
         }
     }
 
     fn write_noted(&mut self) {
+        if self.noted.is_sorted_by_key(|(by, _)| *by) {
+            self.noted.clear();
+            self.write_text();
+            return;
+        }
         self.noted.sort_by_key(|(by, _)| *by);
         for (_, record) in self.noted.drain(..) {
             self.output.write(&self.text[record]);
         }
         self.text.clear();
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        self.write_noted();
+        self.format.advance(now, &mut self.text);
+        self.write_text();
+    }
+
+    fn flush(&mut self, now: Time) {
+        self.write_noted();
+        self.format.pause(now, &mut self.text);
+        self.write_text();
+        self.output.flush();
+    }
+
+    fn write_text(&mut self) {
+        if !self.text.is_empty() {
+            self.output.write(&self.text);
+            self.text.clear();
+        }
     }
 }

@@ -135,6 +135,11 @@ impl Names {
         &self.directions
     }
 
+    /// All components.
+    pub fn components(&self) -> impl Iterator<Item = ComponentId> {
+        (0..self.ends.len() as u32).map(ComponentId)
+    }
+
     /// The name of a component.
     pub fn component(&self, component: ComponentId) -> &str {
         &self.components[component.0 as usize]

@@ -27,11 +27,10 @@ pub(super) fn tlp(seen: &WireEvent<'_>, packet: &Packet, event: &mut Event) {
         event,
     );
     let header = packet.header();
-    event.interned(Field::Class.iid(), texts::class(header.class()));
-    event.uint(
-        Field::TrafficClass.iid(),
-        header.traffic_class.number().into(),
-    );
+    if header.traffic_class.number() > 0 {
+        let class = header.traffic_class.number();
+        event.uint(Field::TrafficClass.iid(), class.into());
+    }
     flags([(Field::Poisoned, header.poisoned)], event);
     function(Field::Requester, header.requester(), event);
     event.uint(Field::Tag.iid(), header.tag().0.into());
@@ -77,25 +76,25 @@ fn content(content: &Content, event: &mut Event) {
 }
 
 /// Adds the fields of a DLLP.
-pub(super) fn dllp(bytes: &[u8; 6], event: &mut Event) {
-    match Dllp::parse(bytes) {
-        Ok(Dllp::Ack { sequence } | Dllp::Nak { sequence }) => {
-            event.uint(Field::Sequence.iid(), sequence.into());
+pub(super) fn dllp(dllp: Option<&Dllp>, event: &mut Event) {
+    match dllp {
+        Some(Dllp::Ack { sequence } | Dllp::Nak { sequence }) => {
+            event.uint(Field::Sequence.iid(), (*sequence).into());
         }
-        Ok(Dllp::InitFc1(credit) | Dllp::InitFc2(credit) | Dllp::UpdateFc(credit)) => {
-            limits(&credit, event);
+        Some(Dllp::InitFc1(credit) | Dllp::InitFc2(credit) | Dllp::UpdateFc(credit)) => {
+            limits(credit, event);
         }
-        Ok(Dllp::Feature {
+        Some(Dllp::Feature {
             acknowledges,
             scaled_flow_control,
         }) => flags(
             [
-                (Field::Acknowledges, acknowledges),
-                (Field::ScaledFlowControl, scaled_flow_control),
+                (Field::Acknowledges, *acknowledges),
+                (Field::ScaledFlowControl, *scaled_flow_control),
             ],
             event,
         ),
-        Err(_) => {}
+        None => {}
     }
 }
 

@@ -9,14 +9,16 @@ mod messages;
 mod texts;
 mod tracks;
 
+use std::mem;
+
 use kernel::{Span, Time};
 use link::LinkEnd;
 use packet::Observation;
-use protocol::Class;
+use protocol::{Class, Dllp};
 
 use super::capture::kind::Kind;
-use super::capture::names::{DirectionId, Names};
-use super::capture::{Format, Look, WireEvent};
+use super::capture::names::{DirectionId, Names, WireEnd};
+use super::capture::{Filter, Format, Look, WireEvent};
 use event::{Event, EventType};
 use messages::{
     Attribute, Clock, ClockSnapshot, INCREMENTAL_STATE_CLEARED, SEQUENCE, TraceAttributes,
@@ -29,6 +31,10 @@ use tracks::Track;
 pub struct Perfetto {
     event: Event,
     directions: Vec<Shown>,
+    /// The last value of each counter, by the place of its track, for one direction after the other.
+    values: Vec<Option<u64>>,
+    /// The ports of each component whose links have counters, and the directions in which they send.
+    ports: Vec<Vec<(usize, DirectionId)>>,
 }
 
 /// What the trace has of a direction so far.
@@ -38,8 +44,6 @@ struct Shown {
     is_described: bool,
     /// The end of the last slice, in ticks.
     slices_until: u64,
-    /// The last value of each counter, by the place of its track; `None` before the first one.
-    values: Vec<Option<u64>>,
 }
 
 /// A clock that only this sequence has: ticks of one picosecond.
@@ -50,12 +54,14 @@ const BOOT_TIME: u32 = 6;
 const UNIT: &str = "1 ns of this trace is 1 ps of simulated time";
 
 impl Format for Perfetto {
-    fn begin(&mut self, names: &Names, out: &mut Vec<u8>) {
-        let shown = Shown {
-            values: vec![None; tracks::EACH],
-            ..Shown::default()
-        };
-        self.directions = vec![shown; names.directions().len()];
+    fn begin(&mut self, names: &Names, filter: &Filter, out: &mut Vec<u8>) {
+        let directions = names.directions().len();
+        self.directions = vec![Shown::default(); directions];
+        self.values = vec![None; directions * tracks::EACH];
+        self.ports = names
+            .components()
+            .map(|one| ports(names.ends(one), names, filter))
+            .collect();
         let clock = |clock_id| Clock {
             clock_id: Some(clock_id),
             timestamp: Some(0),
@@ -83,7 +89,7 @@ impl Format for Perfetto {
         let defaults = TracePacket {
             trusted_packet_sequence_id: Some(SEQUENCE),
             sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
-            trace_packet_defaults: Some(TracePacketDefaults {
+            defaults: Some(TracePacketDefaults {
                 timestamp_clock_id: Some(PICOSECONDS),
             }),
             interned_data: Some(texts::all(names)),
@@ -113,8 +119,9 @@ impl Format for Perfetto {
                 self.end_slice(event.direction, (event.at, length), out);
             }
             Observation::Dllp { bytes, .. } => {
-                self.begin_slice(event, Kind::of_dllp(&bytes), out);
-                annotations::dllp(&bytes, &mut self.event);
+                let dllp = Dllp::parse(&bytes).ok();
+                self.begin_slice(event, Kind::of_dllp(dllp.as_ref()), out);
+                annotations::dllp(dllp.as_ref(), &mut self.event);
                 let length = direction.dllp.unwrap_or(Span::ZERO);
                 self.end_slice(event.direction, (event.at, length), out);
             }
@@ -144,27 +151,34 @@ impl Format for Perfetto {
         }
     }
 
-    fn look(&mut self, look: &Look<'_>, out: &mut Vec<u8>) {
-        if !look.filter.passes_time(look.now) {
+    fn look(&mut self, look: &Look<'_>, filter: &Filter, out: &mut Vec<u8>) {
+        if !filter.passes_time(look.now) {
             return;
         }
-        for (port, end) in look.names.ends(look.id).iter().enumerate() {
-            let Some(end) = end else {
+        let ports = mem::take(&mut self.ports);
+        for (port, direction) in &ports[look.id.0 as usize] {
+            let Some(link) = look.model.link(*port) else {
                 continue;
             };
-            let direction = end.leaves;
-            let is_link = look.names.direction(direction).dllp.is_some();
-            if is_link
-                && look.filter.passes_direction(direction)
-                && let Some(link) = look.model.link(port)
-            {
-                self.queues(direction, link, look, out);
-                if spends_or_gains_credit(look, port) {
-                    self.credit(direction, link, look, out);
-                }
+            self.queues(*direction, link, look, out);
+            // Before, there is no credit, and it is not known which is infinite.
+            if link.is_up() && spends_or_gains_credit(look, *port) {
+                self.credit(*direction, link, look, out);
             }
         }
+        self.ports = ports;
     }
+}
+
+/// The ports of a component with links that pass `filter`, and the directions in which they send.
+fn ports(ends: &[Option<WireEnd>], names: &Names, filter: &Filter) -> Vec<(usize, DirectionId)> {
+    let ends = ends.iter().enumerate();
+    let sending = ends.filter_map(|(port, end)| Some((port, end.as_ref()?.leaves)));
+    let counted = sending.filter(|(_, direction)| {
+        // A fibre has no credit of this kind.
+        names.direction(*direction).dllp.is_some() && filter.passes_direction(*direction)
+    });
+    counted.collect()
 }
 
 /// Whether a TLP has left a port during an event, or a DLLP has arrived there.
@@ -252,7 +266,7 @@ impl Perfetto {
         look: &Look<'_>,
         out: &mut Vec<u8>,
     ) {
-        let last = &mut self.directions[direction.0].values[track.place()];
+        let last = &mut self.values[direction.0 * tracks::EACH + track.place()];
         if *last == Some(value) {
             return;
         }

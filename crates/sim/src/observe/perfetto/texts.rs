@@ -57,8 +57,8 @@ fields! {
 
 impl Field {
     /// The number of the name.
-    pub(super) fn iid(self) -> u64 {
-        self as u64 + 1
+    pub(super) const fn iid(self) -> u8 {
+        self as u8 + 1
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn all(names: &Names) -> InternedData {
             .map(|kind| interned(name(*kind), kind.name()))
             .collect(),
         debug_annotation_names: fields
-            .map(|(field, name)| interned(field.iid(), name))
+            .map(|(field, name)| interned(field.iid().into(), name))
             .collect(),
         debug_annotation_string_values: classes.into_iter().chain(statuses).chain(flows).collect(),
     }

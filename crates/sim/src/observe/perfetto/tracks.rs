@@ -91,7 +91,7 @@ impl Track {
             counter: unit.map(|unit| CounterDescriptor {
                 unit_name: Some(unit.to_owned()),
             }),
-            sibling_order_rank: Some(rank as i32),
+            sibling_order_rank: i32::try_from(rank).ok(),
             ..TrackDescriptor::default()
         };
         append(&packet(track), out);
@@ -122,7 +122,7 @@ pub(super) fn describe_link(direction: DirectionId, names: &Names, out: &mut Vec
         parent_uuid: Some(ROOT),
         name: Some(names.direction(direction).link.clone()),
         child_ordering: Some(EXPLICIT),
-        sibling_order_rank: Some((direction.0 / 2) as i32),
+        sibling_order_rank: i32::try_from(direction.0 / 2).ok(),
         ..TrackDescriptor::default()
     };
     append(&packet(track), out);

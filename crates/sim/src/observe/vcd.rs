@@ -1,0 +1,300 @@
+//! Value change dumps of link activity: for each direction of each link, what is on the wire.
+//!
+//! A value change dump is in the order of time, and what takes a wire is known a little before or after its time. Changes wait here
+//! until time has come to them. The ordered sets of an idle wire are known only when it is used again, and are left out.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+
+use kernel::{Span, Time};
+use packet::Observation;
+use protocol::Dllp;
+use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
+
+use super::capture::kind::Kind;
+use super::capture::names::{DirectionId, Names};
+use super::capture::{Filter, Format, WireEvent};
+
+/// The format of value change dumps.
+#[derive(Debug, Default)]
+pub struct Vcd {
+    /// The signals of each direction; `None` where the filter lets nothing pass.
+    directions: Vec<Option<Signals>>,
+    /// Changes to come, the earliest first; of one time, in the order in which they were made.
+    changes: BinaryHeap<Reverse<(u64, u64, Change)>>,
+    /// Number of changes so far.
+    made: u64,
+    /// The last time in the file, in ticks.
+    time: u64,
+    /// The directions that change at the present time.
+    changing: Vec<DirectionId>,
+}
+
+/// The signals of a direction, and what they show.
+#[derive(Clone, Copy, Debug)]
+struct Signals {
+    busy: IdCode,
+    toggle: IdCode,
+    kind: IdCode,
+    sequence: IdCode,
+    tag: IdCode,
+    /// The end of the last transmission, in ticks.
+    until: u64,
+    /// The number of transmissions so far.
+    count: u64,
+    /// What the file has.
+    written: Shown,
+    /// What is on the wire now.
+    now: Shown,
+}
+
+/// What is on a wire: nothing if `None`.
+type Shown = Option<Transmission>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Transmission {
+    kind: &'static str,
+    sequence: Option<u16>,
+    tag: Option<u16>,
+    /// The number of the transmission on its wire, so that two that are alike can be told apart.
+    number: u64,
+}
+
+/// A direction, and what is on its wire from a time on.
+type Change = (DirectionId, Shown);
+
+/// Bits of a sequence number and of a tag.
+const SEQUENCE: u32 = 12;
+const TAG: u32 = 10;
+
+/// The kind of an idle wire.
+const IDLE: &str = "idle";
+
+impl Format for Vcd {
+    fn begin(&mut self, names: &Names, filter: &Filter, out: &mut Vec<u8>) {
+        let declared = self.declare(names, filter, &mut Writer::new(out));
+        declared.expect("memory takes everything");
+    }
+
+    fn record(&mut self, event: &WireEvent<'_>, _out: &mut Vec<u8>) {
+        let (kind, sequence, tag, length) = match event.what {
+            Observation::Packet {
+                sequence,
+                packet,
+                length,
+                ..
+            } => {
+                let header = event.packets[packet].header();
+                let tag = Some(header.tag().0);
+                (Kind::of_tlp(header), Some(sequence), tag, length)
+            }
+            Observation::Dllp { bytes, .. } => {
+                let dllp = Dllp::parse(&bytes).ok();
+                let sequence = match dllp {
+                    Some(Dllp::Ack { sequence } | Dllp::Nak { sequence }) => Some(sequence),
+                    _ => None,
+                };
+                let length = event.names.direction(event.direction).dllp;
+                let length = length.unwrap_or(Span::ZERO);
+                (Kind::of_dllp(dllp.as_ref()), sequence, None, length)
+            }
+            Observation::OrderedSets {
+                count,
+                length,
+                interval,
+                ..
+            } => {
+                for number in 0..count {
+                    let start = event.at + interval * u64::from(number);
+                    let what = transmission(Kind::Skip, None, None);
+                    if start >= event.now {
+                        self.transmit(event.direction, (start, length), what);
+                    }
+                }
+                return;
+            }
+            Observation::Fibre { frame, length, .. } => {
+                (Kind::Frame, Some(frame.sequence), None, length)
+            }
+            _ => return,
+        };
+        let what = transmission(kind, sequence, tag);
+        self.transmit(event.direction, (event.at, length), what);
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time, out: &mut Vec<u8>) {
+        self.write_before(ticks(now), out);
+    }
+
+    fn pause(&mut self, now: Time, out: &mut Vec<u8>) {
+        self.write_before(ticks(now) + 1, out);
+        self.write_time(ticks(now), out);
+    }
+}
+
+fn transmission(kind: Kind, sequence: Option<u16>, tag: Option<u16>) -> Transmission {
+    Transmission {
+        kind: kind.name(),
+        sequence,
+        tag,
+        number: 0,
+    }
+}
+
+impl Vcd {
+    /// Declares the signals, and shows all wires idle.
+    fn declare(
+        &mut self,
+        names: &Names,
+        filter: &Filter,
+        to: &mut Writer<&mut Vec<u8>>,
+    ) -> io::Result<()> {
+        to.version(concat!("peerlane ", env!("CARGO_PKG_VERSION")))?;
+        to.comment("times are rounded down to 1 ps; ordered sets of idle wires are left out")?;
+        to.timescale(1, TimescaleUnit::PS)?;
+        to.add_module("links")?;
+        let numbers = (0..names.directions().len()).map(DirectionId);
+        for id in numbers {
+            let direction = names.direction(id);
+            if !filter.passes_direction(id) {
+                self.directions.push(None);
+                continue;
+            }
+            to.add_module(&identifier(&format!(
+                "{} {}",
+                direction.link, direction.name
+            )))?;
+            self.directions.push(Some(Signals {
+                busy: to.add_wire(1, "busy")?,
+                toggle: to.add_wire(1, "toggle")?,
+                kind: to.add_var(VarType::String, 1, "kind", None)?,
+                sequence: to.add_wire(SEQUENCE, "sequence")?,
+                tag: to.add_wire(TAG, "tag")?,
+                until: 0,
+                count: 0,
+                written: None,
+                now: None,
+            }));
+            to.upscope()?;
+        }
+        to.upscope()?;
+        to.enddefinitions()?;
+        to.timestamp(0)?;
+        to.begin(SimulationCommand::Dumpvars)?;
+        for signals in self.directions.iter().flatten() {
+            to.change_scalar(signals.toggle, Value::V0)?;
+            signals.write(to)?;
+        }
+        to.end()
+    }
+
+    /// Notes a transmission.
+    fn transmit(
+        &mut self,
+        direction: DirectionId,
+        (start, length): (Time, Span),
+        what: Transmission,
+    ) {
+        let Some(signals) = &mut self.directions[direction.0] else {
+            return;
+        };
+        let begin = ticks(start).max(signals.until);
+        let end = ticks(start + length).max(begin + 1);
+        signals.until = end;
+        signals.count += 1;
+        let what = Transmission {
+            number: signals.count,
+            ..what
+        };
+        for (time, shown) in [(begin, Some(what)), (end, None)] {
+            self.changes
+                .push(Reverse((time, self.made, (direction, shown))));
+            self.made += 1;
+        }
+    }
+
+    /// Writes the changes before `time`.
+    #[inline]
+    fn write_before(&mut self, time: u64, out: &mut Vec<u8>) {
+        while let Some(Reverse((next, ..))) = self.changes.peek()
+            && *next < time
+        {
+            let next = *next;
+            self.write_changes(next, out);
+        }
+    }
+
+    /// Writes the changes of one time. What follows another transmission at once does not show the wire idle between.
+    fn write_changes(&mut self, time: u64, out: &mut Vec<u8>) {
+        while let Some(Reverse((next, _, (direction, shown)))) = self.changes.peek()
+            && *next == time
+        {
+            if let Some(signals) = &mut self.directions[direction.0] {
+                signals.now = *shown;
+                self.changing.push(*direction);
+            }
+            self.changes.pop();
+        }
+        self.write_time(time, out);
+        let mut to = Writer::new(out);
+        for direction in self.changing.drain(..) {
+            if let Some(signals) = &mut self.directions[direction.0]
+                && signals.now != signals.written
+            {
+                signals.write(&mut to).expect("memory takes everything");
+                signals.written = signals.now;
+            }
+        }
+    }
+
+    /// Writes that it is `time`, unless the file has this time.
+    fn write_time(&mut self, time: u64, out: &mut Vec<u8>) {
+        if time > self.time {
+            let written = Writer::new(out).timestamp(time);
+            written.expect("memory takes everything");
+            self.time = time;
+        }
+    }
+}
+
+impl Signals {
+    /// Writes what is on the wire now.
+    fn write(&self, to: &mut Writer<&mut Vec<u8>>) -> io::Result<()> {
+        let now = self.now;
+        let is_busy = if now.is_some() { Value::V1 } else { Value::V0 };
+        to.change_scalar(self.busy, is_busy)?;
+        if let Some(what) = now {
+            to.change_scalar(self.toggle, what.number % 2 == 1)?;
+        }
+        to.change_string(self.kind, now.map_or(IDLE, |what| what.kind))?;
+        let sequence = now.and_then(|what| what.sequence);
+        to.change_vector(self.sequence, bits(sequence, SEQUENCE))?;
+        let tag = now.and_then(|what| what.tag);
+        to.change_vector(self.tag, bits(tag, TAG))
+    }
+}
+
+/// The bits of a number, the most significant first; `x` without a number.
+fn bits(number: Option<u16>, width: u32) -> impl Iterator<Item = Value> {
+    (0..width).rev().map(move |bit| match number {
+        Some(number) => (number >> bit & 1 == 1).into(),
+        None => Value::X,
+    })
+}
+
+/// A name without what ends an identifier, or separates scopes, in a value change dump.
+fn identifier(name: &str) -> String {
+    let sign = |sign: char| match sign {
+        ' ' | '.' => '_',
+        _ if sign.is_ascii_graphic() => sign,
+        _ => '_',
+    };
+    name.chars().map(sign).collect()
+}
+
+/// Whole ticks of 1 ps until `time`.
+fn ticks(time: Time) -> u64 {
+    time.as_fs() / 1000
+}
