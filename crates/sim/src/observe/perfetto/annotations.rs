@@ -166,5 +166,5 @@ fn function(field: Field, id: FunctionId, event: &mut Event) {
         b'.',
         digit(id.function()),
     ];
-    event.text(field.iid(), &text);
+    event.text(field.iid(), text);
 }

@@ -12,24 +12,26 @@ pub(super) enum EventType {
     Counter = 4,
 }
 
-/// A track event that is being written.
+/// A packet with a track event that is being written.
+///
+/// The lengths of the packet and of its event are known last, and are written with two bytes each, as Perfetto's own writers do.
 #[derive(Debug)]
 pub(super) struct Event {
     bytes: [u8; MOST],
     len: usize,
+    /// The place of the length of the event.
+    length_at: usize,
 }
 
 /// More than the fields of any event together take.
 const MOST: usize = 1024;
-
-/// Space for what stands before an event in its packet.
-const HEAD: usize = 40;
 
 impl Default for Event {
     fn default() -> Self {
         Event {
             bytes: [0; MOST],
             len: 0,
+            length_at: 0,
         }
     }
 }
@@ -57,118 +59,144 @@ mod key {
 impl Event {
     /// Begins an event on track `uuid`.
     #[inline]
-    pub(super) fn begin(&mut self, kind: EventType, uuid: u64) -> &mut Self {
-        self.len = HEAD;
-        self.push(&[
+    pub(super) fn begin(&mut self, kind: EventType, uuid: u64, timestamp: u64) -> &mut Self {
+        self.len = 0;
+        let before_time = [key::short(1, key::BYTES), 0, 0, key::short(8, key::VARINT)];
+        self.push(before_time).varint(timestamp);
+        let before_event = [
+            key::short(10, key::VARINT),
+            SEQUENCE as u8,
+            key::short(13, key::VARINT),
+            NEEDS_INCREMENTAL_STATE as u8,
+            key::short(11, key::BYTES),
+        ];
+        self.push(before_event);
+        self.length_at = self.len;
+        let kind = [
+            0,
+            0,
             key::short(9, key::VARINT),
             kind as u8,
             key::short(11, key::VARINT),
-        ]);
-        self.varint(uuid)
+        ];
+        self.push(kind).varint(uuid)
     }
 
     /// Sets the name, by the number of its text.
     #[inline]
     pub(super) fn name(&mut self, iid: u64) -> &mut Self {
-        self.push(&[key::short(10, key::VARINT)]).varint(iid)
+        self.push([key::short(10, key::VARINT)]).varint(iid)
     }
 
     /// Joins the slice by an arrow with the slices before and after it that have the same number.
     #[inline]
     pub(super) fn flow(&mut self, number: u64) -> &mut Self {
-        self.push(&key::long(47, key::FIXED))
-            .push(&number.to_le_bytes())
+        self.push(key::long(47, key::FIXED))
+            .push(number.to_le_bytes())
     }
 
     /// Sets the value of a counter.
     #[inline]
     pub(super) fn value(&mut self, value: u64) -> &mut Self {
-        self.push(&key::long(30, key::VARINT)).varint(value)
+        self.push(key::long(30, key::VARINT)).varint(value)
     }
 
     /// Adds an annotation with a number.
     #[inline]
     pub(super) fn uint(&mut self, name: u8, value: u64) -> &mut Self {
-        self.annotation(name, &[key::short(3, key::VARINT)], value)
+        self.annotation(name, [key::short(3, key::VARINT)], value)
     }
 
     /// Adds an annotation with an address.
     #[inline]
     pub(super) fn pointer(&mut self, name: u8, value: u64) -> &mut Self {
-        self.annotation(name, &[key::short(7, key::VARINT)], value)
+        self.annotation(name, [key::short(7, key::VARINT)], value)
     }
 
     /// Adds an annotation that is true.
     pub(super) fn flag(&mut self, name: u8) -> &mut Self {
-        self.annotation(name, &[key::short(2, key::VARINT)], 1)
+        self.annotation(name, [key::short(2, key::VARINT)], 1)
     }
 
     /// Adds an annotation with a text, by its number.
     #[inline]
     pub(super) fn interned(&mut self, name: u8, iid: u64) -> &mut Self {
-        self.annotation(name, &key::long(17, key::VARINT), iid)
+        self.annotation(name, key::long(17, key::VARINT), iid)
     }
 
     /// Adds an annotation with a text.
     #[inline]
-    pub(super) fn text(&mut self, name: u8, text: &[u8; 7]) -> &mut Self {
-        let value = [key::short(6, key::BYTES), text.len() as u8];
-        let inside = 2 + value.len() + text.len();
-        self.push(&[key::short(4, key::BYTES), inside as u8, NAME, name]);
-        self.push(&value).push(text)
+    pub(super) fn text<const N: usize>(&mut self, name: u8, text: [u8; N]) -> &mut Self {
+        let head = [
+            key::short(4, key::BYTES),
+            (4 + N) as u8,
+            NAME,
+            name,
+            key::short(6, key::BYTES),
+            N as u8,
+        ];
+        self.push(head).push(text)
     }
 
     /// Appends the packet with the event to a trace.
     #[inline]
-    pub(super) fn end(&mut self, timestamp: u64, out: &mut Vec<u8>) {
-        // The fields before the event are written backwards, into the space that is left for them.
-        let event_len = self.len - HEAD;
-        let mut at = HEAD;
-        let mut put_before = |bytes: &[u8]| {
-            at -= bytes.len();
-            self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-            HEAD - at
-        };
-        let (length, count) = varint(event_len as u64);
-        put_before(&length[..count]);
-        put_before(&BEFORE_EVENT);
-        let (time, count) = varint(timestamp);
-        put_before(&time[..count]);
-        let head_len = put_before(&[key::short(8, key::VARINT)]);
-        let (length, count) = varint((head_len + event_len) as u64);
-        put_before(&length[..count]);
-        put_before(&[key::short(1, key::BYTES)]);
-        out.extend_from_slice(&self.bytes[at..self.len]);
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) {
+        self.put_length(1);
+        self.put_length(self.length_at);
+        out.extend_from_slice(&self.bytes[..self.len]);
+    }
+
+    /// Puts the number of the bytes after the two at `at` into these two.
+    #[inline]
+    fn put_length(&mut self, at: usize) {
+        let length = self.len - at - 2;
+        self.bytes[at] = length as u8 | 0x80;
+        self.bytes[at + 1] = (length >> 7) as u8;
     }
 
     /// Adds an annotation, whose value has this key. Names are below 128.
     #[inline]
-    fn annotation(&mut self, name: u8, key: &[u8], value: u64) -> &mut Self {
+    fn annotation<const N: usize>(&mut self, name: u8, key: [u8; N], value: u64) -> &mut Self {
         let length_at = self.len + 1;
-        self.push(&[key::short(4, key::BYTES), 0, NAME, name]);
+        self.push([key::short(4, key::BYTES), 0, NAME, name]);
         self.push(key).varint(value);
         self.bytes[length_at] = (self.len - length_at - 1) as u8;
         self
     }
 
+    /// Adds a number: seven bits a byte, the lowest first, with the highest bit set where more follow.
     #[inline]
     fn varint(&mut self, value: u64) -> &mut Self {
-        if value < 0x80 {
-            self.bytes[self.len] = value as u8;
-            self.len += 1;
-            return self;
+        if value >= 1 << 56 {
+            return self.long_varint(value);
         }
-        let (bytes, count) = varint(value);
+        // Each seven bits move to a byte of their own.
+        let spread = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+        let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
+        let spread = spread & 0x007f_007f_007f_007f | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+        let bits = u64::BITS - (spread | 1).leading_zeros();
+        let count = bits.div_ceil(8);
+        let more = 0x8080_8080_8080_8080 & ((1 << (8 * (count - 1))) - 1);
         // Bytes after the last one are overwritten by what follows.
-        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(&bytes);
-        self.len += count;
+        let end = self.len + count as usize;
+        self.push((spread | more).to_le_bytes());
+        self.len = end;
         self
     }
 
+    #[cold]
+    fn long_varint(&mut self, mut value: u64) -> &mut Self {
+        while value >= 0x80 {
+            self.push([value as u8 | 0x80]);
+            value >>= 7;
+        }
+        self.push([value as u8])
+    }
+
     #[inline]
-    fn push(&mut self, bytes: &[u8]) -> &mut Self {
-        let end = self.len + bytes.len();
-        self.bytes[self.len..end].copy_from_slice(bytes);
+    fn push<const N: usize>(&mut self, bytes: [u8; N]) -> &mut Self {
+        let end = self.len + N;
+        self.bytes[self.len..end].copy_from_slice(&bytes);
         self.len = end;
         self
     }
@@ -176,30 +204,6 @@ impl Event {
 
 /// The key of the number of a name.
 const NAME: u8 = key::short(1, key::VARINT);
-
-/// The fields between the time and the event: the sequence, its flags, and the key of the event.
-const BEFORE_EVENT: [u8; 5] = [
-    key::short(10, key::VARINT),
-    SEQUENCE as u8,
-    key::short(13, key::VARINT),
-    NEEDS_INCREMENTAL_STATE as u8,
-    key::short(11, key::BYTES),
-];
-
-/// A number as it is written, and how many bytes that are: seven bits each, the lowest first, with the highest bit set where more
-/// follow.
-#[inline]
-fn varint(mut value: u64) -> ([u8; 10], usize) {
-    let mut bytes = [0; 10];
-    let mut count = 0;
-    while value >= 0x80 {
-        bytes[count] = value as u8 | 0x80;
-        value >>= 7;
-        count += 1;
-    }
-    bytes[count] = value as u8;
-    (bytes, count + 1)
-}
 
 #[cfg(test)]
 mod tests {
@@ -267,12 +271,12 @@ mod tests {
             name in 1_u8..128,
         ) {
             let mut event = Event::default();
-            event.begin(EventType::SliceBegin, uuid).name(iid).flow(number).value(value);
+            event.begin(EventType::SliceBegin, uuid, timestamp).name(iid).flow(number).value(value);
             event.uint(name, number).pointer(name, iid).flag(name).interned(name, uuid);
-            event.text(name, b"03:00.0");
+            event.text(name, *b"03:00.0");
             let mut bytes = Vec::new();
-            event.end(timestamp, &mut bytes);
-            event.begin(EventType::Counter, uuid).value(value).end(timestamp, &mut bytes);
+            event.end(&mut bytes);
+            event.begin(EventType::Counter, uuid, timestamp).value(value).end(&mut bytes);
             let annotation = Annotation { name_iid: Some(name.into()), ..Annotation::default() };
             let first = TrackEvent {
                 debug_annotations: vec![

@@ -109,21 +109,23 @@ impl Format for Perfetto {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
-        let direction = event.names.direction(event.direction);
         match event.what {
             Observation::Packet { packet, length, .. } => {
                 let content = &event.packets[packet];
-                self.begin_slice(event, Kind::of_tlp(content.header()), out);
+                let kind = Kind::of_tlp(content.header());
+                let end = self.begin_slice(event, kind, (event.at, length), out);
                 self.event.flow(content.number() + 1);
                 annotations::tlp(event, content, &mut self.event);
-                self.end_slice(event.direction, (event.at, length), out);
+                self.end_slice(event.direction, end, out);
             }
             Observation::Dllp { bytes, .. } => {
                 let dllp = Dllp::parse(&bytes).ok();
-                self.begin_slice(event, Kind::of_dllp(dllp.as_ref()), out);
+                let kind = Kind::of_dllp(dllp.as_ref());
+                let length = event.names.direction(event.direction).dllp;
+                let length = length.unwrap_or(Span::ZERO);
+                let end = self.begin_slice(event, kind, (event.at, length), out);
                 annotations::dllp(dllp.as_ref(), &mut self.event);
-                let length = direction.dllp.unwrap_or(Span::ZERO);
-                self.end_slice(event.direction, (event.at, length), out);
+                self.end_slice(event.direction, end, out);
             }
             Observation::OrderedSets {
                 count,
@@ -134,23 +136,24 @@ impl Format for Perfetto {
                 ..
             } => {
                 for number in 0..count {
-                    self.begin_slice(event, Kind::Skip, out);
-                    annotations::ordered_set(bytes, token_bytes, &mut self.event);
                     let start = event.at + interval * u64::from(number);
-                    self.end_slice(event.direction, (start, length), out);
+                    let end = self.begin_slice(event, Kind::Skip, (start, length), out);
+                    annotations::ordered_set(bytes, token_bytes, &mut self.event);
+                    self.end_slice(event.direction, end, out);
                 }
             }
             Observation::Fibre { frame, length, .. } => {
                 let content = &event.packets[frame.packet];
-                self.begin_slice(event, Kind::Frame, out);
+                let end = self.begin_slice(event, Kind::Frame, (event.at, length), out);
                 self.event.flow(content.number() + 1);
                 annotations::fibre(event, content, &mut self.event);
-                self.end_slice(event.direction, (event.at, length), out);
+                self.end_slice(event.direction, end, out);
             }
             _ => {}
         }
     }
 
+    #[inline]
     fn look(&mut self, look: &Look<'_>, filter: &Filter, out: &mut Vec<u8>) {
         if !filter.passes_time(look.now) {
             return;
@@ -192,29 +195,33 @@ fn spends_or_gains_credit(look: &Look<'_>, port: usize) -> bool {
 }
 
 impl Perfetto {
-    /// Begins the event of a slice.
-    fn begin_slice(&mut self, event: &WireEvent<'_>, kind: Kind, out: &mut Vec<u8>) {
-        self.describe(event.direction, event.names, out);
-        let track = Track::Wire.uuid(event.direction);
-        let begun = self.event.begin(EventType::SliceBegin, track);
-        begun.name(texts::name(kind));
-    }
-
-    /// Appends the slice that was begun, and its end.
-    fn end_slice(
+    /// Begins the event of a slice. Returns the end of the slice, in ticks.
+    #[inline]
+    fn begin_slice(
         &mut self,
-        direction: DirectionId,
+        event: &WireEvent<'_>,
+        kind: Kind,
         (start, length): (Time, Span),
         out: &mut Vec<u8>,
-    ) {
-        let shown = &mut self.directions[direction.0];
+    ) -> u64 {
+        self.describe(event.direction, event.names, out);
+        let shown = &mut self.directions[event.direction.0];
         // Rounding to ticks keeps the order, so that a slice begins before another ends only where that one is shorter than a tick.
         let begin = ticks(start).max(shown.slices_until);
         let end = ticks(start + length).max(begin + 1);
         shown.slices_until = end;
-        self.event.end(begin, out);
+        let track = Track::Wire.uuid(event.direction);
+        let begun = self.event.begin(EventType::SliceBegin, track, begin);
+        begun.name(texts::name(kind));
+        end
+    }
+
+    /// Appends the slice that was begun, and its end.
+    #[inline]
+    fn end_slice(&mut self, direction: DirectionId, end: u64, out: &mut Vec<u8>) {
+        self.event.end(out);
         let track = Track::Wire.uuid(direction);
-        self.event.begin(EventType::SliceEnd, track).end(end, out);
+        self.event.begin(EventType::SliceEnd, track, end).end(out);
     }
 
     /// Appends the lengths of the queues of a link end that have changed.
@@ -266,16 +273,18 @@ impl Perfetto {
         look: &Look<'_>,
         out: &mut Vec<u8>,
     ) {
-        let last = &mut self.values[direction.0 * tracks::EACH + track.place()];
-        if *last == Some(value) {
+        let place = direction.0 * tracks::EACH + track.place();
+        let last = self.values[place].replace(value);
+        if last == Some(value) {
             return;
         }
-        if last.replace(value).is_none() {
+        if last.is_none() {
             self.describe(direction, look.names, out);
             track.describe(direction, look.names, out);
         }
-        let event = self.event.begin(EventType::Counter, track.uuid(direction));
-        event.value(value).end(ticks(look.now), out);
+        let uuid = track.uuid(direction);
+        let event = self.event.begin(EventType::Counter, uuid, ticks(look.now));
+        event.value(value).end(out);
     }
 
     /// Appends the descriptions of the track of a direction and of its link, unless they are there.
