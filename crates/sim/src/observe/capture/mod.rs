@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use filter::Passing;
 pub use filter::{Filter, FilterError, FilterOptions};
 use names::{DirectionId, Names};
-use output::Output;
+pub use output::Output;
 
 /// Something that takes a wire, or arrives from it.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +92,12 @@ pub trait Format: Debug + Send + Sync {
 
     /// Appends what is left to write when the simulation pauses at `now`. It may go on later.
     fn pause(&mut self, _now: Time, _out: &mut Vec<u8>) {}
+
+    /// Writes records that the format has kept back, as far as it wants to, because time moves on to `now`.
+    fn settle(&mut self, _now: Time, _output: &mut Output) {}
+
+    /// Writes all records that the format has kept back.
+    fn settle_all(&mut self, _output: &mut Output) {}
 }
 
 /// A component that has just handled an event.
@@ -275,12 +281,14 @@ impl Capture {
         self.write_noted();
         self.format.advance(now, &mut self.text);
         self.write_text();
+        self.format.settle(now, &mut self.output);
     }
 
     fn flush(&mut self, now: Time) {
         self.write_noted();
         self.format.pause(now, &mut self.text);
         self.write_text();
+        self.format.settle_all(&mut self.output);
         self.output.flush();
     }
 
@@ -289,5 +297,11 @@ impl Capture {
             self.output.write(&self.text);
             self.text.clear();
         }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.format.settle_all(&mut self.output);
     }
 }
