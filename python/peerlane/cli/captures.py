@@ -57,6 +57,18 @@ Vcd = Annotated[
     ),
 ]
 
+Pcap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        callback=_capture_file,
+        help="Write a pcapng FILE for Wireshark, which decodes it with integrations/wireshark: "
+        "every TLP, DLLP, ordered set, frame and control block, as it is on the wire, and what "
+        "became of it. Each direction of each link is an interface; --at LINK takes one link. "
+        "docs/reference/capture.md describes the file.",
+    ),
+]
+
 At = Annotated[
     list[str] | None,
     typer.Option(
@@ -121,6 +133,7 @@ def capture(simulation: Simulation, captures: Mapping[str, str | None], only: Fi
         "--trace": simulation.trace_to,
         "--perfetto": simulation.perfetto_to,
         "--vcd": simulation.vcd_to,
+        "--pcap": simulation.pcap_to,
     }
     for option, path in captures.items():
         if path is None:

@@ -16,6 +16,7 @@ from peerlane.cli.captures import (
     At,
     Flow,
     Kind,
+    Pcap,
     Perfetto,
     Trace,
     Vcd,
@@ -77,6 +78,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     trace: Trace = None,
     perfetto: Perfetto = None,
     vcd: Vcd = None,
+    pcap: Pcap = None,
     at: At = None,
     kind: Kind = None,
     address: Address = None,
@@ -185,7 +187,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
-    captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd}
+    captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     keep_apart([file], {"--json": json_to, **captures})

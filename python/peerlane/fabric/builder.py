@@ -525,6 +525,7 @@ class Fabric:
         trace: str | PathLike[str] | None = None,
         perfetto: str | PathLike[str] | None = None,
         vcd: str | PathLike[str] | None = None,
+        pcap: str | PathLike[str] | None = None,
         only: Filter = EVERYTHING,
         watch_waits: bool = False,
         progress: Callable[[float], object] | None = None,
@@ -536,6 +537,7 @@ class Fabric:
             trace: A file for the packet trace, as `Simulation.trace_to` writes it.
             perfetto: A file for a timeline, as `Simulation.perfetto_to` writes it.
             vcd: A file for the activity of links, as `Simulation.vcd_to` writes it.
+            pcap: A file for a capture in pcapng, as `Simulation.pcap_to` writes it.
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
             progress: Hears the fraction done, 0 to 1.
@@ -549,10 +551,11 @@ class Fabric:
             simulation.trace_to: trace,
             simulation.perfetto_to: perfetto,
             simulation.vcd_to: vcd,
+            simulation.pcap_to: pcap,
         }
         files = {begin: path for begin, path in captures.items() if path is not None}
         if only and not files:
-            raise ValueError("only filters a capture; give trace, perfetto or vcd, too")
+            raise ValueError("only filters a capture; give trace, perfetto, vcd or pcap, too")
         for begin, path in files.items():
             begin(path, only=only)
         if watch_waits:

@@ -134,6 +134,20 @@ class Simulation:
         """
         self._core.capture("vcd", str(path), only.parts())
 
+    def pcap_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
+        """Writes all that takes a wire from now on, and passes `only`, to `path` in pcapng.
+
+        Wireshark reads the file with the dissector of `integrations/wireshark`, and
+        `docs/reference/capture.md` describes it. Each TLP, DLLP, group of ordered sets, frame and
+        control block is a record with its arrival, in the order of time. The capture goes on from
+        run to run, and is in the file after each.
+
+        Raises:
+            OSError: The file cannot be written.
+            ValueError: There is no such link, kind or flow, or no such range or window.
+        """
+        self._core.capture("pcap", str(path), only.parts())
+
     def capture_failure(self) -> None:
         """Does nothing if the files of all captures have taken everything.
 

@@ -5,6 +5,7 @@ pub mod coherence;
 pub mod interval;
 pub mod latency;
 pub mod meter;
+pub mod pcap;
 pub mod perfetto;
 pub mod reading;
 pub mod series;

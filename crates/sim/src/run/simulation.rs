@@ -16,6 +16,7 @@ use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Form
 use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
+use crate::observe::pcap::Pcap;
 use crate::observe::perfetto::Perfetto;
 use crate::observe::reading::{Reading, link_ends};
 use crate::observe::series::{Sample, Sampled, Series};
@@ -64,6 +65,8 @@ pub enum CaptureFormat {
     Perfetto,
     /// A value change dump.
     Vcd,
+    /// A pcapng file for Wireshark.
+    Pcap,
 }
 
 impl CaptureFormat {
@@ -73,15 +76,17 @@ impl CaptureFormat {
             "trace" => Some(CaptureFormat::Trace),
             "perfetto" => Some(CaptureFormat::Perfetto),
             "vcd" => Some(CaptureFormat::Vcd),
+            "pcap" => Some(CaptureFormat::Pcap),
             _ => None,
         }
     }
 
-    fn writer(self) -> Box<dyn Format> {
+    fn writer(self, plan: &Plan) -> Box<dyn Format> {
         match self {
             CaptureFormat::Trace => Box::new(Trace),
             CaptureFormat::Perfetto => Box::<Perfetto>::default(),
             CaptureFormat::Vcd => Box::<Vcd>::default(),
+            CaptureFormat::Pcap => Box::new(Pcap::new(plan)),
         }
     }
 }
@@ -153,7 +158,8 @@ impl Simulation {
     ) -> Result<(), FilterError> {
         let filter = self.filter(filter)?;
         self.world.watched = true;
-        self.captures().add(format.writer(), filter, file);
+        let writer = format.writer(&self.plan);
+        self.captures().add(writer, filter, file);
         Ok(())
     }
 
