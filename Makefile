@@ -111,6 +111,7 @@ system:
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	command -v iverilog >/dev/null || missing="$$missing iverilog"; \
 	command -v lspci >/dev/null || missing="$$missing pciutils"; \
+	command -v tshark >/dev/null || missing="$$missing tshark"; \
 	command -v valgrind >/dev/null || missing="$$missing valgrind"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
