@@ -181,6 +181,21 @@ pub enum Verdict {
 }
 
 impl Observation {
+    /// Whether the report is one of the details of wires, which are made only if a probe needs them.
+    #[inline]
+    pub const fn is_detail(&self) -> bool {
+        matches!(
+            self,
+            Observation::Packet { .. }
+                | Observation::Dllp { .. }
+                | Observation::PacketArrival { .. }
+                | Observation::DllpArrival { .. }
+                | Observation::OrderedSets { .. }
+                | Observation::Fibre { .. }
+                | Observation::Block { .. }
+        )
+    }
+
     /// Reports that `packet` was dropped for the reason `why`. For a read no payload counts as lost here, but when its completion
     /// fails.
     pub fn refused(packet: &Packet, why: Refusal) -> Self {

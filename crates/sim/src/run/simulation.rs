@@ -524,6 +524,10 @@ impl Simulation {
         if let Some(captures) = &mut self.captures {
             captures.note(&self.world);
             captures.write_noted();
+            // The other probes have no use for details.
+            self.world
+                .observations
+                .retain(|told| !told.what.is_detail());
         }
         self.world.observations.sort_by_key(|told| told.by);
         for told in &self.world.observations {
