@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.latencies import latencies
 from peerlane.report.charts.lines import short
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.wires import wires
@@ -14,7 +13,8 @@ from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table, columns
 from peerlane.report.topology_section import topology
-from peerlane.report.words import duration, number, rate, share, size, slug
+from peerlane.report.words import duration, rate, share, size, slug
+from peerlane.report.workloads import workloads
 from peerlane.results.explanation import told
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from peerlane import Simulation
     from peerlane.report.page import Origin
-    from peerlane.results.flows import FlowResult, Latency
     from peerlane.results.run import RunResult
     from peerlane.results.waits import FlowWaits, Share
 
@@ -68,7 +67,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
     name = slug(result.name)
     sections = [
         topology(name, _FABRIC, simulation, result),
-        *_workloads(name, result),
+        *workloads(name, result),
         *_waits(name, result),
         *_time(name, result),
         *_links(name, result),
@@ -96,74 +95,6 @@ def _verdict(result: RunResult) -> str:
         return f"Failed: {'; '.join(result.failures)}."
     state = "Stopped before its end" if result.partial else "Complete"
     return f"{state}: {duration(result.simulated_ns)} of simulated time, without a fault."
-
-
-def _workloads(name: str, result: RunResult) -> Iterator[Section]:
-    known: dict[str, Latency] = {one.id: one.latency_ns for one in result.flows if one.latency_ns}
-    known |= {one.id: one.latency_ns for one in result.traffic if one.latency_ns}
-    tables = [*_flows(result), *_traffic(result), *_collectives(result)]
-    chart = latencies(f"{name}-latencies", dict(list(known.items())[:_MOST_ROWS]))
-    if tables or chart is not None:
-        charts = (chart,) if chart is not None else ()
-        yield Section("Workloads", charts=charts, tables=tuple(tables))
-
-
-def _flows(result: RunResult) -> Iterator[Table]:
-    if result.flows:
-        titles = ("flow", "way", "direction", "bytes", "rate", "steady", "p50", "p99", "max")
-        lines = tuple(map(_flow, result.flows[:_MOST_LINES]))
-        yield Table((*columns(*titles, numbers=titles[3:]), Column("data", "name")), lines)
-
-
-def _flow(flow: FlowResult) -> Line:
-    found = flow.latency_ns
-    quantiles = (found.p50, found.p99, found.max) if found else (None, None, None)
-    data = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
-    if flow.intact and not flow.compared:
-        data = "not compared"
-    cells = (
-        flow.id,
-        f"{flow.source} to {flow.target}",
-        flow.direction,
-        size(flow.bytes),
-        rate(flow.bytes_per_second),
-        rate(flow.steady_bytes_per_second),
-        *map(duration, quantiles),
-        data,
-    )
-    return Line(cells, wrong=not flow.intact)
-
-
-def _traffic(result: RunResult) -> Iterator[Table]:
-    if not result.traffic:
-        return
-    titles = ("traffic", "pattern", "nodes", "offered", "accepted", "fairness", "p50", "p99")
-    lines = []
-    for one in result.traffic:
-        found = one.latency_ns
-        cells = (
-            one.id,
-            one.pattern,
-            str(one.nodes),
-            rate(one.offered_bytes_per_second),
-            rate(one.accepted_bytes_per_second),
-            number(one.fairness),
-            *map(duration, (found.p50, found.p99) if found else (None, None)),
-        )
-        lines.append(Line(cells, wrong=not one.intact))
-    yield Table(columns(*titles, numbers=titles[2:]), tuple(lines), caption="Rates of each node")
-
-
-def _collectives(result: RunResult) -> Iterator[Table]:
-    if not result.collectives:
-        return
-    titles = ("collective", "operation", "algorithm", "nodes", "size", "time")
-    lines = []
-    for one in result.collectives:
-        amounts = (str(one.nodes), size(one.size), duration(one.time_ns))
-        cells = (one.id, one.operation, one.algorithm, *amounts)
-        lines.append(Line(cells, wrong=not one.correct))
-    yield Table(columns(*titles, numbers=titles[3:]), tuple(lines))
 
 
 def _waits(name: str, result: RunResult) -> Iterator[Section]:
