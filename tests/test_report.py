@@ -419,6 +419,24 @@ def test_a_page_has_at_most_three_megabytes(report: Path) -> None:
     assert all(path.stat().st_size <= MOST_BYTES for path in report.glob("*.html"))
 
 
+@pytest.mark.parametrize("scenario", ["pair", "torus", "halo", "coherent", "locks"])
+def test_a_page_names_every_workload_of_its_run(scenario: str) -> None:
+    simulation = Fabric.from_toml(text_of(scenario)).simulation()
+    result = simulation.run()
+    made = run_page(simulation, result, MADE)
+    cells = {
+        cell
+        for section in made.sections
+        for table in section.tables
+        for line in table.lines
+        for cell in line.cells
+    }
+    kinds = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
+    ids = {one.id for kind in kinds for one in getattr(result, kind)}
+    assert ids
+    assert ids <= cells
+
+
 def test_a_page_of_many_flows_stays_small() -> None:
     fabric = Fabric("many").links(generation=3, lanes=4).host("h0").switch("s0", "h0")
     for device in range(16):

@@ -79,7 +79,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         title=result.name,
         what=f"A run of {duration(result.simulated_ns)} of simulated time.",
         figures=(
-            ("flows", str(len(result.flows))),
+            ("workloads", str(_workload_count(result))),
             ("highest rate", rate(max(rates, default=None))),
             ("simulated", duration(result.simulated_ns)),
         ),
@@ -88,6 +88,11 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         verdict=_verdict(result),
         failed=bool(result.failures),
     )
+
+
+def _workload_count(result: RunResult) -> int:
+    others = len(result.accesses) + len(result.locks) + len(result.transactions)
+    return len(result.flows) + len(result.traffic) + len(result.collectives) + others
 
 
 def _verdict(result: RunResult) -> str:

@@ -31,7 +31,17 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
     """
     known: dict[str, Latency] = {one.id: one.latency_ns for one in result.flows if one.latency_ns}
     known |= {one.id: one.latency_ns for one in result.traffic if one.latency_ns}
-    tables = [*_flows(result), *_traffic(result), *_collectives(result)]
+    known |= {one.id: one.latency_ns for one in result.accesses if one.latency_ns}
+    known |= {one.id: one.request_ns for one in result.locks if one.request_ns}
+    known |= {one.id: one.latency_ns for one in result.transactions if one.latency_ns}
+    tables = [
+        *_flows(result),
+        *_traffic(result),
+        *_collectives(result),
+        *_accesses(result),
+        *_locks(result),
+        *_transactions(result),
+    ]
     chart = latencies(f"{name}-latencies", dict(list(known.items())[:_MOST_ROWS]))
     if tables or chart is not None:
         charts = (chart,) if chart is not None else ()
@@ -46,8 +56,6 @@ def _flows(result: RunResult) -> Iterator[Table]:
 
 
 def _flow(flow: FlowResult) -> Line:
-    found = flow.latency_ns
-    quantiles = (found.p50, found.p99, found.max) if found else (None, None, None)
     data = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
     if flow.intact and not flow.compared:
         data = "not compared"
@@ -58,7 +66,7 @@ def _flow(flow: FlowResult) -> Line:
         size(flow.bytes),
         rate(flow.bytes_per_second),
         rate(flow.steady_bytes_per_second),
-        *map(duration, quantiles),
+        *_quantiles(flow.latency_ns),
         data,
     )
     return Line(cells, wrong=not flow.intact)
@@ -94,3 +102,73 @@ def _collectives(result: RunResult) -> Iterator[Table]:
         cells = (one.id, one.operation, one.algorithm, *amounts)
         lines.append(Line(cells, wrong=not one.correct))
     yield Table(columns(*titles, numbers=titles[3:]), tuple(lines))
+
+
+def _accesses(result: RunResult) -> Iterator[Table]:
+    if not result.accesses:
+        return
+    numbers = ("count", "failed", "rate", "p50", "p99", "max")
+    lines = tuple(
+        Line(
+            (
+                one.id,
+                one.by,
+                one.kind,
+                size(one.size),
+                str(one.count),
+                str(one.failed),
+                rate(one.bytes_per_second),
+                *_quantiles(one.latency_ns),
+            ),
+            wrong=not one.intact,
+        )
+        for one in result.accesses
+    )
+    yield Table(columns("accesses", "by", "kind", "size", *numbers, numbers=numbers), lines)
+
+
+def _locks(result: RunResult) -> Iterator[Table]:
+    if not result.locks:
+        return
+    numbers = ("count", "attempts", "waited", "violations", "p50", "p99", "max")
+    lines = tuple(
+        Line(
+            (
+                one.id,
+                one.by,
+                *map(str, (one.count, one.attempts, one.waited, one.violations)),
+                *_quantiles(one.request_ns),
+            ),
+            wrong=bool(one.violations),
+        )
+        for one in result.locks
+    )
+    yield Table(columns("locks", "by", *numbers, numbers=numbers), lines)
+
+
+def _transactions(result: RunResult) -> Iterator[Table]:
+    if not result.transactions:
+        return
+    numbers = ("committed", "a second", "conflicts", "p50", "p99", "max")
+    lines = tuple(
+        Line(
+            (
+                one.id,
+                one.by,
+                one.lock,
+                str(one.committed),
+                number(one.committed_per_second),
+                str(one.conflicts),
+                *_quantiles(one.latency_ns),
+            ),
+            wrong=not one.intact,
+        )
+        for one in result.transactions
+    )
+    yield Table(columns("transactions", "by", "lock", *numbers, numbers=numbers), lines)
+
+
+def _quantiles(found: Latency | None) -> tuple[str, ...]:
+    """The median, the 99th percentile and the greatest latency."""
+    values = (found.p50, found.p99, found.max) if found else (None, None, None)
+    return tuple(map(duration, values))
