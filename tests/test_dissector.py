@@ -1,7 +1,7 @@
 """The dissector for Wireshark on packets that are drawn: its fields are those that were packed.
 
-Packets of the simulator come from its own packer; those that it does not make, such as I/O requests,
-from the packer of cocotbext-pcie.
+Packets of the simulator come from its own packer; those that it does not make, such as I/O
+requests, from the packer of cocotbext-pcie.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from peerlane import _core
+
+pytest.importorskip("cocotbext.pcie", reason="the independent packer is not installed")
+
+from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr, TlpTc, TlpType
+from cocotbext.pcie.core.utils import PcieId
+
 from tshark import Frame, frames, needs_tshark, tshark, write
 
 if TYPE_CHECKING:
@@ -297,9 +303,6 @@ def judge(packets: list[Packet], folder: Path) -> None:
 @st.composite
 def other_packets(draw: st.DrawFn) -> Packet:
     """A packet that the simulator does not make, by the independent packer."""
-    from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr, TlpTc, TlpType
-    from cocotbext.pcie.core.utils import PcieId
-
     name, packet, number = draw(
         st.sampled_from(
             [
@@ -373,7 +376,6 @@ def other_packets(draw: st.DrawFn) -> Packet:
 def test_packets_that_the_simulator_does_not_make_have_their_fields(
     data: st.DataObject, tmp_path: Path
 ) -> None:
-    pytest.importorskip("cocotbext.pcie", reason="the independent packer is not installed")
     drawn = data.draw(st.lists(other_packets(), min_size=MANY, max_size=MANY))
     judge(drawn, tmp_path)
 

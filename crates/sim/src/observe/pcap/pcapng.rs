@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn a_packet_has_its_lengths_and_its_time_in_place() {
         let mut out = vec![0; PACKET_HEADER];
-        begin_packet(&mut out, 3, Time::from_fs(0x1_0000_0002_999_999));
+        begin_packet(&mut out, 3, Time::from_fs(0x0100_0000_0299_9999));
         out.extend([1, 2, 3, 4, 5]);
         end_packet(&mut out, 0);
-        let ns = 0x1_0000_0002_999_999_u64 / 1_000_000;
+        let ns = 0x0100_0000_0299_9999_u64 / 1_000_000;
         let words: Vec<u32> = out
             .chunks_exact(4)
             .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
