@@ -6,7 +6,7 @@ use super::messages::{NEEDS_INCREMENTAL_STATE, SEQUENCE};
 
 /// The type of a track event.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum EventType {
+enum EventType {
     SliceBegin = 1,
     SliceEnd = 2,
     Counter = 4,
@@ -57,9 +57,9 @@ mod key {
 }
 
 impl Event {
-    /// Begins an event on track `uuid`.
+    /// Begins a slice on track `uuid`.
     #[inline]
-    pub(super) fn begin(&mut self, kind: EventType, uuid: u64, timestamp: u64) -> &mut Self {
+    pub(super) fn begin_slice(&mut self, uuid: u64, timestamp: u64) -> &mut Self {
         self.len = 0;
         let before_time = [key::short(1, key::BYTES), 0, 0, key::short(8, key::VARINT)];
         self.push(before_time).varint(timestamp);
@@ -72,14 +72,14 @@ impl Event {
         ];
         self.push(before_event);
         self.length_at = self.len;
-        let kind = [
+        let begin = [
             0,
             0,
             key::short(9, key::VARINT),
-            kind as u8,
+            EventType::SliceBegin as u8,
             key::short(11, key::VARINT),
         ];
-        self.push(kind).varint(uuid)
+        self.push(begin).varint(uuid)
     }
 
     /// Sets the name, by the number of its text.
@@ -93,12 +93,6 @@ impl Event {
     pub(super) fn flow(&mut self, number: u64) -> &mut Self {
         self.push(key::long(47, key::FIXED))
             .push(number.to_le_bytes())
-    }
-
-    /// Sets the value of a counter.
-    #[inline]
-    pub(super) fn value(&mut self, value: u64) -> &mut Self {
-        self.push(key::long(30, key::VARINT)).varint(value)
     }
 
     /// Adds an annotation with a number.
@@ -170,16 +164,10 @@ impl Event {
         if value >= 1 << 56 {
             return self.long_varint(value);
         }
-        // Each seven bits move to a byte of their own.
-        let spread = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
-        let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
-        let spread = spread & 0x007f_007f_007f_007f | (spread & 0x3f80_3f80_3f80_3f80) << 1;
-        let bits = u64::BITS - (spread | 1).leading_zeros();
-        let count = bits.div_ceil(8);
-        let more = 0x8080_8080_8080_8080 & ((1 << (8 * (count - 1))) - 1);
+        let (bytes, count) = spread(value);
         // Bytes after the last one are overwritten by what follows.
-        let end = self.len + count as usize;
-        self.push((spread | more).to_le_bytes());
+        let end = self.len + count;
+        self.push(bytes);
         self.len = end;
         self
     }
@@ -204,6 +192,84 @@ impl Event {
 
 /// The key of the number of a name.
 const NAME: u8 = key::short(1, key::VARINT);
+
+/// A number below 2^56 as it is written, and how many bytes that are.
+#[inline]
+fn spread(value: u64) -> ([u8; 8], usize) {
+    // Each seven bits move to a byte of their own.
+    let spread = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
+    let spread = spread & 0x007f_007f_007f_007f | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+    let bits = u64::BITS - (spread | 1).leading_zeros();
+    let count = bits.div_ceil(8);
+    let more = 0x8080_8080_8080_8080 & ((1 << (8 * (count - 1))) - 1);
+    ((spread | more).to_le_bytes(), count as usize)
+}
+
+/// Appends the packet with a new value of a counter.
+#[inline]
+pub(super) fn append_counter(uuid: u64, timestamp: u64, value: u64, out: &mut Vec<u8>) {
+    append_short(EventType::Counter, uuid, timestamp, Some(value), out);
+}
+
+/// Appends the packet with the end of a slice.
+#[inline]
+pub(super) fn append_slice_end(uuid: u64, timestamp: u64, out: &mut Vec<u8>) {
+    append_short(EventType::SliceEnd, uuid, timestamp, None, out);
+}
+
+/// Appends a packet of less than 64 bytes, whose lengths are one byte each. Its numbers are below 2^56.
+#[inline]
+fn append_short(kind: EventType, uuid: u64, timestamp: u64, value: Option<u64>, out: &mut Vec<u8>) {
+    let mut packet = [0; 64];
+    let mut put = |at: usize, bytes: [u8; 8]| {
+        packet[at..at + 8].copy_from_slice(&bytes);
+    };
+    put(
+        0,
+        [
+            key::short(1, key::BYTES),
+            0,
+            key::short(8, key::VARINT),
+            0,
+            0,
+            0,
+            0,
+            0,
+        ],
+    );
+    let (time, time_len) = spread(timestamp);
+    put(3, time);
+    let event_at = 3 + time_len + 6;
+    let before_track = [
+        key::short(10, key::VARINT),
+        SEQUENCE as u8,
+        key::short(13, key::VARINT),
+        NEEDS_INCREMENTAL_STATE as u8,
+        key::short(11, key::BYTES),
+        0,
+        key::short(9, key::VARINT),
+        kind as u8,
+    ];
+    put(event_at - 6, before_track);
+    let (track, track_len) = spread(uuid);
+    put(
+        event_at + 2,
+        [key::short(11, key::VARINT), 0, 0, 0, 0, 0, 0, 0],
+    );
+    put(event_at + 3, track);
+    let mut end = event_at + 3 + track_len;
+    if let Some(value) = value {
+        let [first, second] = key::long(30, key::VARINT);
+        let (value, value_len) = spread(value);
+        put(end, [first, second, 0, 0, 0, 0, 0, 0]);
+        put(end + 2, value);
+        end += 2 + value_len;
+    }
+    packet[1] = (end - 2) as u8;
+    packet[event_at - 1] = (end - event_at) as u8;
+    out.extend_from_slice(&packet[..end]);
+}
 
 #[cfg(test)]
 mod tests {
@@ -267,16 +333,18 @@ mod tests {
         #[test]
         fn what_is_written_is_read_by_prost(
             (timestamp, uuid, iid, number) in any::<(u64, u64, u64, u64)>(),
-            value in 0..=i64::MAX as u64,
+            short in prop::array::uniform3(0_u64..1 << 56),
             name in 1_u8..128,
         ) {
             let mut event = Event::default();
-            event.begin(EventType::SliceBegin, uuid, timestamp).name(iid).flow(number).value(value);
+            event.begin_slice(uuid, timestamp).name(iid).flow(number);
             event.uint(name, number).pointer(name, iid).flag(name).interned(name, uuid);
             event.text(name, *b"03:00.0");
             let mut bytes = Vec::new();
             event.end(&mut bytes);
-            event.begin(EventType::Counter, uuid, timestamp).value(value).end(&mut bytes);
+            let [short_uuid, short_time, value] = short;
+            append_counter(short_uuid, short_time, value, &mut bytes);
+            append_slice_end(short_uuid, short_time, &mut bytes);
             let annotation = Annotation { name_iid: Some(name.into()), ..Annotation::default() };
             let first = TrackEvent {
                 debug_annotations: vec![
@@ -289,16 +357,18 @@ mod tests {
                 kind: Some(1),
                 name_iid: Some(iid),
                 track_uuid: Some(uuid),
-                counter_value: Some(value.cast_signed()),
+                counter_value: None,
                 flow_ids: vec![number],
             };
-            let second = TrackEvent {
+            let counter = TrackEvent {
                 kind: Some(4),
-                track_uuid: Some(uuid),
+                track_uuid: Some(short_uuid),
                 counter_value: Some(value.cast_signed()),
                 ..TrackEvent::default()
             };
-            let packet = [first, second].map(|event| Packet {
+            let end = TrackEvent { kind: Some(2), counter_value: None, ..counter.clone() };
+            let all = [(timestamp, first), (short_time, counter), (short_time, end)];
+            let packet = all.map(|(timestamp, event)| Packet {
                 timestamp: Some(timestamp),
                 trusted_packet_sequence_id: Some(1),
                 track_event: Some(event),

@@ -19,7 +19,7 @@ use protocol::{Class, Dllp};
 use super::capture::kind::Kind;
 use super::capture::names::{DirectionId, Names, WireEnd};
 use super::capture::{Filter, Format, Look, WireEvent};
-use event::{Event, EventType};
+use event::Event;
 use messages::{
     Attribute, Clock, ClockSnapshot, INCREMENTAL_STATE_CLEARED, SEQUENCE, TraceAttributes,
     TracePacket, TracePacketDefaults, append,
@@ -33,6 +33,8 @@ pub struct Perfetto {
     directions: Vec<Shown>,
     /// The last value of each counter, by the place of its track, for one direction after the other.
     values: Vec<Option<u64>>,
+    /// The last lengths of the queue and of the replay buffer of each direction.
+    queues: Vec<[u64; 2]>,
     /// The ports of each component whose links have counters, and the directions in which they send.
     ports: Vec<Vec<(usize, DirectionId)>>,
 }
@@ -58,6 +60,8 @@ impl Format for Perfetto {
         let directions = names.directions().len();
         self.directions = vec![Shown::default(); directions];
         self.values = vec![None; directions * tracks::EACH];
+        // No queue has this length, so that the first look shows both.
+        self.queues = vec![[u64::MAX; 2]; directions];
         self.ports = names
             .components()
             .map(|one| ports(names.ends(one), names, filter))
@@ -163,7 +167,13 @@ impl Format for Perfetto {
             let Some(link) = look.model.link(*port) else {
                 continue;
             };
-            self.queues(*direction, link, look, out);
+            let queues = [link.waiting() as u64, link.replay_buffer_bytes()];
+            if self.queues[direction.0] != queues {
+                self.queues[direction.0] = queues;
+                let [waiting, kept] = queues;
+                self.count((*direction, Track::Waiting), waiting, look, out);
+                self.count((*direction, Track::ReplayBuffer), kept, look, out);
+            }
             // Before, there is no credit, and it is not known which is infinite.
             if link.is_up() && spends_or_gains_credit(look, *port) {
                 self.credit(*direction, link, look, out);
@@ -211,7 +221,7 @@ impl Perfetto {
         let end = ticks(start + length).max(begin + 1);
         shown.slices_until = end;
         let track = Track::Wire.uuid(event.direction);
-        let begun = self.event.begin(EventType::SliceBegin, track, begin);
+        let begun = self.event.begin_slice(track, begin);
         begun.name(texts::name(kind));
         end
     }
@@ -220,23 +230,7 @@ impl Perfetto {
     #[inline]
     fn end_slice(&mut self, direction: DirectionId, end: u64, out: &mut Vec<u8>) {
         self.event.end(out);
-        let track = Track::Wire.uuid(direction);
-        self.event.begin(EventType::SliceEnd, track, end).end(out);
-    }
-
-    /// Appends the lengths of the queues of a link end that have changed.
-    #[inline]
-    fn queues(
-        &mut self,
-        direction: DirectionId,
-        link: &LinkEnd,
-        look: &Look<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        let waiting = link.waiting() as u64;
-        self.count((direction, Track::Waiting), waiting, look, out);
-        let kept = link.replay_buffer_bytes();
-        self.count((direction, Track::ReplayBuffer), kept, look, out);
+        event::append_slice_end(Track::Wire.uuid(direction), end, out);
     }
 
     /// Appends the credit of a link end that has changed.
@@ -283,8 +277,7 @@ impl Perfetto {
             track.describe(direction, look.names, out);
         }
         let uuid = track.uuid(direction);
-        let event = self.event.begin(EventType::Counter, uuid, ticks(look.now));
-        event.value(value).end(out);
+        event::append_counter(uuid, ticks(look.now), value, out);
     }
 
     /// Appends the descriptions of the track of a direction and of its link, unless they are there.
