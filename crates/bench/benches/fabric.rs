@@ -1,10 +1,11 @@
 //! How fast packets cross a fabric: the jobs of `peerlane bench fabric`, for 1 to 512 endpoints, and of `peerlane bench
-//! network`, for 16 to 1,024 routers; and how fast a fabric is planned and enumerated.
+//! network`, for 16 to 1,024 routers; what captures cost; and how fast a fabric is planned and enumerated.
 
+use std::fs::File;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use sim::bench;
+use sim::{CaptureFormat, FilterOptions, bench};
 
 const TLPS: u64 = 32_768;
 
@@ -15,6 +16,38 @@ fn fabric(criterion: &mut Criterion) {
         group.bench_function(format!("{endpoints} endpoints"), |bencher| {
             bencher.iter_batched(
                 || bench::simulation(endpoints, TLPS),
+                |mut simulation| black_box(simulation.run(&mut |_| true)),
+                BatchSize::LargeInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+/// What captures cost, without the disk: beside them, the same writes without a capture.
+fn captures(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("captures of posted writes");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(TLPS));
+    let formats = [
+        ("none", None),
+        ("trace", Some(CaptureFormat::Trace)),
+        ("perfetto", Some(CaptureFormat::Perfetto)),
+        ("vcd", Some(CaptureFormat::Vcd)),
+    ];
+    for (name, format) in formats {
+        let captured = || {
+            let mut simulation = bench::simulation(1, TLPS);
+            if let Some(format) = format {
+                let nowhere = File::create("/dev/null").expect("the null device takes everything");
+                let begun = simulation.capture(format, &FilterOptions::default(), nowhere);
+                begun.expect("the filter lets everything pass");
+            }
+            simulation
+        };
+        group.bench_function(name, |bencher| {
+            bencher.iter_batched(
+                captured,
                 |mut simulation| black_box(simulation.run(&mut |_| true)),
                 BatchSize::LargeInput,
             );
@@ -53,5 +86,5 @@ fn network(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, fabric, plan, network);
+criterion_group!(benches, fabric, captures, plan, network);
 criterion_main!(benches);
