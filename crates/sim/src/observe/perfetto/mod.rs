@@ -221,8 +221,7 @@ impl Perfetto {
         let end = ticks(start + length).max(begin + 1);
         shown.slices_until = end;
         let track = Track::Wire.uuid(event.direction);
-        let begun = self.event.begin_slice(track, begin);
-        begun.name(texts::name(kind));
+        self.event.begin_slice(track, begin).name(texts::name(kind));
         end
     }
 
