@@ -23,6 +23,7 @@ from peerlane.report import vega
 from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.lines import Axis as Shown
 from peerlane.report.charts.lines import Line, lines
+from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.charts.scales import Scale
 from peerlane.report.colours import LIGHT
 from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder
@@ -134,6 +135,31 @@ def test_numbers_of_a_page_have_four_digits() -> None:
     assert (duration(1500), rate(2.5e9), size(1536)) == ("1.5 µs", "2.5 GB/s", "1.5 KiB")
     assert percent(-1.234) == "\N{MINUS SIGN}1.23 %"
     assert percent(-0.001) == percent(0.0) == "0.00 %"
+
+
+def test_names_that_differ_differ_when_they_are_short() -> None:
+    names = [
+        "rack-12-position-7-slot-3 down",
+        "rack-12-position-7-slot-3 up",
+        "a up",
+        "grow update",
+    ]
+    assert list(short_names(names).values()) == [
+        "rack-12-po…-slot-3 ↓",
+        "rack-12-po…-slot-3 ↑",
+        "a ↑",
+        "grow update",
+    ]
+    alike = [f"{'a' * 30}{number}{'b' * 30}" for number in range(12)]
+    shown = short_names(alike)
+    assert len(set(shown.values())) == len(alike)
+    assert max(map(len, shown.values())) <= 20
+
+
+def test_the_direction_of_a_fibre_goes_from_router_to_router() -> None:
+    assert wire_name("r0-r1", "r0") == "r0 → r1"
+    assert wire_name("r0-r1", "r1") == "r1 → r0"
+    assert wire_name("h0-s0", "up") == "h0-s0 up"
 
 
 def test_figures_are_named_as_in_their_source() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.lines import short
+from peerlane.report.charts.names import short
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.wires import wires
 from peerlane.report.overhead import overheads

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.lines import MOST, Axis, Line, lines, short
+from peerlane.report.charts.lines import MOST, Axis, Line, lines
+from peerlane.report.charts.names import short_names
 from peerlane.report.charts.scales import round_values
 from peerlane.report.words import duration
 
@@ -45,9 +46,10 @@ def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
 
 
 def _percentiles(known: Mapping[str, Latency]) -> Panel:
+    shown = short_names(known)
     rows = [
         {
-            "of": short(name),
+            "of": shown[name],
             "min": one.min,
             "p50": one.p50,
             "p90": one.p90,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from peerlane.report.charts.chart import Panel, Spec
+from peerlane.report.charts.names import short_names
 from peerlane.report.charts.scales import BYTES, Scale, is_geometric, letters, round_values, ticks
 from peerlane.report.colours import SERIES
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 HEIGHT = 170
 MOST = len(SERIES)
 """Lines of one plot: more cannot be told apart."""
-
-_LONGEST = 20
-"""Letters of a name at a line's end."""
 
 _MOST_POINTS = 2000
 """Points of one plot, so that pages stay small."""
@@ -94,7 +92,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         highest: The upper end of the vertical axis.
     """
     drawn = [line.thinned(_MOST_POINTS // max(len(drawn), 1)) for line in drawn]
-    series = {line.name: short(line.name) for line in drawn}
+    series = short_names(line.name for line in drawn)
     points = [
         {"series": line.name, "x": at, "y": value, "low": value - half, "high": value + half}
         if value is not None and half is not None
@@ -167,12 +165,6 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         "layer": layers,
     }
     return Panel(title, spec, letters(list(series.values())) if len(series) > 1 else 16)
-
-
-def short(name: str) -> str:
-    """A name that is not too long to stand beside a line, with arrows for directions."""
-    name = name.replace(" down", " \N{DOWNWARDS ARROW}").replace(" up", " \N{UPWARDS ARROW}")
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _across(at: Sequence[float | str], x: Axis) -> Spec:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.lines import Axis, Line, lines, short
+from peerlane.report.charts.lines import Axis, Line, lines
+from peerlane.report.charts.names import short_names, wire_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ def over_time(name: str, series: Series) -> Chart | None:
 
 def _panels(series: Series) -> list[_Shown]:
     wires = {f"{one.id} {one.direction}": one for one in series.links}
-    fibres = {f"{one.id} {one.source}": one for one in series.fibres}
+    fibres = {wire_name(one.id, one.source): one for one in series.fibres}
     flows = {
         f"{one.id} {one.direction}" if one.direction else one.id: one.bytes_per_second
         for one in series.flows
@@ -113,13 +114,14 @@ def _map(
 ) -> Panel:
     """A row of fields for each wire; the fuller a field, the higher the value."""
     highest = one.highest or max(max(values) for values in means.values())
+    shown = short_names(means)
     fields = [
-        {"of": short(name), "from": edges[at], "to": edges[at + 1], "value": value}
+        {"of": shown[name], "from": edges[at], "to": edges[at + 1], "value": value}
         for name, values in means.items()
         for at, value in enumerate(values)
         if value > 0
     ]
-    names = [short(name) for name in means]
+    names = list(shown.values())
     extent = round(6.0 * max(map(len, names))) + 8
     axis = one.axis
     spec: Spec = {

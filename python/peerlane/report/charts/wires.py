@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.lines import short
+from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.overhead import BEFORE, FIBRE_PARTS, LINK_PARTS
 from peerlane.report.words import share
 
@@ -40,10 +40,11 @@ def wires(name: str, found: Sequence[Overhead]) -> Chart:
     """
     busiest = sorted(found, key=lambda one: one.shares["idle"])[:_MOST]
     order = (*dict.fromkeys((*LINK_PARTS[:-1], *FIBRE_PARTS[:-1], BEFORE)), "idle")
+    shown = [one for one in found if one in busiest]
+    names = short_names(map(_name, shown))
     parts = [
-        _part(one, part)
-        for one in found
-        if one in busiest
+        Part(names[_name(one)], part, one.shares[part], f"{part} {share(one.shares[part])}")
+        for one in shown
         for part in order
         if one.shares.get(part, 0) > 0
     ]
@@ -58,6 +59,5 @@ def wires(name: str, found: Sequence[Overhead]) -> Chart:
     return Chart(name, f"{caption}.", f"{text}.", (panel,))
 
 
-def _part(one: Overhead, part: str) -> Part:
-    words = f"{part} {share(one.shares[part])}"
-    return Part(short(f"{one.id} {one.sender}"), part, one.shares[part], words)
+def _name(one: Overhead) -> str:
+    return wire_name(one.id, one.sender)

@@ -1,0 +1,56 @@
+"""Names of rows and lines, short enough to stand beside them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST = 20
+"""Letters of a name beside a plot."""
+
+_ARROWS = {" down": " \N{DOWNWARDS ARROW}", " up": " \N{UPWARDS ARROW}"}
+
+
+def short(name: str, mark: str = "") -> str:
+    """A name with an arrow for a direction at its end; what a long one leaves out is in its middle.
+
+    Args:
+        name: The whole name.
+        mark: Stands at the end, and tells the name from others.
+    """
+    name = re.sub("( down| up)$", lambda found: _ARROWS[found[0]], name)
+    room = _LONGEST - len(mark)
+    if len(name) > room:
+        head = room // 2
+        name = f"{name[:head]}\N{HORIZONTAL ELLIPSIS}{name[head + 1 - room :]}"
+    return name + mark
+
+
+def wire_name(wire: str, sender: str) -> str:
+    """The name of one direction of a wire; of a fibre, from the router that sends to the other.
+
+    Args:
+        wire: The wire's own name.
+        sender: The direction of a link, or the router that sends into a fibre.
+    """
+    for other in (wire.removeprefix(f"{sender}-"), wire.removesuffix(f"-{sender}")):
+        if other != wire:
+            return f"{sender} \N{RIGHTWARDS ARROW} {other}"
+    return f"{wire} {sender}"
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """The short form of each name; names that differ have forms that differ."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in dict.fromkeys(names):
+        label, count = short(name), 1
+        while label in taken:
+            count += 1
+            label = short(name, f" ({count})")
+        taken.add(label)
+        found[name] = label
+    return found
