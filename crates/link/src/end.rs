@@ -1,7 +1,7 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
 use kernel::{Span, Time};
-use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
+use protocol::{Class, CorrectableError, Credit, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
@@ -136,10 +136,10 @@ impl LinkEnd {
         self.transmitter.kept_bytes()
     }
 
-    /// The credit of each class that this end may still send, for each virtual channel.
-    pub fn credit_left(&self) -> impl Iterator<Item = [CreditLeft; 3]> {
+    /// The credit of a class that this end may still send, for each virtual channel.
+    pub fn credit_left(&self, class: Class) -> impl Iterator<Item = CreditLeft> {
         let queues = self.transmitter.queues();
-        queues.map(|(_, budgets)| std::array::from_fn(|class| budgets[class].left()))
+        queues.map(move |(_, budgets)| budgets[class.index()].left())
     }
 
     /// The time at which the current or last transmission ends.

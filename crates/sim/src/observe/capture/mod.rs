@@ -111,6 +111,8 @@ pub struct Look<'a> {
     pub now: Time,
     /// What was observed during the event.
     pub observed: &'a [Observed<Observation>],
+    /// The packets that it names.
+    pub packets: &'a Packets,
     /// The names of links, components and flows.
     pub names: &'a Names,
 }
@@ -187,6 +189,7 @@ impl Captures {
                 model,
                 now: world.now(),
                 observed: &world.observations[first..],
+                packets: &world.store,
                 names: &self.names,
             });
         }

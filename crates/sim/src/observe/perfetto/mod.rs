@@ -44,6 +44,8 @@ pub struct Perfetto {
 struct Shown {
     /// Whether the track of the direction, and that of its link, are described.
     is_described: bool,
+    /// Whether the trace has the credit of its link, which has come up.
+    has_credit: bool,
     /// The end of the last slice, in ticks.
     slices_until: u64,
 }
@@ -175,8 +177,12 @@ impl Format for Perfetto {
                 self.count((*direction, Track::ReplayBuffer), kept, look, out);
             }
             // Before, there is no credit, and it is not known which is infinite.
-            if link.is_up() && spends_or_gains_credit(look, *port) {
-                self.credit(*direction, link, look, out);
+            if link.is_up() {
+                let is_new = !mem::replace(&mut self.directions[direction.0].has_credit, true);
+                let every = Class::ALL.into_iter().filter(|_| is_new);
+                for class in every.chain(credited(look, *port)) {
+                    self.credit((*direction, class), link, look, out);
+                }
             }
         }
         self.ports = ports;
@@ -194,14 +200,24 @@ fn ports(ends: &[Option<WireEnd>], names: &Names, filter: &Filter) -> Vec<(usize
     counted.collect()
 }
 
-/// Whether a TLP has left a port during an event, or a DLLP has arrived there.
-fn spends_or_gains_credit(look: &Look<'_>, port: usize) -> bool {
-    look.observed.iter().any(|told| match told.what {
-        Observation::Packet { port: at, .. } | Observation::DllpArrival { port: at, .. } => {
-            usize::from(at) == port
-        }
-        _ => false,
-    })
+/// The classes of which a port has spent credit during an event, because a TLP has left, or may have been given some, by a DLLP.
+fn credited(look: &Look<'_>, port: usize) -> impl Iterator<Item = Class> {
+    look.observed
+        .iter()
+        .filter_map(move |told| match told.what {
+            Observation::Packet {
+                port: at, packet, ..
+            } if usize::from(at) == port => Some(look.packets[packet].header().class()),
+            Observation::DllpArrival {
+                port: at, bytes, ..
+            } if usize::from(at) == port => match Dllp::parse(&bytes) {
+                Ok(Dllp::InitFc1(credit) | Dllp::InitFc2(credit) | Dllp::UpdateFc(credit)) => {
+                    Some(credit.class)
+                }
+                _ => None,
+            },
+            _ => None,
+        })
 }
 
 impl Perfetto {
@@ -232,26 +248,23 @@ impl Perfetto {
         event::append_slice_end(Track::Wire.uuid(direction), end, out);
     }
 
-    /// Appends the credit of a link end that has changed.
+    /// Appends the credit of one class that has changed.
     fn credit(
         &mut self,
-        direction: DirectionId,
+        (direction, class): (DirectionId, Class),
         link: &LinkEnd,
         look: &Look<'_>,
         out: &mut Vec<u8>,
     ) {
-        for (channel, classes) in (0..).zip(link.credit_left()) {
-            for (class, left) in Class::ALL.into_iter().zip(classes) {
-                let both = [(false, left.headers), (true, left.data)];
-                for (is_data, left) in both {
-                    let track = Track::Credit {
-                        channel,
-                        class,
-                        is_data,
-                    };
-                    if let Some(left) = left {
-                        self.count((direction, track), left.into(), look, out);
-                    }
+        for (channel, left) in (0..).zip(link.credit_left(class)) {
+            for (is_data, left) in [(false, left.headers), (true, left.data)] {
+                let track = Track::Credit {
+                    channel,
+                    class,
+                    is_data,
+                };
+                if let Some(left) = left {
+                    self.count((direction, track), left.into(), look, out);
                 }
             }
         }
