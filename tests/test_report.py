@@ -24,6 +24,7 @@ from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.lines import Axis as Shown
 from peerlane.report.charts.lines import Line, lines
 from peerlane.report.charts.names import short_names, wire_name
+from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.scales import Scale
 from peerlane.report.colours import LIGHT
 from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from chromium import Chromium
     from conftest import Run, Write
+    from peerlane.results.run import RunResult
 
 MOST_BYTES = 3_000_000
 WIDTHS = (390, 1440)
@@ -510,3 +512,49 @@ def test_the_image_of_a_topology_needs_no_style_of_a_page(report: Path) -> None:
     drawings = [path.read_text() for path in (report / IMAGES).glob("*-topology.svg")]
     assert len(drawings) == len(systems()) + 1
     assert not any("var(" in drawing or "color-mix" in drawing for drawing in drawings)
+
+
+# --- over time ---
+
+
+def sampled(text: str, interval: str) -> tuple[Chart, RunResult]:
+    """The chart over time of a scenario, and its result."""
+    simulation = Fabric.from_toml(text).simulation()
+    simulation.sample(every=interval)
+    result = simulation.run()
+    assert result.series is not None
+    chart = over_time("time", result.series)
+    assert chart is not None
+    return chart, result
+
+
+def values_of(chart: Chart, panel: str) -> list[dict[str, Any]]:
+    """The points of the plot or map with this title."""
+    found: list[dict[str, Any]] = next(one for one in chart.panels if one.title == panel).spec[
+        "data"
+    ]["values"]
+    return found
+
+
+def test_the_end_of_a_run_has_no_rate_that_its_wires_do_not_have() -> None:
+    text = text_of("pair")
+    for interval in ("97 ns", "100 ns", "1 us", "1.7 us"):
+        chart, _ = sampled(text, interval)
+        # Gen3 x4 carries 3.94 GB/s; a packet of 256 bytes counts when its last byte is there.
+        most = 3.94 + 256 / float(interval.split()[0]) / (1 if interval.endswith("ns") else 1000)
+        assert max(point["y"] for point in values_of(chart, "Rates")) <= most, interval
+
+
+def test_a_run_that_waits_for_nothing_is_drawn_up_to_its_last_payload() -> None:
+    scenario = Fabric("dead").links(generation=3, lanes=4).host("h0").switch("s0", "h0")
+    scenario.device("a", "s0", fails_at="5 us").device("b", "s0", bar="1 MiB")
+    chart, result = sampled(scenario.flow("a", "b", size="1 MiB").to_toml(), "1 us")
+    last = max(point["x"] for point in values_of(chart, "Rates") if point["y"])
+    assert max(point["x"] for point in values_of(chart, "Rates")) == last < 10
+    assert f"the run ends at {duration(result.simulated_ns)}" in chart.caption
+
+
+def test_the_caption_of_samples_names_what_is_drawn() -> None:
+    fabric = Fabric("idle").host("h0").device("a", "h0").flow("a", "h0", size="64 B")
+    chart, _ = sampled(fabric.to_toml(), "100 ns")
+    assert chart.caption == "Rates, use of wires and replay buffers over time."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from peerlane.report.charts.chart import Chart, Panel, Spec
 from peerlane.report.charts.lines import Axis, Line, lines
 from peerlane.report.charts.names import short_names, wire_name
+from peerlane.report.words import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +32,7 @@ class _Shown:
     """What a panel shows of each wire or workload."""
 
     title: str
+    words: str
     axis: Axis
     factor: float
     values: Values
@@ -45,15 +48,31 @@ def over_time(name: str, series: Series) -> Chart | None:
     """
     if not series.end_ns:
         return None
-    shown = [_that_is_there(one) for one in _panels(series)]
-    panels = tuple(_panel(one, series) for one in shown if one.values)
-    if not panels:
+    shown = [one for one in map(_that_is_there, _panels(series)) if one.values]
+    if not shown:
         return None
-    caption = "Rates, use of wires, queues and replay buffers over time"
+    edges = [series.begin_ns, *series.end_ns]
+    count = _active(series)
+    if count < len(series.end_ns) / 2:
+        edges = edges[: count + 1]
+    panels = tuple(_panel(one, edges) for one in shown)
+    *first, last = (one.words for one in shown)
+    caption = f"{', '.join(first)} and {last}" if first else last
+    caption = f"{caption[0].upper()}{caption[1:]} over time"
+    if edges[-1] < series.end_ns[-1]:
+        caption += f", up to the last payload; the run ends at {duration(series.end_ns[-1])}"
     if any(len(one.values) > _MOST_LINES for one in shown):
         caption += "; in maps a fuller colour is more, up to the number above"
     text = f"{caption}. {len(series.end_ns)} samples, each of {series.interval_ns:.4g} ns."
     return Chart(name, f"{caption}.", text, panels)
+
+
+def _active(series: Series) -> int:
+    """The number of samples up to the last in which payload was sent or arrived."""
+    moved = [one.bytes_per_second for one in series.flows]
+    moved += [one.payload_bytes_per_second for one in (*series.links, *series.fibres)]
+    samples = range(len(series.end_ns))
+    return max((at + 1 for at in samples if any(one[at] for one in moved)), default=len(samples))
 
 
 def _panels(series: Series) -> list[_Shown]:
@@ -68,10 +87,16 @@ def _panels(series: Series) -> list[_Shown]:
     waiting = {name: one.waiting_tlps for name, one in wires.items()}
     replay = {name: one.replay_buffer_bytes for name, one in wires.items()}
     return [
-        _Shown("Rates", Axis("bytes that arrive", "GB/s"), 1e-9, flows),
-        _Shown("Wires", Axis("share of the time in use", "%"), 100, busy, highest=100),
-        _Shown("Queues", Axis("TLPs that wait for the wire"), 1, waiting),
-        _Shown("Replay buffers", Axis("TLPs kept for replay", "KiB"), 1 / 1024, replay),
+        _Shown("Rates", "rates", Axis("bytes that arrive", "GB/s"), 1e-9, flows),
+        _Shown("Wires", "use of wires", Axis("share of the time in use", "%"), 100, busy, 100),
+        _Shown("Queues", "queues", Axis("TLPs that wait for the wire"), 1, waiting),
+        _Shown(
+            "Replay buffers",
+            "replay buffers",
+            Axis("TLPs kept for replay", "KiB"),
+            1 / 1024,
+            replay,
+        ),
     ]
 
 
@@ -80,33 +105,54 @@ def _that_is_there(one: _Shown) -> _Shown:
     sums = {name: sum(values) for name, values in one.values.items() if any(values)}
     kept = set(sorted(sums, key=lambda name: -sums[name])[:_MOST_ROWS])
     values = {name: values for name, values in one.values.items() if name in kept}
-    return _Shown(one.title, one.axis, one.factor, values, one.highest)
+    return replace(one, values=values)
 
 
-def _panel(one: _Shown, series: Series) -> Panel:
+def _panel(one: _Shown, times: Sequence[float]) -> Panel:
+    """The plot or map of what lies between the first of some times and the last."""
     unit, scale = next(
-        (unit, scale) for unit, scale in _UNITS if series.end_ns[-1] >= 2 * scale or scale == 1
+        (unit, scale) for unit, scale in _UNITS if times[-1] >= 2 * scale or scale == 1
     )
     is_map = len(one.values) > _MOST_LINES
     most = _MOST_COLUMNS if is_map else _MOST_POINTS
-    every = -(-len(series.end_ns) // most)
-    groups = [
-        (first, min(first + every, len(series.end_ns)))
-        for first in range(0, len(series.end_ns), every)
-    ]
-    ends = [series.end_ns[last - 1] / scale for _, last in groups]
+    groups = _groups(times, most)
+    ends = [times[last] / scale for _, last in groups]
+    lengths = [end - begin for begin, end in pairwise(times)]
     means = {
-        name: [one.factor * sum(values[first:last]) / (last - first) for first, last in groups]
+        name: [one.factor * _mean(values, lengths, *group) for group in groups]
         for name, values in one.values.items()
     }
     x = Axis("time", unit)
     if is_map:
-        return _map(one, means, [series.begin_ns / scale, *ends], x)
+        return _map(one, means, [times[0] / scale, *ends], x)
     drawn = [
         Line(name, ends, values, name_at=sum(values) / len(values))
         for name, values in means.items()
     ]
     return lines(one.title, drawn, x, one.axis, steps="before", highest=one.highest)
+
+
+def _groups(times: Sequence[float], most: int) -> list[tuple[int, int]]:
+    """The first samples of at most `most` groups, and those after their last ones.
+
+    A last group that is shorter than the others joins the one before: in the short time before the
+    end of a run, the bytes of one packet are a rate that no wire has.
+    """
+    count = len(times) - 1
+    every = -(-count // most)
+    starts = list(range(0, count, every))
+    if len(starts) > 1:
+        before, last = starts[-2:]
+        if times[-1] - times[last] < 0.999 * (times[last] - times[before]):
+            starts.pop()
+    return list(pairwise([*starts, count]))
+
+
+def _mean(values: Sequence[float], lengths: Sequence[float], first: int, last: int) -> float:
+    """The mean over time of samples with these lengths."""
+    total = sum(lengths[first:last])
+    weighted = (value * lengths[first + at] for at, value in enumerate(values[first:last]))
+    return sum(weighted) / total if total else 0.0
 
 
 def _map(
