@@ -558,3 +558,31 @@ def test_the_caption_of_samples_names_what_is_drawn() -> None:
     fabric = Fabric("idle").host("h0").device("a", "h0").flow("a", "h0", size="64 B")
     chart, _ = sampled(fabric.to_toml(), "100 ns")
     assert chart.caption == "Rates, use of wires and replay buffers over time."
+
+
+# --- latencies and the index ---
+
+
+def page_of(fabric: Fabric) -> Page:
+    simulation = fabric.simulation()
+    return run_page(simulation, simulation.run(), MADE)
+
+
+def test_a_chart_of_some_workloads_says_of_how_many() -> None:
+    fabric = Fabric("many").host("h0").device("a", "h0")
+    for _ in range(30):
+        fabric.flow("a", "h0", size="64 B")
+    chart = next(one for one in page_of(fabric).charts if one.name == "many-latencies")
+    assert chart.caption.startswith("Latencies of the first 24 of 30 workloads: ")
+
+
+def test_one_latency_has_no_distribution() -> None:
+    fabric = Fabric("one").host("h0").device("a", "h0").flow("a", "h0", size="64 B")
+    chart = next(one for one in page_of(fabric).charts if one.name == "one-latencies")
+    assert [panel.title for panel in chart.panels] == ["percentiles"]
+
+
+def test_the_index_says_which_runs_failed() -> None:
+    fabric = Fabric("dead").links(generation=3, lanes=4).host("h0").switch("s0", "h0")
+    fabric.device("a", "s0", fails_at="5 us").device("b", "s0", bar="1 MiB")
+    assert page_of(fabric.flow("a", "b", size="1 MiB")).what.endswith(", which failed.")

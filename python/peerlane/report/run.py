@@ -77,7 +77,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
     return Page(
         name=name,
         title=result.name,
-        what=f"A run of {duration(result.simulated_ns)} of simulated time.",
+        what=_what(result),
         figures=(
             ("workloads", str(_workload_count(result))),
             ("highest rate", rate(max(rates, default=None))),
@@ -93,6 +93,13 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
 def _workload_count(result: RunResult) -> int:
     others = len(result.accesses) + len(result.locks) + len(result.transactions)
     return len(result.flows) + len(result.traffic) + len(result.collectives) + others
+
+
+def _what(result: RunResult) -> str:
+    what = f"A run of {duration(result.simulated_ns)} of simulated time"
+    if result.failures:
+        return f"{what}, which failed."
+    return f"{what}, stopped before its end." if result.partial else f"{what}."
 
 
 def _verdict(result: RunResult) -> str:

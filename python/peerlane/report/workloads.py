@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from peerlane.results.flows import FlowResult, Latency
     from peerlane.results.run import RunResult
 
-_MOST_ROWS = 24
-"""Rows of a chart."""
-
 _MOST_LINES = 400
 """Rows of a table; the JSON of the run has all."""
 
@@ -42,7 +39,7 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
         *_locks(result),
         *_transactions(result),
     ]
-    chart = latencies(f"{name}-latencies", dict(list(known.items())[:_MOST_ROWS]))
+    chart = latencies(f"{name}-latencies", known)
     if tables or chart is not None:
         charts = (chart,) if chart is not None else ()
         yield Section("Workloads", charts=charts, tables=tuple(tables))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ROW = 20
 _MOST_STEPS = 160
+_MOST_ROWS = 24
 _WIDE = 20
 """The greatest latency over the least from which on the axis is logarithmic."""
 _MOST_CURVES = 4
@@ -32,9 +33,12 @@ def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
     """
     if not known:
         return None
-    panels = [_percentiles(known)]
-    caption = "Latencies of each workload: least and most (thin line), median (dot) to p99 (thick)"
-    if len(known) <= min(MOST, _MOST_CURVES):
+    shown = dict(list(known.items())[:_MOST_ROWS])
+    panels = [_percentiles(shown)]
+    which = f"the first {len(shown)} of {len(known)}" if len(shown) < len(known) else "each"
+    caption = f"Latencies of {which} workload{'s' * (len(shown) < len(known))}"
+    caption += ": least and most (thin line), median (dot) to p99 (thick)"
+    if len(known) <= min(MOST, _MOST_CURVES) and any(one.min < one.max for one in known.values()):
         panels.append(_longer(known))
         caption += ", and the share of requests that take longer than a time"
     slowest = max(known, key=lambda one: known[one].p99)

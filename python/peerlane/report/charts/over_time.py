@@ -116,7 +116,7 @@ def _panel(one: _Shown, times: Sequence[float]) -> Panel:
     is_map = len(one.values) > _MOST_LINES
     most = _MOST_COLUMNS if is_map else _MOST_POINTS
     groups = _groups(times, most)
-    ends = [times[last] / scale for _, last in groups]
+    edges = [times[0] / scale, *(times[last] / scale for _, last in groups)]
     lengths = [end - begin for begin, end in pairwise(times)]
     means = {
         name: [one.factor * _mean(values, lengths, *group) for group in groups]
@@ -124,9 +124,9 @@ def _panel(one: _Shown, times: Sequence[float]) -> Panel:
     }
     x = Axis("time", unit)
     if is_map:
-        return _map(one, means, [times[0] / scale, *ends], x)
+        return _map(one, means, edges, x)
     drawn = [
-        Line(name, ends, values, name_at=sum(values) / len(values))
+        Line(name, edges, [values[0], *values], name_at=sum(values) / len(values))
         for name, values in means.items()
     ]
     return lines(one.title, drawn, x, one.axis, steps="before", highest=one.highest)
