@@ -25,7 +25,7 @@ from peerlane.report.charts.lines import Axis as Shown
 from peerlane.report.charts.lines import Line, lines
 from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.charts.over_time import over_time
-from peerlane.report.charts.scales import Scale
+from peerlane.report.charts.scales import Scale, is_geometric
 from peerlane.report.colours import LIGHT
 from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder
 from peerlane.report.page import Origin, Page, Section, html
@@ -162,6 +162,11 @@ def test_the_direction_of_a_fibre_goes_from_router_to_router() -> None:
     assert wire_name("r0-r1", "r0") == "r0 → r1"
     assert wire_name("r0-r1", "r1") == "r1 → r0"
     assert wire_name("h0-s0", "up") == "h0-s0 up"
+
+
+def test_steps_that_are_even_are_no_factors() -> None:
+    assert all(map(is_geometric, ([1, 2, 4], [1, 3, 10, 30])))
+    assert not any(map(is_geometric, ([1, 2, 3], [10, 20, 30])))
 
 
 def test_figures_are_named_as_in_their_source() -> None:
@@ -586,3 +591,26 @@ def test_the_index_says_which_runs_failed() -> None:
     fabric = Fabric("dead").links(generation=3, lanes=4).host("h0").switch("s0", "h0")
     fabric.device("a", "s0", fails_at="5 us").device("b", "s0", bar="1 MiB")
     assert page_of(fabric.flow("a", "b", size="1 MiB")).what.endswith(", which failed.")
+
+
+# --- sweeps ---
+
+
+def sweep_of(*axes: str) -> Page:
+    return points_page(sweep_points(PAIR, [Axis.read(axis) for axis in axes]), MADE)
+
+
+def test_the_points_of_a_sweep_have_the_unit_of_its_chart() -> None:
+    found = sweep_of("links.s0-b.lanes=1,2")
+    (chart,), (table,) = found.charts, found.sections[-1].tables
+    assert chart.panels[0].spec["title"] == "flows.a-to-b rate, GB/s"
+    at = [column.title for column in table.columns].index("flows.a-to-b rate")
+    values = [point["y"] for point in chart.panels[0].spec["data"]["values"]]
+    assert [line.cells[at] for line in table.lines] == [f"{value:.4g} GB/s" for value in values]
+
+
+def test_no_line_joins_names() -> None:
+    (chart,) = sweep_of("devices.a.profile=generic,plx").charts
+    assert {layer["mark"]["type"] for layer in chart.panels[0].spec["layer"]} == {"point"}
+    (chart,) = sweep_of("devices.a.tags=8,16").charts
+    assert {layer["mark"]["type"] for layer in chart.panels[0].spec["layer"]} == {"line", "point"}

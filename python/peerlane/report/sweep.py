@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from peerlane.network.sweep import Sweep
     from peerlane.report.charts.chart import Panel
     from peerlane.report.page import Origin
+    from peerlane.report.table import Kind
     from peerlane.varying.sweep import Points
 
 _MOST_PANELS = 12
@@ -39,12 +40,12 @@ def points_page(outcome: Points, origin: Origin) -> Page:
     name = f"{slug(outcome.name)}-sweep"
     charts = [*_metrics(name, outcome)]
     shown = outcome.rows()[:_MOST_ROWS]
-    columns = tuple(
-        Column(title, "name" if title in {"status", "error"} else "number")
-        for title in outcome.columns
-    )
+    columns = tuple(_column(title) for title in outcome.columns)
     rows = tuple(
-        Row(tuple(_cell(row[title]) for title in outcome.columns), wrong=row["status"] != "ok")
+        Row(
+            tuple(_cell(title, row[title]) for title in outcome.columns),
+            wrong=row["status"] != "ok",
+        )
         for row in shown
     )
     more = f"The first {_MOST_ROWS} of {len(outcome)} points" if len(outcome) > _MOST_ROWS else ""
@@ -205,7 +206,7 @@ def _panel(
         else:
             pairs = [(place, value) for place, values in found.items() for value in values]
             drawn.append(Line(label, [place for place, _ in pairs], [value for _, value in pairs]))
-    return lines("" if joined else key, drawn, Axis(key, unit), y, joined=joined)
+    return lines("" if joined else key, drawn, Axis(key, unit), y, joined=joined and is_scale)
 
 
 def _plain(metric: str) -> tuple[Axis, float]:
@@ -219,9 +220,17 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not a number
 
 
-def _cell(value: object) -> str:
+def _column(title: str) -> Column:
+    """The column of a key, a metric, or what became of points."""
+    kind: Kind = "words" if title == "error" else "name" if title == "status" else "number"
+    return Column(_plain(title)[0].label, kind)
+
+
+def _cell(title: str, value: object) -> str:
     if value is None:
         return NONE
+    if title.endswith(_RATE) and isinstance(value, float | int):
+        return rate(value)
     if isinstance(value, bool):
         return str(value).lower()
     return number(value) if isinstance(value, float | int) else str(value)

@@ -23,6 +23,9 @@ _MOST_POINTS = 2000
 _MARKED = 30
 """Points of a line that are marked, at most."""
 
+_NARROW = 340
+"""Pixels of the plot on a narrow page, where names side by side lie flat if they fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -169,12 +172,18 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
 
 def _across(at: Sequence[float | str], x: Axis) -> Spec:
     if any(isinstance(one, str) for one in at):
+        names = list(dict.fromkeys(map(str, at)))
         return {
             "field": "x",
             "type": "nominal",
             "sort": list(dict.fromkeys(at)),
             "scale": {"type": "point", "padding": 0.5},
-            "axis": {"title": x.words, "labelLimit": 90, "labelOverlap": "parity"},
+            "axis": {
+                "title": x.words,
+                "labelAngle": 0 if len(names) * letters(names) <= _NARROW else -90,
+                "labelLimit": 90,
+                "labelOverlap": "parity",
+            },
         }
     values = [one for one in at if not isinstance(one, str)] or [0.0]
     log = x.log or is_geometric(values)

@@ -123,7 +123,8 @@ def ticks(values: Sequence[float], *, log: bool) -> Spec:
     known = sorted(set(values))
     if not log:
         is_whole = all(value == int(value) for value in known)
-        return {"values": known} if is_whole and len(known) <= 2 * _MOST_TICKS else {}
+        is_short = is_whole and len(known) <= 2 * _MOST_TICKS
+        return {"values": known, "format": "~g"} if is_short else {}
     known = [value for value in known if value > 0]
     if not is_geometric(known):
         return {"values": round_values(known[0], known[-1])}
@@ -141,6 +142,8 @@ def is_geometric(values: Sequence[float]) -> bool:
     """Whether values, in order, grow by factors rather than by steps."""
     known = sorted(set(values))
     if len(known) < 3 or known[0] <= 0:  # noqa: PLR2004 - two are a factor of anything
+        return False
+    if math.isclose(known[-1] - known[-2], known[1] - known[0]):
         return False
     steps = [after / before for before, after in pairwise(known)]
     return min(steps) >= 1.4 and max(steps) <= 1.5 * min(steps)  # noqa: PLR2004 - about the same
