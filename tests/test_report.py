@@ -400,6 +400,9 @@ BLANK = """[...document.querySelectorAll(".plot")].filter((plot) =>
   !plot.querySelector("svg .role-mark path[d], svg .role-mark line")).length"""
 OVERFLOWN = """[...document.querySelectorAll(".plot svg")].filter((svg) =>
   svg.getBoundingClientRect().right > document.documentElement.clientWidth).length"""
+SMALLEST = """Math.min(1, ...[...document.querySelectorAll(".drawing svg")].map((svg) =>
+  svg.getBoundingClientRect().width / svg.viewBox.baseVal.width))"""
+"""The least scale of a drawing: at 1 its words have 10 pixels."""
 
 
 COLOURS = """(() => {
@@ -428,6 +431,7 @@ def test_a_browser_shows_every_chart_of_every_page(report: Path, browser: Chromi
         assert browser.requests() == [path.as_uri()], where
         assert browser.value(BLANK) == 0, where
         assert browser.value(OVERFLOWN) == 0, where
+        assert browser.value(SMALLEST) >= 0.74, where
         assert browser.value("document.documentElement.scrollWidth") == width, where
         assert browser.value("document.querySelectorAll('img, main script').length") == 0, where
         shown = browser.value(COLOURS)

@@ -334,3 +334,14 @@ def test_names_of_fabrics_are_escaped() -> None:
     drawing = Drawing(draw(Fabric.from_toml(PAIR).override("name", name)))
     assert f"{name[:-1]}\ufffd: 1 host, 1 switch, 2 devices" in drawing.texts
     assert not list(drawing.root.iter(f"{SVG}script"))
+
+
+def test_a_drawing_has_room_for_its_title() -> None:
+    """Bold text of a wide font has about 0.6 em for each letter."""
+    fabric = Fabric("a-fabric-with-a-name-of-many-letters").host("h0").device("a", "h0")
+    drawing = draw(fabric)
+    title = "a-fabric-with-a-name-of-many-letters: 1 host, 1 device"
+    assert f">{title}</text>" in drawing
+    width = re.search(r' width="([\d.]+)"', drawing)
+    assert width is not None
+    assert float(width[1]) >= 0.6 * 13 * len(title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,12 @@ class Drawing:
     caption: str
     page: str
     paper: str
+
+    @property
+    def width(self) -> str:
+        """Its width on the page where it has room, in pixels."""
+        found = re.search(r'<svg[^>]* width="([\d.]+)"', self.page)
+        return found[1] if found else "0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,10 @@ def _moved(line: tuple[Point, ...], x: float, y: float) -> tuple[Point, ...]:
     return tuple((px + x, py + y) for px, py in line)
 
 
+BOLD = 1.2
+"""How much wider bold text is, at most."""
+
+
 def text_width(text: str, size: float = FONT) -> float:
     """About how wide a line of text is in a sans-serif font, a little more rather than less."""
     return size * sum(map(_em, text))

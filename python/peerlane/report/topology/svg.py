@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from peerlane.report.topology.palette import coloured
-from peerlane.report.topology.scene import FONT, SMALL, text_width
+from peerlane.report.topology.scene import BOLD, FONT, SMALL, text_width
 from peerlane.report.topology.use import STALLED, STEPS
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _swatch(swatch: Swatch) -> str:
 
 def _span(text: Text) -> tuple[float, float]:
     """Where a line of text begins and ends."""
-    width = text_width(text.text, SMALL if text.style == "label" else 1.15 * FONT)
+    width = text_width(text.text, SMALL if text.style == "label" else BOLD * (FONT + 1))
     left = text.x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor]
     return left, left + width
 

@@ -10,6 +10,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from peerlane.report.topology.scene import (
+    BOLD,
     SMALL,
     Box,
     Kind,
@@ -174,7 +175,8 @@ class TreeLayout:
         return self._widths[id(item)][1]
 
     def _own_width(self, item: Item) -> float:
-        return max(LEAST_WIDTH, widest(lines_of(item)) + 2 * PADDING)
+        name, *_ = lines = lines_of(item)
+        return max(LEAST_WIDTH, max(widest(lines), BOLD * text_width(name)) + 2 * PADDING)
 
     def _height(self, item: Item) -> float:
         height = LINE * len(lines_of(item)) + PADDING
