@@ -121,10 +121,21 @@ def check_only(only: Filter, captures: Mapping[str, str | None]) -> None:
     """Refuses a filter without a capture; `captures` are files by the names of their options."""
     if not only or any(captures.values()):
         return
-    given = ", ".join(f"--{part}" for part, value in vars(only).items() if value)
+    given = _parts(only)
     filters = "filter" if "," in given else "filters"
     options = " or ".join(f"{option} FILE" for option in captures)
     raise typer.BadParameter(f"{given} {filters} a capture, and there is none; write {options}")
+
+
+def empty(path: str | None, only: Filter) -> Iterator[str]:
+    """Says of a packet trace in which a filter has left nothing that it is empty."""
+    if path is not None and only and Path(path).is_file() and not Path(path).stat().st_size:
+        yield f"{path} is empty: nothing that took a wire meets {_parts(only)}"
+
+
+def _parts(only: Filter) -> str:
+    """The options that are given."""
+    return ", ".join(f"--{part}" for part, value in vars(only).items() if value)
 
 
 def capture(simulation: Simulation, captures: Mapping[str, str | None], only: Filter) -> None:

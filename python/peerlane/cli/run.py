@@ -23,6 +23,7 @@ from peerlane.cli.captures import (
     Window,
     capture,
     check_only,
+    empty,
     incomplete,
 )
 from peerlane.cli.console import complain, emit, progress, warn
@@ -222,6 +223,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         if outcome.lost:
             warn("; ".join(outcome.lost))
         raise outcome.interrupt
+    for warning in empty(trace, only):
+        warn(warning)
     _judge(simulation, result, outcome.lost)
     if not is_written:
         raise typer.Exit(FAILED)
