@@ -618,3 +618,30 @@ def test_no_line_joins_names() -> None:
     assert {layer["mark"]["type"] for layer in chart.panels[0].spec["layer"]} == {"point"}
     (chart,) = sweep_of("devices.a.tags=8,16").charts
     assert {layer["mark"]["type"] for layer in chart.panels[0].spec["layer"]} == {"line", "point"}
+
+
+# --- print ---
+
+LONG = 300
+"""Rows of a table that takes many pages of paper."""
+
+
+def folded() -> Page:
+    """A page with a table of one row, a long one and one of three rows, all folded away."""
+
+    def rows(count: int) -> Table:
+        return Table((Column("n", "number"),), tuple(Row((str(at),)) for at in range(count)))
+
+    hidden = (("a long table", rows(LONG)), ("a short table", rows(3)))
+    plain = page("print")
+    return replace(plain, sections=(*plain.sections, Section("Tables", hidden=hidden)))
+
+
+@needs_chromium
+@pytest.mark.xdist_group("report")
+def test_paper_has_what_is_folded_away_if_it_is_short(tmp_path: Path, browser: Chromium) -> None:
+    Folder.open(tmp_path / "r").write([folded()])
+    browser.open(tmp_path / "r" / "print.html", width=1440)
+    browser.value("dispatchEvent(new Event('beforeprint'))")
+    opened = "[...document.querySelectorAll('details')].map((one) => one.open)"
+    assert browser.value(opened) == [True, False, True]

@@ -48,6 +48,9 @@
 
   addEventListener("beforeprint", () => {
     plots.forEach(draw);
-    document.querySelectorAll("details").forEach((one) => { one.open = true; });
+    // What is folded away is printed, but for tables of many pages.
+    document.querySelectorAll("details").forEach((one) => {
+      if (one.querySelectorAll("tr").length <= 100) one.open = true;
+    });
   });
 })();
