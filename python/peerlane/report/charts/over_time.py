@@ -70,7 +70,8 @@ def over_time(name: str, series: Series) -> Chart | None:
 def _active(series: Series) -> int:
     """The number of samples up to the last in which payload was sent or arrived."""
     moved = [one.bytes_per_second for one in series.flows]
-    moved += [one.payload_bytes_per_second for one in (*series.links, *series.fibres)]
+    moved += [one.payload_bytes_per_second for one in series.links]
+    moved += [one.payload_bytes_per_second for one in series.fibres]
     samples = range(len(series.end_ns))
     return max((at + 1 for at in samples if any(one[at] for one in moved)), default=len(samples))
 
