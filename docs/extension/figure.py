@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,9 +49,9 @@ class _Figure(SphinxDirective):
         raw = (nodes.raw("", html, format="html") for html in (opening, "</figcaption></figure>"))
         return [next(raw), *caption, next(raw)]
 
+    @abstractmethod
     def drawing(self, name: str) -> str:
         """The drawing, as an SVG element."""
-        raise NotImplementedError
 
     def unknown(self, name: str, known: Iterable[str]) -> Exception:
         """The error of a name that nothing has."""

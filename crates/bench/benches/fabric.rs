@@ -24,7 +24,7 @@ fn fabric(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What captures cost, without the disk: beside them, the same writes without a capture.
+/// The cost of captures, without the disk: posted writes with each format, beside the same writes without a capture.
 fn captures(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("captures of posted writes");
     group.sample_size(10);

@@ -36,13 +36,13 @@ pub struct FilterError {
     pub part: &'static str,
     /// The text of the user.
     pub written: String,
-    /// What is wrong, and what to write instead.
+    /// The fault, and the text to write instead.
     pub advice: String,
 }
 
 /// A filter of what takes a wire and what arrives.
 ///
-/// What passes meets all parts. A completion passes a range of addresses if its request does. An arrival passes if what arrives passed
+/// Something passes if it meets all parts. A completion passes a range of addresses if its request does. An arrival passes if what arrives passed
 /// when it left; the window alone looks at the time of the arrival itself.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -210,7 +210,7 @@ impl Filter {
     }
 }
 
-/// Those of several ordered sets that begin within `window`, and the beginning of the first.
+/// The part of several ordered sets that begins within `window`, and the beginning of the first.
 fn ordered_sets_within(what: Observation, window: &Range<Time>) -> Option<(Observation, Time)> {
     let Observation::OrderedSets {
         port,

@@ -37,7 +37,7 @@ pub struct WireEvent<'a> {
     pub at: Time,
     /// The time at which it was reported.
     pub now: Time,
-    /// What happened.
+    /// The observation that tells of it.
     pub what: Observation,
     /// The packets that `what` names.
     pub packets: &'a Packets,
@@ -109,7 +109,7 @@ pub struct Look<'a> {
     pub model: &'a Model,
     /// The present time.
     pub now: Time,
-    /// What was observed during the event.
+    /// The observations during the event.
     pub observed: &'a [Observed<Observation>],
     /// The packets that it names.
     pub packets: &'a Packets,

@@ -93,7 +93,7 @@ pub(super) struct CounterDescriptor {
     pub(super) unit_name: Option<String>,
 }
 
-/// What the trace says of itself.
+/// The statements of the trace about itself.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TraceAttributes {
     #[prost(message, repeated, tag = "1")]

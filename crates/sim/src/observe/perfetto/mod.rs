@@ -39,7 +39,7 @@ pub struct Perfetto {
     ports: Vec<Vec<(usize, DirectionId)>>,
 }
 
-/// What the trace has of a direction so far.
+/// The part of the trace about one direction, so far.
 #[derive(Clone, Debug, Default)]
 struct Shown {
     /// Whether the track of the direction, and that of its link, are described.
