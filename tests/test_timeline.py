@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -18,9 +19,10 @@ from peerlane import Fabric, Filter, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from conftest import Write
+
+FIBRE = Path(__file__).parent.parent / "scenarios" / "fibre.toml"
 
 Line = dict[str, Any]
 
@@ -221,6 +223,19 @@ def test_an_arrow_leads_to_a_packet_that_is_sent_again(tmp_path: Path) -> None:
     assert sorted(map(sorted, shown.values())) == sorted(map(sorted, hops.values()))
     assert any(line.get("replay") for line in lines)
     assert any(one.fields.get("replay") for one in timeline.slices["s0-a up"])
+
+
+def test_arrows_lead_through_routers(tmp_path: Path) -> None:
+    fibre = Fabric.load(FIBRE)
+    fibre.run(perfetto=tmp_path / "timeline", only=Filter(window="..20us"))
+    hops: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    timeline = Timeline(tmp_path / "timeline")
+    for track, slices in timeline.slices.items():
+        for one in slices:
+            for flow in one.flows:
+                hops[flow].append((one.start, track))
+    ways = {tuple(track for _, track in sorted(one)) for one in hops.values() if len(one) > 2}
+    assert ways == {("a-ra down", "ra-rb ra-rb", "b-rb up")}
 
 
 CLASSES = ("posted", "non-posted", "completion")

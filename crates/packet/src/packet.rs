@@ -43,6 +43,11 @@ impl Packets {
         new
     }
 
+    /// Gives the packet at `id` the serial number of an earlier packet, whose data it carries further.
+    pub fn renumber(&mut self, id: PacketId, number: u64) {
+        self.slots[id].number = number;
+    }
+
     /// Adds a holder of the packet at `id`.
     #[inline]
     pub fn retain(&mut self, id: PacketId) {
@@ -163,7 +168,7 @@ impl Packet {
         &self.header
     }
 
-    /// The serial number of the packet, which it keeps on all its hops.
+    /// The serial number of the packet, which it keeps on all its hops, those between routers included.
     #[inline]
     pub fn number(&self) -> u64 {
         self.number

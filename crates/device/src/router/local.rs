@@ -170,9 +170,11 @@ impl Router {
                 continue;
             }
             let own = self.endpoint.id();
+            let number = fx.store()[packet].number();
             let Some(copy) = reflected(packet, own, address, fx.store()) else {
                 continue;
             };
+            fx.store().renumber(copy, number);
             fx.store()[copy].send_off(Route {
                 destination,
                 port,
@@ -425,7 +427,11 @@ impl Router {
         let first = target + self.local.window.within(request.first_byte());
         let (own, largest) = (self.endpoint.id(), self.endpoint.max_payload());
         let (bytes, stamp) = (written(content, &request).to_vec(), content.stamp);
+        let number = content.number();
         let tlps = writes(&bytes, stamp, (own, first), largest, fx.store());
+        if let Some(first) = tlps.first() {
+            fx.store().renumber(*first, number);
+        }
         self.local.tlps.extend(tlps);
         fx.store().release(packet);
     }
