@@ -613,6 +613,11 @@ def test_the_points_of_a_sweep_have_the_unit_of_its_chart() -> None:
     assert [line.cells[at] for line in table.lines] == [f"{value:.4g} GB/s" for value in values]
 
 
+def test_a_key_of_which_one_value_has_results_is_in_the_caption() -> None:
+    (chart,) = sweep_of("links.s0-b.lanes=1,2", "devices.b.bar='4 KiB','4 MiB'").charts
+    assert chart.caption == "flows.a-to-b rate over links.s0-b.lanes, at devices.b.bar = 4 MiB."
+
+
 def test_no_line_joins_names() -> None:
     (chart,) = sweep_of("devices.a.profile=generic,plx").charts
     assert {layer["mark"]["type"] for layer in chart.panels[0].spec["layer"]} == {"point"}

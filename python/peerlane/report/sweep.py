@@ -142,8 +142,12 @@ def _metrics(name: str, outcome: Points) -> Iterable[Chart]:
         there = [row for row in rows if _is_number(row[metric])]
         if not there:
             continue
-        panels = _panels(there, keys, metric)
-        caption = f"{_plain(metric)[0].label} over {' and '.join(keys)}."
+        varied = [key for key in keys if len({repr(row[key]) for row in there}) > 1] or keys[:1]
+        panels = _panels(there, varied, metric)
+        # Of a key whose other values have no result, the one that has.
+        fixed = [f"{key} = {there[0][key]}" for key in keys if key not in varied]
+        caption = f"{_plain(metric)[0].label} over {' and '.join(varied)}"
+        caption += f", at {' and '.join(fixed)}." if fixed else "."
         values = [row[metric] for row in there]
         text = f"{caption} {len(there)} points from {number(min(values))} to {number(max(values))}."
         yield Chart(f"{name}-{count}", caption, text, panels)
