@@ -650,3 +650,8 @@ def test_paper_has_what_is_folded_away_if_it_is_short(tmp_path: Path, browser: C
     browser.value("dispatchEvent(new Event('beforeprint'))")
     opened = "[...document.querySelectorAll('details')].map((one) => one.open)"
     assert browser.value(opened) == [True, False, True]
+
+
+def test_the_page_of_a_run_has_its_iommus() -> None:
+    fabric = Fabric("mmu").host("h0", iommu=True).device("a", "h0").flow("a", "h0", size="64 KiB")
+    assert [one.title for one in page_of(fabric).sections][-1] == "I/O MMUs"

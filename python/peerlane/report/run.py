@@ -13,7 +13,7 @@ from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table, columns
 from peerlane.report.topology_section import topology
-from peerlane.report.words import duration, rate, share, size, slug
+from peerlane.report.words import NONE, duration, rate, share, size, slug
 from peerlane.report.workloads import workloads
 from peerlane.results.explanation import told
 
@@ -71,6 +71,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         *_waits(name, result),
         *_time(name, result),
         *_links(name, result),
+        *_iommus(result),
         *_faults(result),
     ]
     rates = [flow.bytes_per_second for flow in result.flows if flow.bytes_per_second is not None]
@@ -217,6 +218,27 @@ def _fibre_table(result: RunResult) -> Iterator[Table]:
         for fibre in result.fibres[:_MOST_LINES]
     )
     yield Table(columns("fibre", "from", "to", *numbers, numbers=numbers), lines)
+
+
+def _iommus(result: RunResult) -> Iterator[Section]:
+    if not result.iommus:
+        return
+    numbers = ("requests", "hits", "walks", "reads", "invalidations", "faults", "wait", "longest")
+    lines = tuple(
+        Line(
+            (
+                one.host,
+                str(one.requests),
+                share(one.hits / one.requests) if one.requests else NONE,
+                *map(str, (one.walks, one.walk_reads, one.invalidations, one.faults)),
+                duration(one.mean_wait_ns),
+                duration(one.longest_wait_ns),
+            )
+        )
+        for one in result.iommus
+    )
+    table = Table(columns("I/O MMU of", *numbers, numbers=numbers), lines)
+    yield Section("I/O MMUs", tables=(table,))
 
 
 def _faults(result: RunResult) -> Iterator[Section]:
