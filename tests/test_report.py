@@ -27,7 +27,7 @@ from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.scales import Scale, is_geometric
 from peerlane.report.colours import LIGHT
-from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder
+from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder, ReportError
 from peerlane.report.page import Origin, Page, Section, html
 from peerlane.report.reproduction import heading, system_page
 from peerlane.report.run import run_page
@@ -655,3 +655,8 @@ def test_paper_has_what_is_folded_away_if_it_is_short(tmp_path: Path, browser: C
 def test_the_page_of_a_run_has_its_iommus() -> None:
     fabric = Fabric("mmu").host("h0", iommu=True).device("a", "h0").flow("a", "h0", size="64 KiB")
     assert [one.title for one in page_of(fabric).sections][-1] == "I/O MMUs"
+
+
+def test_a_folder_has_a_name() -> None:
+    with pytest.raises(ReportError, match="name a folder"):
+        Folder.open("")

@@ -88,6 +88,8 @@ class Folder:
             ReportError: It holds other files, cannot be written, or is none.
             OSError: It cannot be read.
         """
+        if not os.fspath(path):
+            raise ReportError("the name is empty; name a folder")
         folder = Path(path)
         there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
         if not there.is_dir():
