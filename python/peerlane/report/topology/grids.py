@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from peerlane.report.topology.layout import Layout
 from peerlane.report.topology.places import Grid, circle_of, grid_of
 from peerlane.report.topology.routes import COLUMN, OUT, Way, direct, orthogonal, way_of
 from peerlane.report.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
@@ -33,9 +35,7 @@ if TYPE_CHECKING:
 
     from peerlane.fabric.tree import Fibre, Network, Node
     from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.joins import Joins
-    from peerlane.report.topology.trees import TreeLayout
-    from peerlane.report.topology.use import Usage, Uses
+    from peerlane.report.topology.use import Uses
 
 MOST_CELLS = 36
 """Networks with more routers have a mark for each place."""
@@ -59,30 +59,16 @@ DEEP = (2.3, -1.7)
 """From a place to the next along the third dimension, in marks."""
 
 
-class GridLayout:
-    """Places networks whose routers have a host each and nothing else.
+class GridLayout(Layout):
+    """Places networks whose routers have a host each and nothing else."""
 
-    Args:
-        joins: What joins the trees of the fabric.
-        usage: What the links carried.
-        trees: Places a tree.
-        items: The items of the trees of some roots.
-    """
-
-    def __init__(
-        self,
-        joins: Joins,
-        usage: Usage,
-        trees: TreeLayout,
-        items: Callable[[Sequence[Node]], tuple[Item, ...]],
-    ) -> None:
-        self._joins = joins
-        self._usage = usage
-        self._trees = trees
-        self._items = items
-        self._members: dict[str, list[Node]] = defaultdict(list)
-        for node in joins.tree.nodes:
-            self._members[joins.root[node.name]].append(node)
+    @cached_property
+    def _members(self) -> dict[str, list[Node]]:
+        """The nodes of the tree of each root."""
+        members: dict[str, list[Node]] = defaultdict(list)
+        for node in self._joins.tree.nodes:
+            members[self._joins.root[node.name]].append(node)
+        return members
 
     def place(self, network: Network) -> Scene | None:
         """The network; `None` if it is better drawn as trees with fibres below."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from peerlane.report.topology.layout import Layout
 from peerlane.report.topology.scene import SMALL, Box, Scene, Text, Wire, text_width, widest
 from peerlane.report.topology.trees import LINK, PADDING, PORT, thickness
 from peerlane.report.topology.words import (
@@ -19,14 +20,12 @@ from peerlane.report.topology.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from peerlane.fabric.tree import Cable, Controller, Fibre, Network, Node
     from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.joins import Joined, Joins
+    from peerlane.report.topology.joins import Joined
     from peerlane.report.topology.scene import Point
-    from peerlane.report.topology.trees import TreeLayout
-    from peerlane.report.topology.use import Usage
 
 BETWEEN = 34.0
 """Between two trees."""
@@ -44,27 +43,8 @@ WIDEST = 1500.0
 """Trees that nothing joins go on in a further row from there."""
 
 
-class RowLayout:
-    """Places trees that are joined, or that nothing joins.
-
-    Args:
-        joins: What joins the trees of the fabric.
-        usage: What the links carried.
-        trees: Places a tree.
-        items: The items of the trees of some roots.
-    """
-
-    def __init__(
-        self,
-        joins: Joins,
-        usage: Usage,
-        trees: TreeLayout,
-        items: Callable[[Sequence[Node]], tuple[Item, ...]],
-    ) -> None:
-        self._joins = joins
-        self._usage = usage
-        self._trees = trees
-        self._items = items
+class RowLayout(Layout):
+    """Places trees that are joined, or that nothing joins."""
 
     def place(self, part: Joined) -> Scene:
         """The trees of a part, and what joins them."""
