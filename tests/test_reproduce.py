@@ -71,6 +71,60 @@ def test_a_value_and_a_range_exclude_each_other() -> None:
         ExpectedRow(**ROW, published=1, published_range=(1, 2))
 
 
+def test_a_check_has_an_expected_value_which_no_other_kind_has() -> None:
+    check = ROW | {"kind": "check"}
+    assert ExpectedRow(**check, expected=3).is_expected
+    assert not ExpectedRow(**check, expected_range=(1, 2)).is_published
+    for fields, reason in (
+        (ROW | {"expected": 3}, "write kind"),
+        (check, "a check needs expected"),
+        (check | {"published": 3}, "a check needs expected"),
+        (check | {"expected": 3, "published": 3}, "not both"),
+    ):
+        with pytest.raises(ValidationError, match=reason):
+            ExpectedRow(**fields)
+
+
+def test_a_check_is_held_against_its_expected_value() -> None:
+    check = ROW | {"kind": "check"}
+    assert _error_percent(ExpectedRow(**check, expected=100), 103) == pytest.approx(3)
+    assert _error_percent(ExpectedRow(**check, expected_range=(100, 200)), 90) == -10
+    assert not row(kind="check", published=None, expected=100, error_percent=3).passes
+
+
+def test_a_row_without_a_value_has_no_kind_by_default() -> None:
+    (figure,) = expected({"id": "f/1"}, {"id": "f/2", "published": 1}).figures
+    assert [one.kind for one in figure.rows] == [None, "predicted"]
+    (figure,) = expected({"kind": "gap"}).figures
+    assert figure.rows[0].kind == "gap"
+    fields = {key: value for key, value in ROW.items() if key != "kind"}
+    with pytest.raises(ValidationError, match="needs a kind"):
+        ExpectedRow(**fields, published=1)
+
+
+def test_a_gap_with_a_simulated_value_shows_both_and_does_not_fail() -> None:
+    gap = row(kind="gap", published=100, simulated=150, error_percent=50)
+    assert gap.passes
+    assert "+50.00 %" in shown(report_table(report(gap), every=False))
+
+
+def test_a_derived_row_names_rows_that_there_are() -> None:
+    rows = ({"published": 1}, {"id": "f/2", "kind": "derived", "published": 2})
+    found = expected(rows[0], rows[1] | {"derived_from": ["f/1"]}).by_figure()["f"]
+    assert found[1].derived_from == ("f/1",)
+    with pytest.raises(ValidationError, match=r"f/9.*no rows"):
+        expected(rows[0], rows[1] | {"derived_from": ["f/9"]})
+    with pytest.raises(ValidationError, match='derived_from is for rows of kind = "derived"'):
+        expected(rows[0] | {"derived_from": ["f/1"]})
+
+
+def test_a_source_is_of_one_key_or_of_several() -> None:
+    found = expected({}, sources=[{"where": "a.b", "source": "s"}]).sources
+    assert found[0].where == ("a.b",)
+    with pytest.raises(ValidationError, match="at least 1"):
+        expected({}, sources=[{"where": [], "source": "s"}])
+
+
 def test_ids_do_not_repeat() -> None:
     with pytest.raises(ValidationError, match="repeat"):
         expected({"id": "f/1"}, {"id": "f/1"})

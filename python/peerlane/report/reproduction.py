@@ -107,8 +107,9 @@ def _figure(report: Report, name: str, rows: Sequence[Row]) -> Section:
         for count, plot in enumerate(plots, 1)
     ]
     held = [row for row in rows if row.is_published]
-    others = [row for row in rows if not row.is_published]
-    tables = (_rows(held),) if held else ()
+    checks = [row for row in rows if row.is_expected]
+    others = [row for row in rows if not (row.is_published or row.is_expected)]
+    tables = tuple(_rows(some) for some in (held, checks) if some)
     words = f"{len(others)} row{'s' * (len(others) > 1)} without a published value"
     hidden = ((words, _rows(others)),) if others else ()
     return Section(heading(name), report.about.get(name, ""), tuple(charts), tables, hidden)
@@ -116,11 +117,12 @@ def _figure(report: Report, name: str, rows: Sequence[Row]) -> Section:
 
 def _rows(rows: Sequence[Row]) -> Table:
     notes = list(dict.fromkeys(row.note for row in rows if row.note))
-    shown = any(row.is_published for row in rows)
+    shown = any(row.is_published or row.is_expected for row in rows)
+    ours = any(row.is_expected for row in rows)
     changed = any(row.unchanged is not None for row in rows)
     sensitive = any(row.sensitivity for row in rows)
     columns = [Column("row", "name"), Column("what")]
-    columns += [Column("published", "number")] * shown
+    columns += [Column("our expectation" if ours else "published", "number")] * shown
     columns += [Column("simulated", "number"), Column("unit", "name")]
     columns += [Column("error", "number"), Column("within", "number")] * shown
     columns += [Column("kind", "kind")]
@@ -134,7 +136,7 @@ def _rows(rows: Sequence[Row]) -> Table:
         cells += [number(row.simulated), "" if row.unit == "1" else row.unit]
         within = f"{number(row.tolerance_percent)} %" if is_judged else NONE
         cells += [percent(row.error_percent), within] * shown
-        cells += [row.kind]
+        cells += [row.kind or NONE]
         cells += [number(row.unchanged), percent(row.change_percent)] * changed
         cells += [_sensitivity(row)] * sensitive
         note = notes.index(row.note) + 1 if row.note else None
@@ -143,9 +145,9 @@ def _rows(rows: Sequence[Row]) -> Table:
 
 
 def _published(row: Row) -> str:
-    if row.published_range is not None:
-        return " to ".join(map(number, row.published_range))
-    return number(row.published)
+    if ends := row.published_range or row.expected_range:
+        return " to ".join(map(number, ends))
+    return number(row.published if row.expected is None else row.expected)
 
 
 def _sensitivity(row: Row) -> str:

@@ -12,7 +12,14 @@ from peerlane.reproduction.plots import Plot  # noqa: TC001 - pydantic reads it
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-Kind = Literal["analytic", "calibrated", "predicted", "gap"]
+Kind = Literal["analytic", "calibrated", "derived", "predicted", "check", "gap"]
+"""What a row says: ARCHITECTURE.md has the meaning of each."""
+
+VALUES = ("published", "published_range", "expected", "expected_range")
+"""The keys of a row that hold what it is held against."""
+
+NEEDS_VALUE = {"analytic", "derived", "predicted"}
+"""The kinds that a row without any of these does not have."""
 
 
 class _Strict(BaseModel):
@@ -20,15 +27,22 @@ class _Strict(BaseModel):
 
 
 class ExpectedRow(_Strict):
-    """One published value, or range of values, and how close the simulation must come."""
+    """One value of the source, or range of values, and how close the simulation must come.
+
+    A check has a value of our own instead, and a row that is only simulated has none and no kind.
+    """
 
     id: str
     what: str
     published: float | None = None
     published_range: tuple[float, float] | None = None
+    expected: float | None = None
+    expected_range: tuple[float, float] | None = None
     unit: str
-    tolerance_percent: NonNegativeFloat
-    kind: Kind
+    tolerance_percent: NonNegativeFloat = 0
+    tolerance_reason: str = ""
+    kind: Kind | None = None
+    derived_from: tuple[str, ...] = ()
     note: str = ""
 
     @property
@@ -36,10 +50,26 @@ class ExpectedRow(_Strict):
         """Whether the source has a value for the row."""
         return self.published is not None or self.published_range is not None
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether the row has a value of our own arithmetic or expectation."""
+        return self.expected is not None or self.expected_range is not None
+
     @model_validator(mode="after")
     def _one_statement(self) -> Self:
-        if self.published is not None and self.published_range is not None:
-            raise ValueError(f"{self.id}: a value or a range, not both")
+        if sum(getattr(self, key) is not None for key in VALUES) > 1:
+            raise ValueError(f"{self.id}: a value or a range, published or expected, not both")
+        if self.is_expected and self.kind != "check":
+            raise ValueError(
+                f'{self.id}: an expected value is our own; write kind = "check", or published if'
+                " the source has it"
+            )
+        if self.kind == "check" and not self.is_expected:
+            raise ValueError(f"{self.id}: a check needs expected, or expected_range")
+        if self.is_published and self.kind is None:
+            raise ValueError(f"{self.id}: a published value needs a kind, such as predicted")
+        if self.derived_from and self.kind != "derived":
+            raise ValueError(f'{self.id}: derived_from is for rows of kind = "derived"')
         return self
 
 
@@ -48,6 +78,7 @@ class Figure(_Strict):
 
     In the file its other keys are the defaults of its rows, and `what` may say `{row}` for the
     last part of the row's id. Several entries may share a name: readings that differ in a default.
+    A row without a value is not predicted, whatever the default of `kind` is.
     """
 
     name: str
@@ -60,6 +91,8 @@ class Figure(_Strict):
         rows = [shared | row for row in fields.get("rows", [])]
         for row in rows:
             row["what"] = str(row.get("what", "")).replace("{row}", row["id"].rpartition("/")[2])
+            if row.get("kind") in NEEDS_VALUE and row.keys().isdisjoint(VALUES):
+                del row["kind"]
         return {"name": fields.get("name"), "rows": rows}
 
 
@@ -77,8 +110,25 @@ class Calibration(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _one_place_or_several(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        where = fields.get("where")
-        return fields | {"where": (where,)} if isinstance(where, str) else fields
+        return _listed(fields)
+
+
+class Source(_Strict):
+    """Where the values of inputs come from that were not fitted: a document, and its section."""
+
+    where: tuple[str, ...] = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_place_or_several(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        return _listed(fields)
+
+
+def _listed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields, with the one key at `where` as a list of one."""
+    where = fields.get("where")
+    return fields | {"where": (where,)} if isinstance(where, str) else fields
 
 
 class Expected(_Strict):
@@ -88,6 +138,7 @@ class Expected(_Strict):
     source: str
     figures: tuple[Figure, ...]
     calibration: tuple[Calibration, ...] = ()
+    sources: tuple[Source, ...] = ()
     plots: tuple[Plot, ...] = ()
 
     @model_validator(mode="after")
@@ -103,6 +154,9 @@ class Expected(_Strict):
                 "calibrated rows and the rows that calibration came from differ: "
                 f"{sorted(fitted ^ calibrated)}"
             )
+        for row in rows:
+            if wrong := set(row.derived_from) - set(ids):
+                raise ValueError(f"{row.id} is derived from {sorted(wrong)}, which are no rows")
         return self
 
     @model_validator(mode="after")

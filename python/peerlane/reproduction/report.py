@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published value beside the simulated one; the error is in percent of the published."""
+    """One published value beside the simulated one; the error is in percent of the published.
+
+    A check has an expected value instead, which is ours, and its error is in percent of that.
+    """
 
     id: str
     figure: str
@@ -26,8 +29,12 @@ class Row:
     unit: str
     error_percent: float | None
     tolerance_percent: float
-    kind: Kind
+    kind: Kind | None
     note: str
+    expected: float | None = None
+    expected_range: tuple[float, float] | None = None
+    tolerance_reason: str = ""
+    derived_from: tuple[str, ...] = ()
     sensitivity: dict[str, float] | None = None
     """Percent by which the value moves when each calibration parameter grows by 10 %."""
     unchanged: float | None = None
@@ -48,9 +55,14 @@ class Row:
         return self.published is not None or self.published_range is not None
 
     @property
+    def is_expected(self) -> bool:
+        """Whether our own arithmetic or expectation has a value, or a range of values."""
+        return self.expected is not None or self.expected_range is not None
+
+    @property
     def is_judged(self) -> bool:
-        """Whether there is a published value to be close to, or no simulated one."""
-        return self.is_published or self.simulated is None
+        """Whether there is a value to be close to, or no simulated one."""
+        return self.is_published or self.is_expected or self.simulated is None
 
     @property
     def passes(self) -> bool:
@@ -95,17 +107,17 @@ class Report:
 
     @property
     def judged(self) -> tuple[Row, ...]:
-        """The rows that are held against the source."""
+        """The rows that are held against the source, or against our own expectation."""
         return tuple(row for row in self.rows if row.kind != "gap" and row.is_judged)
 
     @property
     def missed(self) -> tuple[Row, ...]:
-        """The rows that are further from the source than their tolerance."""
+        """The rows that are further from what they are held against than their tolerance."""
         return tuple(row for row in self.judged if not row.passes)
 
     @property
     def worst(self) -> Row | None:
-        """The row with the largest error, if any row is held against the source."""
+        """The row with the largest error, if any row is held against a value."""
         known = [row for row in self.judged if row.error_percent is not None]
         return max(known, key=lambda row: abs(row.error_percent or 0), default=None)
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from peerlane.reproduction.jobs import Progress
 
 
+MOVED = ("predicted", None)
+"""The kinds of rows whose sensitivity is measured: a row without a value has none."""
+
+
 class UnknownNameError(LookupError):
     """There is no such system or figure; the message names those that there are."""
 
@@ -114,7 +118,7 @@ class _Wanted:
             yield self._job(name)
             if self.settings:
                 yield Job(self.system, name)
-            if sensitivity and any(row.kind == "predicted" for row in wanted):
+            if sensitivity and any(row.kind in MOVED for row in wanted):
                 for entry in self.expected.calibration:
                     yield self._job(name, entry.where)
 
@@ -176,16 +180,21 @@ def _row(figure: str, expected: ExpectedRow, simulated: float | None) -> Row:
         tolerance_percent=expected.tolerance_percent,
         kind=expected.kind,
         note=expected.note,
+        expected=expected.expected,
+        expected_range=expected.expected_range,
+        tolerance_reason=expected.tolerance_reason,
+        derived_from=expected.derived_from,
     )
 
 
 def _error_percent(expected: ExpectedRow, simulated: float | None) -> float | None:
-    """The distance from the published value, or from the nearer end of the published range."""
+    """The distance from the value of the row, or from the nearer end of its range."""
     if simulated is None:
         return None
-    nearest = expected.published
-    if expected.published_range is not None:
-        low, high = expected.published_range
+    nearest = expected.published if expected.expected is None else expected.expected
+    ends = expected.published_range or expected.expected_range
+    if ends is not None:
+        low, high = ends
         if low <= simulated <= high:
             return 0.0
         nearest = low if simulated < low else high
@@ -197,8 +206,8 @@ def _error_percent(expected: ExpectedRow, simulated: float | None) -> float | No
 
 
 def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
-    """The row, with what becomes of it when each parameter is moved if it is predicted."""
-    if row.kind != "predicted" or not row.simulated or not by_parameter:
+    """The row, with what becomes of it when each parameter is moved, if its kind is so shown."""
+    if row.kind not in MOVED or not row.simulated or not by_parameter:
         return row
     changes = {
         name: 100 * (outcome.values[row.id] / row.simulated - 1) * STEP / outcome.share

@@ -26,8 +26,10 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     the source has no value at all.
     """
     published = [row for row in outcome.rows if row.is_published]
-    others = [row for row in outcome.rows if not row.is_published]
-    shown = [*published, *others] if every or not published else published
+    checks = [row for row in outcome.rows if row.is_expected]
+    others = [row for row in outcome.rows if not (row.is_published or row.is_expected)]
+    held = [*published, *checks]
+    shown = [*held, *others] if every or not held else held
     title = f"{outcome.system}: {outcome.title}"
     if outcome.settings:
         title += f", with {told(outcome.settings)}"
@@ -90,7 +92,8 @@ def error_of(row: Row) -> str:
 def _rows(shown: Sequence[Row]) -> RenderableType:
     table = blank("row")
     table.add_column("what", "prose")
-    numbers(table, "published", "simulated")
+    ours = any(row.is_expected for row in shown)
+    numbers(table, "published or expected" if ours else "published", "simulated")
     table.add_column("unit")
     numbers(table, "error", "within")
     table.add_column("kind")
@@ -107,9 +110,9 @@ def _rows(shown: Sequence[Row]) -> RenderableType:
 
 
 def _row(row: Row) -> list[str | Text]:
-    published = number(row.published)
-    if row.published_range is not None:
-        published = "..".join(map(number, row.published_range))
+    published = number(row.published if row.expected is None else row.expected)
+    if ends := row.published_range or row.expected_range:
+        published = "..".join(map(number, ends))
     is_judged = row.is_judged and row.kind != "gap"
     within = f"{number(row.tolerance_percent)} %" if is_judged else "-"
     style = "dim" if row.kind == "gap" else STYLE[row.passes]
@@ -121,7 +124,7 @@ def _row(row: Row) -> list[str | Text]:
         row.unit,
         Text(error_of(row), style=style),
         within,
-        row.kind,
+        row.kind or "-",
     ]
 
 

@@ -22,7 +22,7 @@ _LINE = 20
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """The error of a row that is held against its source, in percent."""
+    """The error of a row that is held against a value, in percent."""
 
     row: str
     error: float
@@ -33,7 +33,7 @@ class Deviation:
 def deviations(rows: Iterable[Row]) -> tuple[Deviation, ...]:
     """The errors of those rows that have one and are no gaps."""
     return tuple(
-        Deviation(row.id, row.error_percent, row.kind, row.passes)
+        Deviation(row.id, row.error_percent, row.kind or "", row.passes)
         for row in rows
         if row.kind != "gap" and row.error_percent is not None and math.isfinite(row.error_percent)
     )

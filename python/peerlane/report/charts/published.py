@@ -22,8 +22,16 @@ HEIGHT = 200
 RESIDUALS = 56
 """Pixels of a plot, and of the residuals below it."""
 
-SHAPES = {"predicted": "circle", "calibrated": "diamond", "analytic": "square", "gap": "cross"}
-"""The shape of a simulated point, by the kind of its row."""
+SHAPES = {
+    "predicted": "circle",
+    "calibrated": "diamond",
+    "derived": "triangle-up",
+    "analytic": "square",
+    "check": "triangle-down",
+    "gap": "cross",
+    "simulated": "triangle-right",
+}
+"""The shape of a simulated point, by the kind of its row; "simulated" has no published value."""
 
 
 def published(name: str, plot: Plot, rows: Sequence[Row]) -> Chart:
@@ -47,19 +55,19 @@ def published(name: str, plot: Plot, rows: Sequence[Row]) -> Chart:
 
 def _point(row: Row, place: Place) -> Point:
     error = row.error_percent
-    low, high = row.published_range or (None, None)
+    low, high = row.published_range or row.expected_range or (None, None)
     return {
         "row": row.id,
         "panel": place.panel,
         "series": place.series,
         "x": place.x,
         "simulated": row.simulated,
-        "published": row.published,
+        "published": row.published if row.expected is None else row.expected,
         "low": low,
         "high": high,
         "error": error if error is not None and math.isfinite(error) else None,
         "tolerance": row.tolerance_percent if row.kind != "gap" else 0,
-        "kind": row.kind,
+        "kind": row.kind or "simulated",
     }
 
 
