@@ -164,6 +164,13 @@ class Host(Node, total=False):
     """Number of writes of each socket that may be on their way from root ports to memory
     outside of the receive buffers; 0 for none, so that a write holds its receive buffer
     until it is in memory. (default 0)"""
+    writes_per_ownership: Setting
+    """Number of writes to a line that one ownership of the line by a root port serves; 0 if
+    writes need no ownership. A write is visible once its root port owns its lines, and
+    after the earlier writes of its port. (default 0)"""
+    ownership_time: Setting
+    """Time from the last write to a line under one ownership to the first under the next: the
+    line is given back, and requested again. (ns; default none)"""
     memory_read_latency: Setting
     """Latency of a read in the memory, after its lines are served. (ns; default 80 ns)"""
     memory_read_jitter: Setting
@@ -565,6 +572,13 @@ class Profile(TypedDict, total=False):
     """Number of writes of each socket that may be on their way from root ports to memory
     outside of the receive buffers; 0 for none, so that a write holds its receive buffer
     until it is in memory. (default 0)"""
+    writes_per_ownership: Setting
+    """Number of writes to a line that one ownership of the line by a root port serves; 0 if
+    writes need no ownership. A write is visible once its root port owns its lines, and
+    after the earlier writes of its port. (default 0)"""
+    ownership_time: Setting
+    """Time from the last write to a line under one ownership to the first under the next: the
+    line is given back, and requested again. (ns; default none)"""
     memory_read_latency: Setting
     """Latency of a read in the memory, after its lines are served. (ns; default 80 ns)"""
     memory_read_jitter: Setting

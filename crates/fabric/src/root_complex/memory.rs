@@ -151,10 +151,15 @@ impl MemoryController {
 
     /// Whether the memory of any socket has more work at `now` than a request for `bytes` that comes to it at `there`.
     pub(super) fn is_late(&self, bytes: u64, now: Time, there: Time) -> bool {
-        let lines = self.line * (bytes >> self.line_bits).max(1) + self.partial_line * 2;
-        let is_busy = self.free.iter().any(|free| *free > there + lines);
+        let taken = there + self.longest(bytes);
+        let is_busy = self.free.iter().any(|free| *free > taken);
         let ingest = self.ingest.as_ref();
         is_busy || ingest.is_some_and(|ingest| ingest.is_late(bytes, now, there))
+    }
+
+    /// The longest time that a request for `bytes` takes in the memory, without any latency.
+    pub(super) fn longest(&self, bytes: u64) -> Span {
+        self.line * (bytes >> self.line_bits).max(1) + self.partial_line * 2
     }
 
     pub(super) fn base(&self) -> u64 {

@@ -5,6 +5,7 @@ mod configuration;
 mod cpu;
 mod held;
 mod memory;
+mod ownership;
 mod parameters;
 mod peers;
 mod ports;
@@ -35,6 +36,7 @@ use coherent::{Admission, Coherent, CoherentEffect, Released};
 use configuration::Configuration;
 use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::{MemoryController, atomic_completion};
+use ownership::Ownership;
 use peers::PeerPath;
 use ports::{RootPorts, Sent};
 use sockets::{CPU, Crossing, Sockets};
@@ -100,6 +102,8 @@ pub struct RootComplex<C> {
     /// Boxed, because few hosts have coherent memory.
     coherent: Option<Box<Coherent>>,
     memory: MemoryController,
+    /// None where writes need no ownership of their lines.
+    ownership: Option<Box<Ownership>>,
     patterns: Arc<[Pattern]>,
     cpu: C,
     requests: RequestWindow,
@@ -222,6 +226,7 @@ impl<C: Cpu> RootComplex<C> {
             sockets: Sockets::new(&parameters, &sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
             memory,
+            ownership: Ownership::new(&parameters).map(Box::new),
             patterns,
             cpu,
             requests: RequestWindow::default(),
@@ -503,6 +508,7 @@ impl<C: Cpu> RootComplex<C> {
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
         let (done, told) = self.memory.write(content, request, there, &self.patterns);
+        let done = self.own(inbound.port, request, fx.now(), done);
         if let Some(told) = told {
             fx.foresee(done, told);
         }
@@ -516,9 +522,24 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
+    /// The time at which a write by `port` with lines that are written at `done` is visible.
+    #[inline]
+    fn own(&mut self, port: Port, request: &MemoryRequest, now: Time, done: Time) -> Time {
+        let ownership = self.ownership.as_mut();
+        ownership.map_or(done, |ownership| ownership.take(port, request, now, done))
+    }
+
+    /// The time at which a packet that came in by `port`, and that is at the memory controller at `there`, is after all writes before it.
+    #[inline]
+    fn after_writes(&self, port: Port, there: Time) -> Time {
+        let ownership = self.ownership.as_ref();
+        ownership.map_or(there, |ownership| there.max(ownership.after_writes(port)))
+    }
+
     /// Begins a read or an atomic operation.
     fn read(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
         let there = inbound.passed + self.parameters.latency;
+        let there = self.after_writes(inbound.port, there);
         let Inbound { port, packet, .. } = inbound;
         let due = self.memory.begin_read(packet, port, request, there);
         fx.wake(RootTimer::Read, due.since(fx.now()));
@@ -794,9 +815,10 @@ impl<C: Cpu> RootComplex<C> {
         request: &MemoryRequest,
         fx: &mut Effects<'_, Self>,
     ) {
+        let there = inbound.passed + self.parameters.latency;
         let due = self
             .memory
-            .after_writes(inbound.passed + self.parameters.latency);
+            .after_writes(self.after_writes(inbound.port, there));
         let content = &fx.store()[inbound.packet];
         let charge = content.charge();
         let bytes = written(content, request).first_chunk().copied();

@@ -38,6 +38,12 @@ kernel::parameters! {
         /// Number of writes of each socket that may be on their way from root ports to memory outside of the receive buffers; 0 for
         /// none, so that a write holds its receive buffer until it is in memory.
         write_buffers: u32 = 0, within 0..=65536, from "our choice: none";
+        /// Number of writes to a line that one ownership of the line by a root port serves; 0 if writes need no ownership. A write
+        /// is visible once its root port owns its lines, and after the earlier writes of its port.
+        writes_per_ownership: u32 = 0, within 0..=64, from "our choice: a cache takes writes from all root ports";
+        /// Time from the last write to a line under one ownership to the first under the next: the line is given back, and requested
+        /// again.
+        ownership_time: Option<Span> = None, within None..=Some(Span::from_us(1_000)), from "our choice: the way from the receive buffer of a root port to the memory controller and back";
         /// Latency of a read in the memory, after its lines are served.
         memory_read_latency: Span = Span::from_ns(80), from "common for DDR3 and DDR4";
         /// Largest random addition to the latency of a read, uniformly distributed.
@@ -88,11 +94,18 @@ impl RootComplexParameters {
             .unwrap_or_else(|| half(self.latency.min(self.peer_latency)))
     }
 
+    /// Time from one ownership of a line to the next.
+    pub(crate) fn ownership_time(&self) -> Span {
+        let way = self.latency.saturating_sub(self.port_latency());
+        self.ownership_time.unwrap_or(way * 2)
+    }
+
     /// The parameters with latencies that begin and end at the receive buffers instead of the pins.
     pub(crate) fn behind_ports(self) -> Self {
         let port = self.port_latency();
         RootComplexParameters {
             latency: self.latency.saturating_sub(port),
+            ownership_time: Some(self.ownership_time()),
             peer_latency: self.peer_latency.saturating_sub(port * 2),
             ..self
         }

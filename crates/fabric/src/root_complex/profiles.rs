@@ -69,6 +69,11 @@ const PROFILES: &[Profile] = &[
                 "Intel 323103, Flow Control Credit Return by IIO: Update_FCs if none was sent in the past say 28 usec",
             ),
             (
+                "writes_per_ownership",
+                "2",
+                "Intel 323103, Write Cache, Eviction Policy: only 2 writes may combine",
+            ),
+            (
                 "tags",
                 "64",
                 "Intel 323103, Number of Outbound Non-posted Requests: x16 supports 64",

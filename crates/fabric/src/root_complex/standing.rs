@@ -7,7 +7,7 @@ use super::{Cpu, RootComplex};
 /// The reason why packets that came in by a root port wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootHold {
-    /// The memory of a socket, which has more work than a packet's.
+    /// The memory of a socket, which has more work than a packet's, or the ownership of a line.
     Memory,
     /// The connection from one socket to another.
     Socket(usize, usize),
@@ -37,7 +37,9 @@ impl<C: Cpu> RootComplex<C> {
             return Some(RootHold::Socket(from, to));
         }
         let there = now + self.parameters.latency;
-        let is_late = self.memory.is_late(bytes, now, there);
+        let taken = there + self.memory.longest(bytes);
+        let waits = self.after_writes(port, there) > taken;
+        let is_late = waits || self.memory.is_late(bytes, now, there);
         is_late.then_some(RootHold::Memory)
     }
 }

@@ -259,6 +259,7 @@ fn host() -> impl Strategy<Value = Host> {
             &[r#""100 GB/s""#, r#""25 GB/s""#, r#""1 GB/s""#],
         ),
         setting("memory_read_jitter", &[r#""0 ns""#, r#""200 ns""#]),
+        setting("writes_per_ownership", &["0", "1", "3"]),
         setting("tags", &["32", "4", "1"]),
         setting(
             "socket_latency",
@@ -274,11 +275,13 @@ fn host() -> impl Strategy<Value = Host> {
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
-    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g, h, i))| Host {
-        sockets,
-        lines: format!("sockets = {sockets}\n{memory}{port}")
-            + &[a, b, c, d, e, f, g, h, i].concat(),
-    })
+    (sockets, port(), lines).prop_map(
+        move |(sockets, port, (a, b, c, d, e, f, g, h, i, j))| Host {
+            sockets,
+            lines: format!("sockets = {sockets}\n{memory}{port}")
+                + &[a, b, c, d, e, f, g, h, i, j].concat(),
+        },
+    )
 }
 
 /// Small caches of translations, few walks, and software that invalidates; or no translation.

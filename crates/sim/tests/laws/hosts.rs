@@ -43,6 +43,35 @@ fn buffers_for_writes_free_the_receive_buffer_before_the_memory_has_them() {
     assert!(with_few > 1.5 * held, "{with_few} {held}");
 }
 
+/// A device at each of two root ports writes `bytes` at a time to memory whose lines must be owned.
+fn rates_of_short_writes(host: &str, bytes: u32) -> [f64; 2] {
+    let text = format!(
+        "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"60 us\"\n[hosts.h]\n{host}\n[devices.a]\nupstream = \"h\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"a\"\nfrom = \"a\"\nto = \"h\"\nrequest_size = \"{bytes} B\"\nduration = \"70 us\"\n[[flows]]\nid = \"b\"\nfrom = \"b\"\nto = \"h\"\nrequest_size = \"{bytes} B\"\nduration = \"70 us\"\n"
+    );
+    let result = run(&text).all_intact();
+    [steady(result.flow("a")), steady(result.flow("b"))]
+}
+
+/// The first write to a line finds it owned, each later one has it again after 200 ns, and a port does not wait for the other.
+#[test]
+fn writes_to_parts_of_a_line_wait_for_its_ownership_and_whole_lines_do_not() {
+    let one = "ownership_time = \"200 ns\"\nwrites_per_ownership = 1";
+    for rate in rates_of_short_writes(one, 32) {
+        close(rate, 64.0 / 200e-9, 1.0);
+    }
+    for rate in rates_of_short_writes(one, 16) {
+        close(rate, 64.0 / 600e-9, 1.0);
+    }
+    let two = "ownership_time = \"200 ns\"\nwrites_per_ownership = 2";
+    for rate in rates_of_short_writes(two, 16) {
+        close(rate, 64.0 / 200e-9, 1.0);
+    }
+    let whole = rates_of_short_writes(one, 64).into_iter();
+    for (rate, free) in whole.zip(rates_of_short_writes("", 64)) {
+        close(rate, free, 0.01);
+    }
+}
+
 /// Packets of 12 and 256 bytes.
 #[test]
 fn packets_from_port_to_port_have_a_rate_of_their_own() {

@@ -1,0 +1,223 @@
+//! Ownership of memory lines by the root ports. A write becomes visible once its root port owns each of its lines, and after the earlier
+//! writes of its port; ownership of other lines is requested in the meantime. After a number of writes a line is given back, and the
+//! next write to it needs it again: short writes to one line follow one another slowly, and writes of whole lines do not wait.
+
+use std::collections::VecDeque;
+
+use kernel::{Port, Span, Time};
+use protocol::MemoryRequest;
+
+use super::RootComplexParameters;
+
+/// The lines that the root ports own or have just given back, and the writes of each port.
+#[derive(Debug)]
+pub(super) struct Ownership {
+    /// Number of writes that one ownership of a line serves.
+    writes: u32,
+    /// Time from the last write under one ownership to the first under the next.
+    time: Span,
+    line_bits: u32,
+    /// Lines that a write may still have to wait for, the longest unused first.
+    lines: VecDeque<OwnedLine>,
+    /// For each root port the time at which its last write is visible.
+    last: Vec<Time>,
+}
+
+/// A line, the time at which its last write is visible, and the number of writes under the ownership that this write had.
+#[derive(Clone, Copy, Debug)]
+struct OwnedLine {
+    number: u64,
+    visible: Time,
+    writes: u32,
+}
+
+impl Ownership {
+    /// No lines, where writes need ownership; none where they do not.
+    pub(super) fn new(parameters: &RootComplexParameters) -> Option<Self> {
+        (parameters.writes_per_ownership > 0).then(|| Ownership {
+            writes: parameters.writes_per_ownership,
+            time: parameters.ownership_time(),
+            line_bits: parameters.memory_line.0.trailing_zeros(),
+            lines: VecDeque::new(),
+            last: Vec::new(),
+        })
+    }
+
+    /// Takes a write by `port` at `now`, whose lines are written at `done`; returns the time at which it is visible.
+    pub(super) fn take(
+        &mut self,
+        port: Port,
+        request: &MemoryRequest,
+        now: Time,
+        done: Time,
+    ) -> Time {
+        self.forget(now);
+        let first = request.first_byte() >> self.line_bits;
+        let last_byte = request.first_byte() + u64::from(request.byte_len()).max(1) - 1;
+        let taken: Vec<_> = (first..=last_byte >> self.line_bits)
+            .map(|number| self.own(number, done))
+            .collect();
+        let owned = taken.iter().map(|line| line.visible);
+        let visible = owned.fold(done.max(self.after_writes(port)), Time::max);
+        let seen = |line: &OwnedLine| OwnedLine { visible, ..*line };
+        self.lines.extend(taken.iter().map(seen));
+        if self.last.len() <= port.index() {
+            self.last.resize(port.index() + 1, Time::ZERO);
+        }
+        self.last[port.index()] = visible;
+        visible
+    }
+
+    /// The time at which the writes of `port` so far are visible.
+    pub(super) fn after_writes(&self, port: Port) -> Time {
+        self.last.get(port.index()).copied().unwrap_or(Time::ZERO)
+    }
+
+    /// Owns a line for a write whose bytes are there at `done`. The entry of the line is removed; the caller adds it again.
+    fn own(&mut self, number: u64, done: Time) -> OwnedLine {
+        let place = self.lines.iter().rposition(|line| line.number == number);
+        let Some(earlier) = place.and_then(|place| self.lines.remove(place)) else {
+            return OwnedLine {
+                number,
+                visible: done,
+                writes: 1,
+            };
+        };
+        // A write that waits when the line is written gets the line before it is given back.
+        if done <= earlier.visible && earlier.writes < self.writes {
+            return OwnedLine {
+                writes: earlier.writes + 1,
+                ..earlier
+            };
+        }
+        OwnedLine {
+            number,
+            visible: done.max(earlier.visible + self.time),
+            writes: 1,
+        }
+    }
+
+    /// Forgets the lines that no write at `now` or later waits for.
+    fn forget(&mut self, now: Time) {
+        let time = self.time;
+        while self
+            .lines
+            .pop_front_if(|line| line.visible + time <= now)
+            .is_some()
+        {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use protocol::{FunctionId, Tag};
+
+    use super::*;
+
+    const AGAIN: Span = Span::from_ns(100);
+
+    fn ownership(writes: u32) -> Ownership {
+        let parameters = RootComplexParameters {
+            writes_per_ownership: writes,
+            ownership_time: Some(AGAIN),
+            ..RootComplexParameters::default()
+        };
+        Ownership::new(&parameters).expect("a number of writes")
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    fn write(address: u64, len: u32) -> MemoryRequest {
+        MemoryRequest::new(FunctionId(0), Tag(0), address, len).expect("a legal write")
+    }
+
+    /// The times at which writes of `len` bytes each, one behind the other and 10 ns apart, are visible.
+    fn visible(writes: u32, len: u32, count: u64) -> Vec<u64> {
+        let mut ownership = ownership(writes);
+        let take = |number| {
+            let request = write(number * u64::from(len), len);
+            let (now, done) = (at(number * 10), at(number * 10 + 50));
+            let visible = ownership.take(Port(0), &request, now, done);
+            visible.as_fs() / 1_000_000
+        };
+        (0..count).map(take).collect()
+    }
+
+    #[test]
+    fn there_is_none_where_writes_need_no_ownership() {
+        assert!(Ownership::new(&RootComplexParameters::default()).is_none());
+    }
+
+    #[test]
+    fn writes_of_whole_lines_wait_for_nothing() {
+        assert_eq!(visible(1, 64, 4), [50, 60, 70, 80]);
+        assert_eq!(visible(1, 128, 4), [50, 60, 70, 80]);
+    }
+
+    #[test]
+    fn a_write_to_the_line_of_an_earlier_one_waits_until_it_can_be_owned_again() {
+        // The third is to another line, which is owned by then.
+        assert_eq!(visible(1, 32, 5), [50, 150, 150, 250, 250]);
+        assert_eq!(visible(1, 16, 5), [50, 150, 250, 350, 350]);
+    }
+
+    #[test]
+    fn a_write_that_waits_for_the_line_may_share_the_ownership() {
+        // The first has the line for itself: the second comes only when the first is visible.
+        assert_eq!(
+            visible(2, 8, 9),
+            [50, 150, 150, 250, 250, 350, 350, 450, 450]
+        );
+    }
+
+    #[test]
+    fn ports_do_not_wait_for_each_other_at_different_lines() {
+        let mut ownership = ownership(1);
+        for _ in 0..3 {
+            ownership.take(Port(0), &write(0, 8), at(0), at(50));
+        }
+        assert_eq!(ownership.after_writes(Port(0)), at(250));
+        let other = ownership.take(Port(1), &write(64, 8), at(0), at(60));
+        assert_eq!(other, at(60));
+    }
+
+    proptest! {
+        /// Writes of a port become visible in order and not before their bytes are there. Of one line no more writes than one
+        /// ownership serves become visible within the time that it takes to be owned again.
+        #[test]
+        fn writes_are_in_order_and_a_line_serves_no_more_than_its_writes(
+            per in 1_u32..4,
+            writes in vec((0_u8..3, 0_u64..6, 0_u64..64, 1_u32..200, 0_u64..150), 1..80),
+        ) {
+            let mut ownership = ownership(per);
+            let mut now = Time::ZERO;
+            let mut last = [Time::ZERO; 3];
+            let mut of_line = std::collections::BTreeMap::<u64, Vec<Time>>::new();
+            for (port, line, offset, len, pause) in writes {
+                now += Span::from_ns(pause);
+                let done = now + Span::from_ns(40);
+                let request = write(line * 64 + offset, len);
+                let visible = ownership.take(Port(port.into()), &request, now, done);
+                prop_assert!(visible >= done);
+                prop_assert!(visible >= last[usize::from(port)]);
+                last[usize::from(port)] = visible;
+                let lines = (line * 64 + offset) / 64..=(line * 64 + offset + u64::from(len) - 1) / 64;
+                for line in lines {
+                    of_line.entry(line).or_default().push(visible);
+                }
+            }
+            for times in of_line.values() {
+                for group in times.windows(per as usize + 1) {
+                    prop_assert!(group[per as usize].since(group[0]) >= AGAIN);
+                }
+            }
+            // What is kept does not grow with the writes.
+            ownership.forget(now + Span::from_us(100));
+            prop_assert!(ownership.lines.is_empty());
+        }
+    }
+}
