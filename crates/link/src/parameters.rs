@@ -159,7 +159,7 @@ const PROFILES: &[Profile] = &[
             (
                 "update_fc_share",
                 "0",
-                "our choice: credit is returned when the user logic takes each packet",
+                "Xilinx UG197 1.5, Flow Control: UpdateFC normally after each packet is received; of the Virtex-5 block, which the 7 series descends from",
             ),
             (
                 "posted_headers",
