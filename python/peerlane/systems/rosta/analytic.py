@@ -33,11 +33,15 @@ def table1() -> Measurements:
 
 
 def table2() -> Measurements:
-    """MiB/s of data on each link, by the formula and by the source's own arithmetic."""
-    for generation in _LANE_GBIT:
+    """Rates of each link and of data on it, by the formula and by the source's own arithmetic."""
+    yield "text/gen3-x8", float(line_rate(3, 8) * share(128)) * _MIB / 1e9
+    yield "reading/table2/gen3-x1/gbit/coded", 8 * 128 / 130
+    for generation, gbit in _LANE_GBIT.items():
         for lanes in (1, 2, 4, 8):
             rate = line_rate(generation, lanes)
             link = f"table2/gen{generation}-x{lanes}"
+            yield f"{link}/gbit", gbit * lanes
+            yield f"{link}/theory", int(rate)
             yield f"{link}/128", float(rate * share(128))
             yield f"{link}/256", float(rate * share(256))
             yield f"reading/{link}/128/as-printed", _printed_128(rate)

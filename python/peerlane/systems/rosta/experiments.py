@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems import measured
 from peerlane.systems.measured import known, sound
-from peerlane.systems.rosta.analytic import table1, table2
+from peerlane.systems.rosta.analytic import line_rate, share, table1, table2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ __all__ = [
     "fig5",
     "latency",
     "loopback",
+    "overhead",
     "peer_read",
     "table1",
     "table2",
@@ -39,13 +40,35 @@ BOARD_B = ("b1", "b2", "b3", "b4")
 FPGAS = (*BOARD_A, *BOARD_B)
 SWITCHES = ("rha25", "rc47a", "rc47b")
 BUFFER = "4 MiB"
+"""Each transfer of figures 3 to 5. Table 3 has none in the source: it is taken to have the same."""
+
+READING_BUFFER = "512 KiB"
+"""Each transfer of a reading of figure 3: its rate is that of each page."""
+
 MIB = 1 << 20
+LARGEST = 128
+"""Bytes of payload of a packet, which enumeration arrives at by itself."""
+
+SMALL = (8, 16, 32, 64, LARGEST)
+"""Bytes of payload of figure 3's packets."""
+
+LINE = 64
+"""Bytes of a line of the host's memory. Below it figure 3 is far from the formula."""
+
+FEW_HEADERS = 8
+"""Posted header credits of a root port that has few: a quarter of what this one has."""
+
+PARTIAL_LINE = "50 ns"
+"""Time to fetch the rest of a line: a row cycle of DDR3-1333, tRC 49.5 ns in JESD79-3."""
 
 TWO_FIT, THREE_FIT = 2, 3
 """FPGAs that write to the host, and that read from it, at their full rate at once."""
 
 ALL_UNDER_WAY = ("1 ms", "2.5 ms")
 """The time in which all transfers are under way: all lists are written, and none has ended."""
+
+PEERS_UNDER_WAY = ("500 us", "2 ms")
+"""The time in which all transfers between FPGAs are under way, which have no lists."""
 
 LATER = "1 ms"
 """The chain's data starts when every FPGA has its list and its command. It must: what an FPGA sends
@@ -71,18 +94,28 @@ SKEW_US = 10
 """Time between one sender's start and the next, where starts are nearly simultaneous: the order of
 one system call. The source gives no number; the reading shows that it hardly matters."""
 
+FIFOS = ("4 KiB", "64 KiB")
+"""RX_FIFO of an FPGA that reads from another: as published, and one that is never full."""
+
+BEAT = "8 B"
+"""Payload of the packets whose latency is measured, which is not published: one beat of the 64-bit
+stream."""
+
 
 def table3() -> Measurements:
     """FPGA-to-FPGA writes, 1 to 8 at once: the mean over flows of the sender's own clock."""
-    for payload in (128, 256):
-        for case, pairs in ONE_BOARD.items():
-            yield f"table3/{payload}/{case}", _mean_rate(_writes(payload, pairs).run())
+    for payload in (LARGEST, 2 * LARGEST):
+        one = {case: _mean_rate(_writes(payload, pairs).run()) for case, pairs in ONE_BOARD.items()}
+        yield from ((f"table3/{payload}/{case}", rate) for case, rate in one.items())
+        yield f"text/table3/{payload}/share-of-max", 100 * one["1"] / _most(payload)
         steady, skewed = {}, {}
         for case, pairs in TWO_BOARDS.items():
-            together = _writes(payload, pairs).measure("500 us", "2 ms").run()
+            together = _writes(payload, pairs).measure(*PEERS_UNDER_WAY).run()
             steady[case] = fmean(measured.steady(flow) for flow in together.flows) / MIB
             skewed[case] = _mean_rate(_writes(payload, pairs, skew_us=SKEW_US).run())
             yield f"table3/{payload}/{case}", _mean_rate(together)
+            if (payload, case) == (LARGEST, "8.1"):
+                yield "text/table3/128/8.2/demand", len(BOARD_A) * _mean_rate(together)
             yield f"reading/table3/{payload}/{case}/skewed-start", skewed[case]
         yield f"check/table3/{payload}/8.1-to-8.2", steady["8.1"] / steady["8.2"]
         ratio = skewed["8.1"] / skewed["8.2"]
@@ -92,19 +125,50 @@ def table3() -> Measurements:
             for fpga in FPGAS:
                 wide.set(fpga, bar_address_bits=64, idle_cycles=0)
             yield f"reading/table3/{payload}/{case}/wide-headers", _mean_rate(wide.run())
+    cable = float(line_rate(3, 4) * share(LARGEST))
+    yield "text/table3/128/8.2/fair-share", cable / len(BOARD_A)
 
 
 def fig3() -> Measurements:
     """Host write against packet size: by the sender's clock, and around the system call."""
-    for payload in (8, 16, 32, 64, 128):
+    for payload in SMALL:
         (flow,) = _run(_host_writes(BOARD_A[:1], payload)).flows
         yield f"fig3/{payload}/hard", _rate(flow)
         yield f"fig3/{payload}/app", _call_rate(flow)
-    for payload in (8, 16, 32):
-        lines = _host_writes(BOARD_A[:1], payload).set("h0", memory_partial_line="50 ns")
-        yield f"reading/fig3/{payload}/partial-lines", _rate(_run(lines).flows[0])
-    few = _host_writes(BOARD_A[:1], 8).set("h0", posted_headers=8)
+        if payload < LINE:
+            yield f"check/fig3/{payload}/to-theory", _rate(flow) / _most(payload)
+            yield from _small(payload)
+    few = _host_writes(BOARD_A[:1], SMALL[0], READING_BUFFER)
+    few.set("h0", posted_headers=FEW_HEADERS, writes_per_ownership=0)
     yield "reading/fig3/8/few-headers", _rate(_run(few).flows[0])
+    yield "text/fig3/share-of-max", 100 * _rate(flow) / _most(LARGEST)
+    yield "text/fig3/call", _call_ms(flow)
+    before = (known(flow, flow.sent_first_ns) - known(flow, flow.called_ns)) / 1e6
+    yield "text/fig3/less-initial-delay", flow.bytes / MIB / ((_call_ms(flow) - before) / 1e3)
+
+
+def _small(payload: int) -> Measurements:
+    """Other memories: no ownership, one that serves a single write, and lines fetched in part."""
+    memories: dict[str, dict[str, int | str]] = {
+        "no-ownership": {"writes_per_ownership": 0},
+        "one-write-an-ownership": {"writes_per_ownership": 1},
+        "partial-lines": {"writes_per_ownership": 0, "memory_partial_line": PARTIAL_LINE},
+    }
+    for name, keys in memories.items():
+        writes = _host_writes(BOARD_A[:1], payload, READING_BUFFER).set("h0", **keys)
+        rate = _rate(_run(writes).flows[0])
+        yield f"reading/fig3/{payload}/{name}", rate
+        if name == "one-write-an-ownership":
+            yield f"check/fig3/{payload}/{name}/to-theory", rate / _most(payload)
+
+
+def overhead() -> Measurements:
+    """Bytes of a packet besides its data, on the link of an FPGA that writes to the host."""
+    result = _run(_host_writes(BOARD_A[:1]).measure(*ALL_UNDER_WAY))
+    wires = {wire.direction: wire for wire in result.links if wire.id == "rc47a-a1"}
+    up, down = wires["up"], wires["down"]
+    yield "overhead/tlp", up.overhead_bytes / up.tlps
+    yield "overhead/dllp", (up.dllp_bytes + down.dllp_bytes) / up.tlps
 
 
 def fig4() -> Measurements:
@@ -177,7 +241,7 @@ def fetch() -> Measurements:
     """The planned improvement: the list stays in memory, and the engine fetches it."""
     listed = _run(_host_writes(BOARD_A[:1])).flows[0]
     fetched = _run(_host_writes(BOARD_A[:1]).set("a1", descriptor_fetch=True)).flows[0]
-    peer = _run(_writes(128, ONE_BOARD["1"])).flows[0]
+    peer = _run(_writes(LARGEST, ONE_BOARD["1"])).flows[0]
     yield "fetch/hard", _rate(fetched)
     yield "fetch/app", _call_rate(fetched)
     yield "check/fetch/to-peer-write", _rate(fetched) / _rate(peer)
@@ -188,7 +252,7 @@ def fetch() -> Measurements:
 def peer_read() -> Measurements:
     """FPGA-to-FPGA reads, which the source left out."""
     for case, target in (("1-switch", "a2"), ("3-switches", "b1")):
-        for fifo in ("4 KiB", "64 KiB"):
+        for fifo in FIFOS:
             fabric = machine().set("a1", fifo=fifo)
             fabric.flow("a1", target, direction="read", size=BUFFER)
             name = fifo.replace(" ", "-").lower()
@@ -197,14 +261,17 @@ def peer_read() -> Measurements:
 
 def latency() -> Measurements:
     """Half of a reflected round trip, user logic to user logic."""
-    yield "latency/1-switch", _half_round_trip("a1", "a2")
-    yield "latency/3-switches", _half_round_trip("a1", "b1")
+    one, three = _half_round_trip("a1", "a2"), _half_round_trip("a1", "b1")
+    yield "latency/1-switch", one
+    yield "latency/3-switches", three
+    yield "latency/switch", (three - one) / 2
+    yield "latency/fpga", (one - (three - one) / 2) / 2
 
 
-def machine(payload: int = 128) -> Fabric:
+def machine(payload: int = LARGEST) -> Fabric:
     """The published machine; payloads above 128 bytes are set as `setpci` did, past the host."""
     fabric = system_fabric("rosta").without_flows()
-    if payload != 128:  # noqa: PLR2004 - what enumeration arrives at by itself
+    if payload != LARGEST:
         for node in (*SWITCHES, *FPGAS):
             fabric.set(node, max_payload=f"{payload} B")
     return fabric
@@ -218,10 +285,10 @@ def _writes(payload: int, pairs: Pairs, *, skew_us: int = 0) -> Fabric:
     return fabric
 
 
-def _host_writes(fpgas: Sequence[str], payload: int = 128) -> Fabric:
+def _host_writes(fpgas: Sequence[str], payload: int = LARGEST, size: str = BUFFER) -> Fabric:
     fabric = machine()
     for fpga in fpgas:
-        fabric.flow(fpga, "h0", size=BUFFER, request_size=f"{payload} B", clock="sender")
+        fabric.flow(fpga, "h0", size=size, request_size=f"{payload} B", clock="sender")
     return fabric
 
 
@@ -237,6 +304,11 @@ def _limit(count: int) -> float:
     cable = 8e9 * 4 / 8 * 128 / 130  # Gen3 x4
     slot = 5e9 * 8 / 10  # Gen2 x8
     return (cable if count <= len(BOARD_A) else slot) * 128 / 148 / MIB
+
+
+def _most(payload: int) -> float:
+    """MiB/s through the link of an FPGA, Gen2 x4, by the source's formula."""
+    return float(line_rate(2, 4) * share(payload))
 
 
 def _run(fabric: Fabric) -> RunResult:
@@ -274,7 +346,7 @@ def _call_ms(flow: FlowResult) -> float:
 
 
 def _half_round_trip(sender: str, reflector: str) -> float:
-    """Nanoseconds. The payload is not published; 8 bytes are one beat of the 64-bit stream."""
+    """Nanoseconds."""
     fabric = machine().set(reflector, user="reflector")
-    fabric.flow(sender, reflector, direction="round-trip", size="8 B")
+    fabric.flow(sender, reflector, direction="round-trip", size=BEAT)
     return measured.latency(_run(fabric).flows[0]) / 2
