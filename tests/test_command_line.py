@@ -90,12 +90,16 @@ ROW = {
     "what",
     "published",
     "published_range",
+    "expected",
+    "expected_range",
     "simulated",
     "unit",
     "error_percent",
     "sensitivity",
     "tolerance_percent",
+    "tolerance_reason",
     "kind",
+    "derived_from",
     "note",
 }
 
@@ -314,7 +318,9 @@ def test_reproduce_of_the_analytic_tables_is_exact(peerlane: Run) -> None:
     ran = peerlane("reproduce", "rosta", "--figure", "table1", "--json", "-")
     document = json.loads(ran.out)
     assert ran.status == 0
-    assert document.keys() == {"schema", "version", "command", "system", "rows", "calibration"}
+    keys = {"schema", "version", "command", "system", "counts", "rows", "calibration"}
+    assert document.keys() == keys
+    assert document["counts"]["figures"] == {"analytic": {"within": 9, "missed": 0}, "gap": 0}
     for row in document["rows"]:
         assert row.keys() == ROW
         assert row["simulated"] == row["published"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
 from io import StringIO
@@ -20,6 +21,7 @@ from peerlane.reproduction.expected import Expected, ExpectedRow
 from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, run
 from peerlane.reproduction.report import Report, Row
 from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce_all
+from peerlane.reproduction.tally import Count, Predictions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -257,7 +259,10 @@ def test_rows_with_a_published_value_are_shown_and_the_others_counted() -> None:
     text = shown(report_table(report(*ROWS), every=False))
     assert "f/other" not in text
     assert "rows without a published value: 1 (--all shows them)" in text
-    assert "2 of 2 rows within tolerance; 1 without a published value; 1 not reproduced" in text
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "figures of the source, predicted 2 2 0" in lines
+    assert "figures of the source, not reproduced (gap) 1 - -" in lines
+    assert "without a published value 1 - -" in lines
     all_ = shown(report_table(report(*ROWS), every=True))
     ids = ("f/near", "f/gap", "f/range", "f/other")
     assert sorted(ids, key=all_.index) == list(ids)
@@ -272,10 +277,47 @@ def test_the_summary_has_a_line_for_each_system_and_names_what_is_missed() -> No
     good, bad = report(*ROWS), report(*ROWS, row(id="f/far", error_percent=-7))
     lines = shown(summary([good, bad])).splitlines()
     first, second = (line.split() for line in lines if line.lstrip().startswith("s  "))
-    assert first == ["s", "a", "machine", "2", "2", "0", "-1.50", "%", "f/near"]
-    assert second == ["s", "a", "machine", "3", "2", "0", "-7.00", "%", "f/far"]
+    assert " ".join(first) == "s a machine 2 of 2 1 - 0 2 0.75 % -1.50 % f/near"
+    assert " ".join(second) == "s a machine 2 of 3 1 - 0 3 1.50 % -7.00 % f/far"
     assert "s: f/far is off by -7.00 %" in [line.strip() for line in lines]
     assert not any("f/gap" in line for line in lines)
+
+
+def test_figures_of_the_source_checks_and_rows_without_a_value_are_counted_apart() -> None:
+    check = {"kind": "check", "published": None, "expected": 100}
+    found = report(
+        *ROWS,
+        row(id="f/c", **check, error_percent=0),
+        row(id="f/d", **check, error_percent=90),
+        row(id="f/e", kind="calibrated", error_percent=50),
+    )
+    tally = found.tally
+    assert tally.figures == {"calibrated": Count(0, 1), "predicted": Count(2, 0)}
+    assert (tally.gaps, tally.checks, tally.unpublished) == (1, Count(1, 1), 1)
+    assert tally.predictions == Predictions(2, 0.75, -1.5, "f/near")
+    assert not found.passes
+    counts = found.to_json()["counts"]
+    assert counts["figures"]["gap"] == 1
+    assert counts["predictions"]["worst_row"] == "f/near"
+    assert counts["fitted_parameters"] == 0
+
+
+def test_a_system_that_predicts_nothing_says_so() -> None:
+    none = report(row(kind="calibrated"))
+    assert none.tally.predicts == "predicts 0 published figures; 0 fitted parameters"
+    assert "s predicts 0 published figures" in shown(report_table(none, every=False))
+    assert none.to_json()["counts"]["predictions"]["median_error_percent"] is None
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_summary_fits_a_terminal(width: int) -> None:
+    text = StringIO()
+    far = row(id="f/" + "far" * 12, error_percent=-7)
+    long = replace(report(*ROWS, far), system="tsukuba", title="A machine of " + "boards " * 15)
+    Console(file=text, width=width).print(summary([long]))
+    table = text.getvalue().partition("Where to look next")[0]
+    assert all(len(line) <= width for line in table.splitlines())
+    assert "2 of 3" in table
 
 
 def test_jobs_of_several_systems_run_the_longest_first_and_report_progress() -> None:

@@ -44,16 +44,18 @@ def system_page(report: Report, origin: Origin) -> Page:
     title = f"{report.system}: {report.title}"
     if report.settings:
         title += f", with {told(report.settings)}"
-    worst = report.worst
+    tally = report.tally
+    found = tally.predictions
+    median = found.median_error_percent
     return Page(
         name=slug(report.system),
         title=title,
         what=f"{report.source}.",
         figures=(
-            ("rows", str(len(report.judged))),
-            ("within tolerance", str(len(report.judged) - len(report.missed))),
-            ("fitted", str(len(report.calibration))),
-            ("worst error", NONE if worst is None else percent(worst.error_percent)),
+            ("predicted", str(found.count)),
+            ("median error", NONE if median is None else f"{median:.2f} %"),
+            ("worst error", percent(found.worst_error_percent)),
+            ("fitted", str(tally.fitted)),
         ),
         sections=tuple(sections),
         origin=origin,
@@ -75,13 +77,18 @@ def heading(figure: str) -> str:
 
 
 def _verdict(report: Report) -> str:
-    held = report.judged
-    words = f"{len(held) - len(report.missed)} of {len(held)} rows are within their tolerance"
-    gaps = sum(row.kind == "gap" for row in report.rows)
-    if unjudged := len(report.rows) - gaps - len(held):
-        words += f"; {unjudged} have no published value"
-    if gaps:
-        words += f"; {gaps} are not reproduced"
+    tally = report.tally
+    count = tally.published
+    words = f"{count.within} of {count.all} figures of the source are within their tolerance"
+    kinds = ", ".join(f"{one.all} {kind}" for kind, one in tally.figures.items())
+    words += f" ({kinds})" if kinds else ""
+    if tally.gaps:
+        words += f"; {tally.gaps} are not reproduced"
+    words += f". The system {tally.predicts}"
+    if tally.checks.all:
+        words += f". {tally.checks.within} of {tally.checks.all} checks of our own hold"
+    if tally.unpublished:
+        words += f"; {tally.unpublished} rows have no published value"
     return f"{words}."
 
 

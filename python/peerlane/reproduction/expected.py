@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, model_validator
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["analytic", "calibrated", "derived", "predicted", "check", "gap"]
 """What a row says: ARCHITECTURE.md has the meaning of each."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 VALUES = ("published", "published_range", "expected", "expected_range")
 """The keys of a row that hold what it is held against."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from peerlane.reproduction.tally import Tally
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -121,6 +123,11 @@ class Report:
         known = [row for row in self.judged if row.error_percent is not None]
         return max(known, key=lambda row: abs(row.error_percent or 0), default=None)
 
+    @property
+    def tally(self) -> Tally:
+        """The rows, counted apart by what they are held against."""
+        return Tally.of(self.rows, len(self.calibration))
+
     def to_json(self) -> dict[str, Any]:
         """The report as the command line writes it."""
         calibration = []
@@ -132,5 +139,10 @@ class Report:
         if not self.settings:
             for row in rows:
                 del row["unchanged"], row["change_percent"]
-        document = {"system": self.system, "rows": rows, "calibration": calibration}
+        document = {
+            "system": self.system,
+            "counts": self.tally.to_json(),
+            "rows": rows,
+            "calibration": calibration,
+        }
         return document | ({"settings": dict(self.settings)} if self.settings else {})

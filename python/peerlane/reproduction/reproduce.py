@@ -71,11 +71,11 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
 ) -> list[Report]:
     """Runs the experiments of several systems side by side, as `reproduce` runs those of one.
 
-    With `published_only` it leaves out the figures for which the source has no value.
+    With `published_only` it leaves out the figures for which neither the source has a value nor we.
     """
     wanted = [_Wanted.of(name, only, settings or {}) for name in names]
     if published_only:
-        wanted = [one.published() for one in wanted]
+        wanted = [one.judged() for one in wanted]
     jobs = [job for one in wanted for job in one.jobs(sensitivity=sensitivity)]
     outcomes = run(jobs, progress)
     return [one.report(outcomes) for one in wanted]
@@ -92,24 +92,22 @@ class _Wanted:
 
     @classmethod
     def of(cls, system: str, only: str | None, settings: Mapping[str, Setting]) -> _Wanted:
-        _known("system", system, systems())
+        only = figure_of(system, only)
         expected = Expected.load(folder_of(system))
         figures = expected.by_figure()
         if only is not None:
-            only = only.replace("-", "_")
-            _known("figure", only, figures)
             figures = {only: figures[only]}
         if settings:
             source = f"{system}/scenario.toml"
             variant(parsed(scenario_text(system), source), settings, source=source, warns=False)
         return cls(system, expected, figures, settings)
 
-    def published(self) -> _Wanted:
-        """What is wanted of the system, without figures for which the source has no value."""
+    def judged(self) -> _Wanted:
+        """What is wanted of the system, without figures that are held against nothing."""
         judged = {
             name: rows
             for name, rows in self.figures.items()
-            if any(row.is_published for row in rows)
+            if any(row.is_published or row.is_expected for row in rows)
         }
         return replace(self, figures=judged)
 
@@ -153,6 +151,20 @@ class _Wanted:
             plots=tuple(plot for plot in expected.plots if plot.figure in self.figures),
             about=about(self.system, expected.by_figure()),
         )
+
+
+def figure_of(system: str, only: str | None) -> str | None:
+    """The name of a figure as the files of a system have it.
+
+    Raises:
+        UnknownNameError: There is no such system or figure.
+    """
+    _known("system", system, systems())
+    if only is None:
+        return None
+    only = only.replace("-", "_")
+    _known("figure", only, Expected.load(folder_of(system)).by_figure())
+    return only
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:

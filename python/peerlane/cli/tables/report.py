@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane.reproduction.report import Report, Row
+    from peerlane.reproduction.tally import Count, Tally
 
 VISIBLE = 0.05
 """Percent that are not shown as nothing."""
@@ -46,34 +47,45 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
             value = number(entry.value) + unit
             fitted.add_row(entry.name, value, entry.meaning, entry.origin)
         parts.append(fitted)
-    return Group(*parts, _verdict(outcome))
+    return Group(*parts, _counts(outcome.tally), _verdict(outcome))
 
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
     """A line for each system, the rows that are not within their tolerance, and what to do next."""
     table = blank("system")
     table.add_column("what", "prose")
-    numbers(table, "rows judged", "within tolerance", "fitted parameters", "worst error")
+    numbers(table, "figures within", "gaps", "checks within", "fitted", "predicted")
+    numbers(table, "median error", "worst error")
     table.add_column("of row")
-    table.fold("of row")
+    table.fold("of row", "checks within", "gaps")
     for outcome in outcomes:
-        judged, missed, worst = outcome.judged, outcome.missed, outcome.worst
+        tally = outcome.tally
+        found = tally.predictions
         table.add_row(
             outcome.system,
             outcome.title,
-            str(len(judged)),
-            Text(str(len(judged) - len(missed)), style=STYLE[not missed]),
-            str(len(outcome.calibration)),
-            "-" if worst is None else error_of(worst),
-            "" if worst is None else worst.id,
+            _share(tally.published),
+            str(tally.gaps),
+            _share(tally.checks),
+            str(tally.fitted),
+            str(found.count),
+            _percent(found.median_error_percent),
+            _percent(found.worst_error_percent, signed=True),
+            found.worst_row or "",
         )
-    parts: list[RenderableType] = [table]
+    parts: list[RenderableType] = [table, Text(COUNTED)]
     parts += [
         Text(f"{outcome.system}: {row.id} is off by {error_of(row)}", "bold red")
         for outcome in outcomes
         for row in outcome.missed
     ]
     return Group(*parts, Text(NEXT))
+
+
+COUNTED = """\
+figures within: values of the source that the simulation meets, of all but gaps;
+checks: against our own arithmetic; errors: of the figures that are predicted.
+"""
 
 
 NEXT = """\
@@ -142,14 +154,36 @@ def _sensitivity(row: Row) -> str:
     return f"{name} {percent:+.1f} %" if abs(percent) >= VISIBLE else "nothing fitted"
 
 
+def _counts(tally: Tally) -> RenderableType:
+    """What the rows come to, by what they are held against."""
+    table = blank("counted apart")
+    numbers(table, "rows", "within tolerance", "missed")
+    figures = [(f"figures of the source, {kind}", one) for kind, one in tally.figures.items()]
+    for words, count in (*figures, ("own checks", tally.checks)):
+        if count.all:
+            style = STYLE[True] if not count.missed else STYLE[False]
+            missed = Text(str(count.missed), style=style)
+            table.add_row(words, str(count.all), str(count.within), missed)
+    if tally.gaps:
+        table.add_row("figures of the source, not reproduced (gap)", str(tally.gaps), "-", "-")
+    if tally.unpublished:
+        table.add_row("without a published value", str(tally.unpublished), "-", "-")
+    return table
+
+
+def _share(count: Count) -> Text:
+    return Text(f"{count.within} of {count.all}" if count.all else "-", STYLE[not count.missed])
+
+
+def _percent(value: float | None, *, signed: bool = False) -> str:
+    if value is None:
+        return "-"
+    return f"{value:+.2f} %" if signed else f"{value:.2f} %"
+
+
 def _verdict(outcome: Report) -> Text:
-    held, missed = outcome.judged, [row.id for row in outcome.missed]
-    verdict = Text(f"{len(held) - len(missed)} of {len(held)} rows within tolerance", "bold")
+    missed = [row.id for row in outcome.missed]
+    verdict = Text(f"{outcome.system} {outcome.tally.predicts}", "bold")
     if missed:
-        verdict.append(f"; not {', '.join(missed)}", "bold red")
-    gaps = sum(row.kind == "gap" for row in outcome.rows)
-    if unjudged := len(outcome.rows) - gaps - len(held):
-        verdict.append(f"; {unjudged} without a published value")
-    if gaps:
-        verdict.append(f"; {gaps} not reproduced (gap)")
+        verdict.append(f"\nnot within tolerance: {', '.join(missed)}", "bold red")
     return verdict

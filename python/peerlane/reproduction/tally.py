@@ -1,0 +1,141 @@
+"""What the rows of a system come to: figures of the source, own checks, and rows without a value.
+
+They are counted apart, since only the first say how well the source is met.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from peerlane.reproduction.expected import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from peerlane.reproduction.report import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows are within their tolerance, and how many missed it."""
+
+    within: int = 0
+    missed: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Count:
+        """The count of some rows."""
+        passes = [row.passes for row in rows]
+        return cls(passes.count(True), passes.count(False))
+
+    @property
+    def all(self) -> int:
+        """All rows."""
+        return self.within + self.missed
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The published figures that a system predicts, and by how many percent it is off.
+
+    The median is of absolute errors; the worst one has its sign, and names its row.
+    """
+
+    count: int
+    median_error_percent: float | None
+    worst_error_percent: float | None
+    worst_row: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The rows of a system, counted apart."""
+
+    figures: dict[str, Count]
+    """Figures of the source that are reproduced, by kind; kinds without any are left out."""
+    gaps: int
+    """Figures of the source that are not reproduced."""
+    checks: Count
+    """Rows that are held against our own arithmetic or expectation."""
+    unpublished: int
+    """Rows for which there is nothing to hold them against."""
+    predictions: Predictions
+    fitted: int
+    """Parameters that were fitted."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], fitted: int) -> Tally:
+        """Counts rows.
+
+        Args:
+            rows: All rows of a report.
+            fitted: The number of fitted parameters.
+        """
+        published = [row for row in rows if row.kind != "gap" and row.is_published]
+        by_kind = {kind: [row for row in published if row.kind == kind] for kind in KINDS}
+        checks = [row for row in rows if row.is_expected]
+        gaps = sum(row.kind == "gap" for row in rows)
+        return cls(
+            figures={kind: Count.of(some) for kind, some in by_kind.items() if some},
+            gaps=gaps,
+            checks=Count.of(checks),
+            unpublished=len(rows) - gaps - len(published) - len(checks),
+            predictions=_predictions(by_kind["predicted"]),
+            fitted=fitted,
+        )
+
+    @property
+    def published(self) -> Count:
+        """All figures of the source that are reproduced."""
+        counts = self.figures.values()
+        return Count(sum(one.within for one in counts), sum(one.missed for one in counts))
+
+    @property
+    def predicts(self) -> str:
+        """How many figures of the source are predicted, how well, and what was fitted."""
+        found = self.predictions
+        words = f"predicts {_counted(found.count, 'published figure')}"
+        if found.median_error_percent is not None:
+            words += f", median error {found.median_error_percent:.2f} %"
+            words += f", worst {found.worst_error_percent:+.2f} % ({found.worst_row})"
+        return f"{words}; {_counted(self.fitted, 'fitted parameter')}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as the command line writes them."""
+        figures: dict[str, Any] = {kind: _json(one) for kind, one in self.figures.items()}
+        found = self.predictions
+        return {
+            "figures": figures | {"gap": self.gaps},
+            "checks": _json(self.checks),
+            "unpublished": self.unpublished,
+            "predictions": {
+                "count": found.count,
+                "median_error_percent": found.median_error_percent,
+                "worst_error_percent": found.worst_error_percent,
+                "worst_row": found.worst_row,
+            },
+            "fitted_parameters": self.fitted,
+        }
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _json(count: Count) -> dict[str, int]:
+    return {"within": count.within, "missed": count.missed}
+
+
+def _predictions(rows: Sequence[Row]) -> Predictions:
+    errors = [
+        (row.error_percent, row.id)
+        for row in rows
+        if row.error_percent is not None and math.isfinite(row.error_percent)
+    ]
+    if not errors:
+        return Predictions(len(rows), None, None, None)
+    worst, row = max(errors, key=lambda one: abs(one[0]))
+    return Predictions(len(rows), median(abs(error) for error, _ in errors), worst, row)
