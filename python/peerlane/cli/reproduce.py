@@ -11,6 +11,7 @@ from peerlane.cli.console import emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, ReportTo, Settings
 from peerlane.cli.report import open_folder, origin, write_pages
+from peerlane.cli.sensitivity import save_sensitivity
 from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
@@ -57,6 +58,15 @@ def reproduce(  # noqa: PLR0913 - each is an option
             "larger, to see what depends on it. Takes several times as long.",
         ),
     ] = False,
+    save: Annotated[
+        bool,
+        typer.Option(
+            "--save",
+            help="With --sensitivity: move every input of the experiments, and write what moves "
+            "predicted rows to sensitivity.toml in the system's folder. Takes minutes to hours; "
+            "after Ctrl-C, and after a change, what is still right is not measured again.",
+        ),
+    ] = False,
 ) -> None:
     """Run a published system's experiments and hold them against its published figures.
 
@@ -75,8 +85,12 @@ def reproduce(  # noqa: PLR0913 - each is an option
     """
     if settings and system is None:
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
-    folder = open_folder(report_to)
     names = [system] if system else list(systems())
+    if save:
+        _no_others(sensitivity=sensitivity, others=(json_to, settings, report_to, every))
+        save_sensitivity(names, figure)
+        return
+    folder = open_folder(report_to)
     is_summary = not (system or figure or every or json_to)
     with progress("reproducing") as bar:
         reports = reproduce_all(
@@ -95,6 +109,17 @@ def reproduce(  # noqa: PLR0913 - each is an option
     is_written = write_pages(folder, lambda: _pages(reports))
     if not is_written or not all(report.passes for report in reports):
         raise typer.Exit(FAILED)
+
+
+def _no_others(*, sensitivity: bool, others: tuple[object, ...]) -> None:
+    """Refuses what --save has no use for."""
+    if not sensitivity:
+        raise typer.BadParameter("--save is for --sensitivity; write both")
+    if any(others):
+        raise typer.BadParameter(
+            "--sensitivity --save writes a file, and has no use for --json, --set, --report or"
+            " --all; leave them out"
+        )
 
 
 def _pages(reports: Sequence[Report]) -> list[Page]:

@@ -69,6 +69,16 @@ def moved(value: object, where: tuple[str, ...], share: float) -> Iterator[float
         _moves.reset(token)
 
 
+@contextmanager
+def placed(settings: dict[str, str | int | float]) -> Iterator[None]:
+    """Gives keys of the scenario other values for a while, as `moved` does."""
+    token = _moves.set(settings)
+    try:
+        yield
+    finally:
+        _moves.reset(token)
+
+
 def moves() -> dict[str, str | int | float]:
     """The keys that are moved at the moment, with their new values."""
     return _moves.get() or {}

@@ -1,0 +1,62 @@
+"""`peerlane reproduce --sensitivity --save`: what moves the predicted rows of systems."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import typer
+from rich.text import Text
+
+from peerlane.cli.console import InterruptedWorkError, out, progress
+from peerlane.cli.options import FAILED
+from peerlane.cli.tables.cells import wall_time
+from peerlane.reproduction.reproduce import figure_of
+from peerlane.reproduction.sensitivity.measure import save
+from peerlane.reproduction.sensitivity.rule import stale, unfounded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.reproduction.sensitivity.measure import Measured
+
+
+def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
+    """Writes `sensitivity.toml` of each system, and says which predictions it does not bear out.
+
+    Raises:
+        Exit: A predicted row depends on something without a source.
+    """
+    wrong = []
+    for name in names:
+        only = figure_of(name, figure)
+        began = time.monotonic()
+        with progress(f"{name}, what moves it") as bar:
+            found = save(
+                name,
+                only=only,
+                progress=lambda state: bar(state.now, state.share, state.remaining_s),
+            )
+        took = wall_time(time.monotonic() - began)
+        if not found.is_whole:
+            raise InterruptedWorkError(
+                f"interrupted; {name}/sensitivity.toml has what was measured in {took}, and the"
+                " same command goes on"
+            )
+        out().print(_said(name, found, took))
+        wrong += [*stale(name), *unfounded(name)]
+    for one in wrong:
+        out().print(Text(one, "bold red"))
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+def _said(name: str, found: Measured, took: str) -> Text:
+    """What was measured, in a line."""
+    figures = found.record.figures
+    inputs = {one for figure in figures.values() for one in figure.inputs}
+    refused = {one for figure in figures.values() for one in figure.refused}
+    return Text(
+        f"{name}: {len(inputs)} inputs of {len(figures)} figures with predicted rows;"
+        f" {found.simulations} simulations in {took}; {len(refused)} moves were refused"
+    )

@@ -1,0 +1,1 @@
+"""What moves the predicted rows of a published system: every input, one at a time."""

@@ -1,0 +1,177 @@
+"""The inputs of a system's experiments: keys of its scenario, settings of profiles, defaults."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from peerlane import _core
+from peerlane.fabric.paths import join_path, read_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Table = dict[str, Any]
+
+Kind = Literal["scenario", "constant", "profile", "default"]
+
+DEFAULT, PROFILE = "default:", "profile:"
+"""How the names of defaults and of settings of built-in profiles begin."""
+
+NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
+NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
+"""Keys of the scenario that are names, or say what is connected where."""
+
+NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
+LISTS = ("cables", "fibres")
+WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
+"""Sections with names, with ends, and with workloads, which experiments write themselves."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Input:
+    """A value on the way to the rows: its name, and the value that it has.
+
+    Keys of the scenario have their path as name. "profile:plx.tags" is a setting of a profile of
+    the simulator, "default:hosts.tags" the default of a parameter, and "experiments.SIZE" a
+    constant of a module.
+    """
+
+    kind: Kind
+    name: str
+    value: str = field(compare=False)
+    """As TOML has it, or as Python has a constant."""
+
+
+def of_scenario(text: str) -> dict[str, Input]:
+    """The keys of a scenario that may be numbers or choices; workloads are left out."""
+    scenario = tomllib.loads(text)
+    found = {}
+    for parts, value in _keys(scenario):
+        if parts[-1] not in NAMES:
+            name = join_path(parts)
+            found[name] = Input("scenario", name, json.dumps(value))
+    return found
+
+
+def _keys(scenario: Table) -> Iterator[tuple[tuple[str, ...], object]]:
+    for key, value in scenario.get("links", {}).items():
+        yield ("links", key), value
+    for section in ("profiles", *NODES):
+        for name, table in scenario.get(section, {}).items():
+            yield from _inner((section, name), table)
+    for section in LISTS:
+        for entry in scenario.get(section, []):
+            yield from _inner((section, f"{entry.get('from')}-{entry.get('to')}"), entry)
+
+
+def _inner(before: tuple[str, ...], table: Table) -> Iterator[tuple[tuple[str, ...], object]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _inner((*before, key), value)
+        else:
+            yield (*before, key), value
+
+
+def value_of(one: Input) -> object:
+    """The value of a key, a setting or a default, as TOML has it."""
+    return json.loads(one.value) if one.kind == "scenario" else read_value(one.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the simulator: the name of its default, its key, default and source."""
+
+    name: str
+    key: str
+    default: str
+    source: str
+
+
+@cache
+def parameters() -> dict[str, dict[str, Parameter]]:
+    """The parameters of each kind of table, such as "hosts" or "devices.nic", by their keys."""
+    found: dict[str, dict[str, Parameter]] = {}
+    for one in json.loads(_core.catalogue())["parameters"]:
+        sections, _, model = one["where"].partition(", model ")
+        sections = sections.split(", ")
+        shared = "*" if "hosts" in sections and len(sections) > 1 else sections[0]
+        name = DEFAULT + ".".join(filter(None, (shared, model, one["key"])))
+        entry = Parameter(name, one["key"], one["default"], one["source"])
+        for section in sections:
+            kind = f"{section}.{model}" if model else section
+            found.setdefault(kind, {})[one["key"]] = entry
+    return found
+
+
+@cache
+def profiles() -> dict[str, dict[str, tuple[str, str]]]:
+    """The settings of the simulator's profiles, by their keys: value and source."""
+    return {
+        one["name"]: {each["key"]: (each["value"], each["source"]) for each in one["settings"]}
+        for one in json.loads(_core.catalogue())["profiles"]
+    }
+
+
+def source_of(name: str) -> str:
+    """The source of a default, or of a setting of a profile; nothing for any other input."""
+    if name.startswith(PROFILE):
+        profile, _, key = name.removeprefix(PROFILE).rpartition(".")
+        return profiles()[profile][key][1] if key in profiles().get(profile, {}) else ""
+    for entries in parameters().values():
+        for one in entries.values():
+            if one.name == name:
+                return one.source
+    return ""
+
+
+def used(scenario: Table) -> Iterator[Use]:
+    """The defaults and the settings of profiles that the tables of a scenario use."""
+    own = scenario.get("profiles", {})
+    for kinds, table in tables(scenario):
+        written, built_in = _chain(table, own)
+        keys = {key: one for kind in kinds for key, one in parameters().get(kind, {}).items()}
+        for key, one in keys.items():
+            if key in written or (kinds[0] == "upstream" and key in scenario.get("links", {})):
+                continue
+            if key in profiles().get(built_in, {}) and kinds[0] in {*NODES}:
+                value = profiles()[built_in][key][0]
+                yield Use(Input("profile", f"{PROFILE}{built_in}.{key}", value), table, key)
+            else:
+                yield Use(Input("default", one.name, one.default), table, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An input that a table uses without writing it, and the key by which it would."""
+
+    input: Input
+    table: Table
+    key: str
+
+
+def tables(scenario: Table) -> Iterator[tuple[tuple[str, ...], Table]]:
+    """Every table of a scenario, with the kinds of parameters that it has."""
+    yield ("links",), scenario.setdefault("links", {})
+    for section in NODES:
+        for table in scenario.get(section, {}).values():
+            model = (f"devices.{table.get('model', 'dma')}",) if section == "devices" else ()
+            yield (section, *model), table
+    for section in (*LISTS, *WORKLOADS):
+        for table in scenario.get(section, []):
+            yield (section,), table
+    for table in scenario.get("buffers", {}).values():
+        yield ("buffers",), table
+
+
+def _chain(table: Table, own: Mapping[str, Table]) -> tuple[set[str], str]:
+    """The keys that a table and its profiles write, and the profile of the simulator below."""
+    written = set(table)
+    profile = table.get("profile", "generic")
+    while profile in own:
+        written |= own[profile].keys()
+        profile = own[profile].get("base", "generic")
+    return written, profile

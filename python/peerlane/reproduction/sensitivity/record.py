@@ -1,0 +1,158 @@
+"""`sensitivity.toml`: what moves the rows of a system, and of what state of it that is known."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from peerlane.reproduction.catalogue import folder_of, scenario_text
+from peerlane.reproduction.sensitivity.inputs import parameters, profiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILE = "sensitivity.toml"
+
+LISTED = 2.0
+"""Percent of a row beyond which an input that is moved by 10 % counts."""
+
+_HEAD = """\
+# What moves the rows of {system}, in percent for 10 % of each input.
+# Written by `peerlane reproduce {system} --sensitivity --save`; see docs/reference/rows.md.
+
+"""
+
+
+@dataclass
+class Figure:
+    """What is known of one figure."""
+
+    experiments: str
+    """SHA-256 of its function, and of everything of the system's modules that it uses."""
+    inputs: dict[str, str] = field(default_factory=dict)
+    """Every input that was tried, with its value."""
+    rows: dict[str, float] = field(default_factory=dict)
+    """The values of all rows with nothing moved."""
+    moved: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The inputs that move each row by more than 2 %, with the percent."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Moves that the fabric or the experiment does not take, and why."""
+    axes: list[str] = field(default_factory=list)
+    """Constants that are an axis of the figure: moved, they change the ids of rows."""
+
+
+@dataclass
+class Record:
+    """What is known of a system."""
+
+    scenario: str
+    """SHA-256 of what `scenario.toml` says, without comments."""
+    profiles: dict[str, str]
+    """SHA-256 of each profile of the simulator that the fabric uses."""
+    defaults: dict[str, str]
+    """SHA-256 of the defaults of each kind of table that the fabric and its workloads have."""
+    figures: dict[str, Figure]
+
+
+def digest(value: object) -> str:
+    """SHA-256 of anything that JSON has."""
+    return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def scenario_digest(system: str) -> str:
+    """SHA-256 of what a system's scenario says, without its comments."""
+    return digest(tomllib.loads(scenario_text(system)))
+
+
+def profile_digests(names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of profiles of the simulator; one that is not there has none."""
+    known = profiles()
+    return {name: digest(known[name]) for name in sorted(names) if name in known}
+
+
+def default_digests(kinds: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of the defaults of kinds of tables; one that is not there has none."""
+    known = parameters()
+    return {
+        kind: digest({one.key: one.default for one in known[kind].values()})
+        for kind in sorted(kinds)
+        if kind in known
+    }
+
+
+def load(system: str) -> Record | None:
+    """What is known of a system; nothing without the file.
+
+    Raises:
+        ValueError: The file is no such record.
+    """
+    path = folder_of(system) / FILE
+    if not path.is_file():
+        return None
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        digests = found["digests"]
+        return Record(
+            digests["scenario"],
+            digests["profiles"],
+            digests["defaults"],
+            {one.pop("name"): _figure(one, found["inputs"]) for one in found["figures"]},
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{system}/{FILE} is not readable ({error}); {advice(system)}") from error
+
+
+def advice(system: str) -> str:
+    """What to do about a record that is missing or stale."""
+    return f"write it by `peerlane reproduce {system} --sensitivity --save`"
+
+
+def _figure(one: dict[str, Any], inputs: dict[str, str]) -> Figure:
+    untried = set(one.pop("untried", []))
+    tried = {name: value for name, value in inputs.items() if name not in untried}
+    return Figure(inputs=tried, **one)
+
+
+def text(system: str, record: Record) -> str:
+    """The record as `sensitivity.toml` has it."""
+    inputs: dict[str, str] = {}
+    for figure in record.figures.values():
+        inputs |= figure.inputs
+    document = {
+        "digests": {
+            "scenario": record.scenario,
+            "profiles": record.profiles,
+            "defaults": record.defaults,
+        },
+        "inputs": dict(sorted(inputs.items())),
+        "figures": [
+            _written(name, figure, inputs) for name, figure in sorted(record.figures.items())
+        ],
+    }
+    return _HEAD.format(system=system) + tomli_w.dumps(document)
+
+
+def _written(name: str, figure: Figure, inputs: dict[str, str]) -> dict[str, Any]:
+    untried = sorted(inputs.keys() - figure.inputs.keys())
+    moved = {row: _rounded(found) for row, found in sorted(figure.moved.items())}
+    return {
+        "name": name,
+        "experiments": figure.experiments,
+        **({"untried": untried} if untried else {}),
+        **({"axes": sorted(figure.axes)} if figure.axes else {}),
+        "rows": dict(sorted(figure.rows.items())),
+        **({"refused": dict(sorted(figure.refused.items()))} if figure.refused else {}),
+        "moved": moved,
+    }
+
+
+def _rounded(found: dict[str, float]) -> dict[str, float]:
+    """In three digits, the largest first."""
+    largest = sorted(found.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
+    return {name: float(f"{value:.3g}") for name, value in largest if not math.isnan(value)}

@@ -1,0 +1,115 @@
+"""The rule behind `predicted`: everything that moves such a row has a source, or is calibrated."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from peerlane.reproduction.catalogue import folder_of
+from peerlane.reproduction.expected import Expected
+from peerlane.reproduction.sensitivity import record
+from peerlane.reproduction.sensitivity.code import digests
+from peerlane.reproduction.sensitivity.inputs import source_of
+from peerlane.reproduction.sensitivity.measure import needed
+from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice
+from peerlane.reproduction.sensitivity.search import base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peerlane.reproduction.sensitivity.record import Figure, Record
+
+_OURS = re.compile(r"\s*(our choice|(a )?common\b|the usual|fitted|$)", re.IGNORECASE)
+"""How texts begin that say where a value is from, and name no independent source."""
+
+
+def is_independent(source: str) -> bool:
+    """Whether the text names a source, rather than a choice of ours."""
+    return _OURS.match(source) is None
+
+
+def stale(system: str) -> list[str]:
+    """What is wrong with the state of a system's `sensitivity.toml`; nothing if it is current."""
+    expected = Expected.load(folder_of(system))
+    wanted = needed(expected)
+    if not wanted:
+        return []
+    try:
+        known = record.load(system)
+    except ValueError as error:
+        return [str(error)]
+    if known is None:
+        return [f"{system} has no {FILE}, which predicted rows need; {advice(system)}"]
+    return [f"{why}; {advice(system)}" for why in _stale(system, known, expected, wanted)]
+
+
+def _stale(system: str, known: Record, expected: Expected, wanted: list[str]) -> Iterator[str]:
+    old = f"{system}/{FILE} is of an older"
+    if known.scenario != record.scenario_digest(system):
+        yield f"{old} scenario.toml"
+    if known.profiles != record.profile_digests(known.profiles):
+        yield f"{old} state of the simulator's profiles"
+    if known.defaults != record.default_digests(known.defaults):
+        yield f"{old} state of the simulator's defaults"
+    code = digests(system, wanted)
+    figures = expected.by_figure()
+    inputs = {name: one for each in known.figures.values() for name, one in each.inputs.items()}
+    for name in wanted:
+        figure = known.figures.get(name)
+        if figure is None:
+            yield f"{system}/{FILE} does not have the figure {name}, which has predicted rows"
+            continue
+        if figure.experiments != code[name]:
+            yield f"{old} {name} in the experiments"
+        if untried := len(inputs.keys() - figure.inputs.keys()):
+            yield f"{untried} inputs of {system} {name} were not moved"
+        rows = {row.id for row in figures[name] if row.kind == "predicted" and row.is_published}
+        if missing := sorted(rows - figure.rows.keys()):
+            yield f"{system}/{FILE} does not have the predicted row {missing[0]}"
+
+
+def unfounded(system: str) -> list[str]:
+    """The predicted rows that an input moves which has no source and is not calibrated.
+
+    Each text says by how much, and what would be right.
+    """
+    expected = Expected.load(folder_of(system))
+    known = record.load(system)
+    if known is None:
+        return []
+    found: list[str] = []
+    figures = expected.by_figure()
+    for name in needed(expected):
+        figure = known.figures.get(name)
+        for row in figures[name] if figure else ():
+            if figure and row.kind == "predicted" and row.is_published:
+                found += _unfounded(system, row.id, figure, expected)
+    return found
+
+
+def _unfounded(system: str, row: str, figure: Figure, expected: Expected) -> Iterator[str]:
+    named = [key for entry in expected.calibration for key in entry.where]
+    named += [key for entry in expected.sources for key in entry.where]
+    for move, percent in figure.moved.get(row, {}).items():
+        name = base(move)
+        own = source_of(name)
+        if abs(percent) <= LISTED or any(name == key or fnmatchcase(name, key) for key in named):
+            continue
+        if own and is_independent(own):
+            continue
+        said = f', "{own}",' if own else ""
+        yield (
+            f"{system}: {row} is predicted, but {_moves(move, figure, percent)}, which has no"
+            f" independent source{said} and is not calibrated; name a source in [[sources]], fit"
+            " it in [[calibration]], or give the row another kind"
+        )
+
+
+def _moves(move: str, figure: Figure, percent: float) -> str:
+    """By how much a move changes a row, in words."""
+    name = base(move)
+    value = figure.inputs.get(name, "")
+    if move != name:
+        return f"{name} ({value}) moves it by {percent:+.1f} % as {move.partition('=')[2]}"
+    return f"10 % of {name} ({value}) move it by {percent:+.1f} %"

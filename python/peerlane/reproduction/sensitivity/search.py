@@ -1,0 +1,128 @@
+"""The search for the inputs that move the rows of one figure.
+
+Most inputs move next to nothing, so that they are moved in groups: where a whole group moves no row
+by more than a tenth of what counts, none of its inputs counts, and any other group is divided. Two
+inputs of a group that balance each other within that would be overlooked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from peerlane.reproduction.sensitivity.steps import STEP
+from peerlane.reproduction.sensitivity.task import Move, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+GROUP = 16
+"""Inputs of a group at first, of those that have moved nothing so far."""
+
+STILL = 0.2
+"""Percent of each row by which a group may move it and count as moving nothing."""
+
+SINGLY = {"scenario"}
+"""Kinds of inputs that are moved one at a time from the start."""
+
+Group = tuple[Move, ...]
+
+
+@dataclass
+class Search:
+    """The groups of inputs of one figure that are left to move, and what was found so far.
+
+    Args:
+        figure: The name of the figure.
+        nominal: The rows with nothing moved.
+        watched: The rows that must not move: those with a published value.
+        seconds: How long the simulation takes.
+    """
+
+    figure: str
+    nominal: Mapping[str, float]
+    watched: frozenset[str]
+    seconds: float
+    left: list[Group] = field(default_factory=list)
+    running: int = 0
+    changes: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Percent by which rows change, by the name of the input that was moved by 10 %."""
+    refused: dict[str, str] = field(default_factory=dict)
+    axes: set[str] = field(default_factory=set)
+    """Constants that the ids of rows have in them."""
+
+    def add(self, moves: Iterable[Move], *, movers: set[str]) -> None:
+        """Adds inputs to move, singly where an input has moved another figure."""
+        groups: dict[str, list[Move]] = {}
+        for move in moves:
+            name = move.input.name
+            if move.input.kind in SINGLY or name in movers or move.to is not None:
+                self.left.append((move,))
+            else:
+                groups.setdefault(move.input.kind, []).append(move)
+        for together in groups.values():
+            chunks = range(0, len(together), GROUP)
+            self.left += [tuple(together[at : at + GROUP]) for at in chunks]
+
+    def heard(self, group: Group, outcome: Outcome | TimeoutError) -> None:
+        """Takes what came of moving a group."""
+        if isinstance(outcome, TimeoutError):
+            outcome = Outcome(refused=str(outcome))
+        if self._is_still(outcome):
+            return
+        if len(group) > 1:
+            half = len(group) // 2
+            self.left += [group[:half], group[half:]]
+            return
+        (move,) = group
+        differs = bool(outcome.rows) and outcome.rows.keys() != self.nominal.keys()
+        if differs and move.input.kind == "constant":
+            self.axes.add(move.input.name)
+        elif outcome.refused or differs:
+            self._refused(move, outcome)
+        else:
+            self._moved(move, outcome)
+
+    def _is_still(self, outcome: Outcome) -> bool:
+        """Whether all rows are there, and those that are watched moved next to nothing."""
+        return outcome.rows.keys() == self.nominal.keys() and all(
+            abs(outcome.rows[row] - self.nominal[row]) <= STILL / 100 * abs(self.nominal[row])
+            for row in self.watched
+        )
+
+    def _refused(self, move: Move, outcome: Outcome) -> None:
+        if outcome.more and move.to is None:
+            self.left.append((Move(move.input, move.attempt + 1),))
+            return
+        why = outcome.refused or "the rows are others"
+        self.refused[named(move)] = why
+
+    def _moved(self, move: Move, outcome: Outcome) -> None:
+        scale = 1.0 if outcome.share is None else STEP / outcome.share
+        found = {}
+        for row in self.watched:
+            before, after = self.nominal[row], outcome.rows[row]
+            if after != before:
+                share = (after - before) / abs(before) if before else math.inf
+                found[row] = 100 * share * scale
+        self.changes[named(move)] = found
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds that what is left takes on one processor, about."""
+        expected = sum(math.log2(len(group)) * 2 + 1 for group in self.left)
+        return (expected + self.running) * self.seconds
+
+
+def named(move: Move) -> str:
+    """The name of a move: that of its input, with the alternative of a choice."""
+    if move.to is None:
+        return move.input.name
+    to = str(move.to).lower() if isinstance(move.to, bool) else move.to
+    return f"{move.input.name}={to}"
+
+
+def base(name: str) -> str:
+    """The name of the input of a move."""
+    return name.partition("=")[0]

@@ -1,0 +1,243 @@
+"""What moves the rows of published systems, and what is made of it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peerlane.reproduction.catalogue import scenario_text, systems
+from peerlane.reproduction.sensitivity import record
+from peerlane.reproduction.sensitivity.code import _canonical, constants, imported
+from peerlane.reproduction.sensitivity.inputs import Input, of_scenario, source_of
+from peerlane.reproduction.sensitivity.record import Figure, Record
+from peerlane.reproduction.sensitivity.rule import is_independent
+from peerlane.reproduction.sensitivity.search import GROUP, Search
+from peerlane.reproduction.sensitivity.steps import STEP, constant_steps, steps
+from peerlane.reproduction.sensitivity.task import Move, Outcome, probe, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# --- steps ---
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "first", "share"),
+    [
+        ("latency", "160 ns", "176 ns", 0.1),
+        ("latency", "1 GHz", "1.1 GHz", 0.1),
+        ("size", "100 B", "110 B", 0.1),
+        ("fraction", 0.5, 0.55, 0.1),
+        ("cut_through", True, False, None),
+        ("idle_cycles", 0, 1, None),
+    ],
+)
+def test_an_input_moves_by_a_tenth_or_to_the_alternative(
+    key: str, value: object, first: object, share: float | None
+) -> None:
+    step = steps(key, value)[0]
+    assert step == (pytest.approx(first) if isinstance(first, float) else first, share)
+
+
+@pytest.mark.parametrize("value", ["0 ns", "0 B", 0, 0.0, "near", "none", [1, 2]])
+def test_what_takes_something_away_and_what_is_no_number_has_no_step(value: object) -> None:
+    assert steps("queue", value) == []
+
+
+def test_a_size_that_must_be_a_power_of_two_moves_to_the_next_one() -> None:
+    assert [step.value for step in steps("s", "4 KiB")] == ["4506 B", "4608 B", "8192 B", "2048 B"]
+    assert steps("s", "4 KiB")[2].share == 1
+
+
+@given(st.integers(min_value=1, max_value=1 << 40))
+def test_a_whole_number_moves_by_at_least_one_and_says_by_which_share(value: int) -> None:
+    first, *others = constant_steps(value)
+    assert first.value >= value + max(1, STEP * value - 1e-6)
+    for step in (first, *others):
+        assert isinstance(step.value, int)
+        assert step.share is not None
+        assert step.value == pytest.approx(value * (1 + step.share))
+
+
+def test_all_numbers_of_a_constant_move_together() -> None:
+    (step,) = {one.value: one for one in constant_steps(("1 ms", 2.5))[:1]}.values()
+    assert step == (("1.1 ms", 2.75), STEP)
+    assert constant_steps({"a": 10, "b": "name"})[0].value == {"a": 11, "b": "name"}
+    assert constant_steps(("n0", "n1")) == []
+
+
+# --- inputs and code ---
+
+
+@pytest.mark.parametrize("name", systems())
+def test_names_and_what_is_connected_are_no_inputs(name: str) -> None:
+    found = of_scenario(scenario_text(name))
+    assert found
+    last = {key.rpartition(".")[2] for key in found}
+    assert not last & {"name", "profile", "base", "model", "to", "upstream", "socket"}
+
+
+def test_constants_are_upper_case_and_no_units() -> None:
+    text = "SIZE = 1\n_OWN: int = 2\nA, B = 3, 4\nKIB = 1024\nSECONDS = {}\nlower = 5\n"
+    assert constants(ast.parse(text)).keys() == {"SIZE", "_OWN", "A", "B"}
+
+
+def test_the_digest_of_code_leaves_out_comments_docstrings_and_layout() -> None:
+    one = 'def f(a: int) -> int:\n    """Says."""\n    return a + 1  # why\n'
+    two = "def f(a):\n    return (a +\n        1)\n"
+    other = "def f(a):\n    return a + 2\n"
+    found = [_canonical(ast.parse(text)) for text in (one, two, other)]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_moved_constant_is_moved_wherever_it_was_taken_along() -> None:
+    def move(name: str, value: object) -> object:
+        return 30 if name == "analytic.OVERHEAD" else value
+
+    with imported("rosta", move):
+        moved = simulate_here("table1")
+    assert moved["table1/4"] == pytest.approx(4 / 34, abs=1e-3)
+    assert simulate_here("table1")["table1/4"] == pytest.approx(4 / 27, abs=1e-3)
+
+
+def simulate_here(figure: str) -> dict[str, float]:
+    from importlib import import_module  # noqa: PLC0415 - anew each time
+
+    module = import_module("peerlane.systems.rosta.experiments")
+    return dict(getattr(module, figure)())
+
+
+# --- one simulation ---
+
+
+def latencies(*moves: Move) -> Mapping[str, float]:
+    outcome = simulate("rosta", "latency", moves)
+    assert not outcome.refused
+    return outcome.rows
+
+
+def test_defaults_profiles_keys_and_constants_are_moved() -> None:
+    before = latencies()
+    key = Input("scenario", "profiles.plx-switch.latency", '"160 ns"')
+    assert latencies(Move(key))["latency/1-switch"] == pytest.approx(
+        before["latency/1-switch"] + 16
+    )
+    flight = Input("default", "default:links.delay", "100 ns")
+    assert latencies(Move(flight))["latency/3-switches"] > before["latency/3-switches"] + 300
+    small = Input("profile", "profile:xilinx-7-series.posted_headers", "32")
+    assert latencies(Move(small, attempt=2)) == before
+    assert simulate("rosta", "latency", (Move(flight),)).share == pytest.approx(STEP)
+    assert latencies() == before
+
+
+def test_a_look_at_a_figure_finds_its_inputs() -> None:
+    found = simulate("rosta", "latency", (), looks=True).inputs
+    assert found["default:hosts.latency"].value == "100 ns"
+    assert found["profile:xilinx-7-series.posted_headers"].value == "32"
+    assert found["experiments.BUFFER"].value == "'4 MiB'"
+    assert not found.keys() & {"default:devices.idle_cycles", "profile:plx.latency"}
+    assert not any(name.endswith((".model", ".direction")) for name in found)
+
+
+def test_a_value_that_there_cannot_be_is_refused_or_replaced_by_the_next() -> None:
+    lanes = Input("scenario", "links.lanes", "4")
+    (move,) = found if isinstance(found := probe("rosta", lanes), list) else [None]
+    assert move is not None
+    assert steps("lanes", 4)[move.attempt].value == 8
+    choice = Input("default", "default:hosts.core_atomics", "near")
+    assert probe("rosta", choice) == [Move(choice, to="far")]
+    flag = Input("default", "default:hosts.iommu", "false")
+    assert probe("rosta", flag) == [Move(flag, to=True)]
+    single = Input("default", "default:devices.virtual_bar", "4 KiB")
+    assert "no virtual functions" in str(probe("rosta", single))
+    failing = Input("default", "default:*.memory_enable", "true")
+    assert simulate("rosta", "latency", (Move(failing, to=False),)).refused
+
+
+# --- the search ---
+
+
+def searched(effect: Callable[[set[str]], Outcome], count: int = 40) -> tuple[Search, int]:
+    """A search of inputs, answered by a function of the names of those that are moved."""
+    search = Search("f", {"r": 100.0}, frozenset({"r"}), 1.0)
+    inputs = [Input("default", f"default:hosts.k{n}", "1") for n in range(count)]
+    search.add([Move(one) for one in inputs], movers=set())
+    simulations = 0
+    while search.left:
+        group = search.left.pop()
+        simulations += 1
+        search.heard(group, effect({move.input.name for move in group}))
+    return search, simulations
+
+
+@given(st.sets(st.integers(min_value=0, max_value=39), max_size=5))
+def test_a_search_finds_every_input_that_moves_a_row(movers: set[int]) -> None:
+    names = {f"default:hosts.k{n}" for n in movers}
+
+    def effect(moved: set[str]) -> Outcome:
+        return Outcome({"r": 100.0 + 5 * len(moved & names)}, share=STEP)
+
+    search, simulations = searched(effect)
+    assert search.changes.keys() == names
+    assert all(found == {"r": pytest.approx(5)} for found in search.changes.values())
+    if not movers:
+        assert simulations == -(-40 // GROUP)
+
+
+def test_an_input_that_is_refused_is_named_and_hides_no_other() -> None:
+    def effect(moved: set[str]) -> Outcome:
+        if "default:hosts.k3" in moved:
+            return Outcome(refused="ScenarioError: no")
+        return Outcome({"r": 110.0 if "default:hosts.k4" in moved else 100.0}, share=STEP)
+
+    search, _ = searched(effect)
+    assert search.refused == {"default:hosts.k3": "ScenarioError: no"}
+    assert search.changes == {"default:hosts.k4": {"r": pytest.approx(10)}}
+
+
+def test_a_larger_step_counts_by_the_tenth() -> None:
+    search, _ = searched(lambda _: Outcome({"r": 150.0}, share=1.0), count=1)
+    assert search.changes["default:hosts.k0"] == {"r": pytest.approx(5)}
+
+
+def test_a_constant_that_changes_the_ids_of_rows_is_an_axis() -> None:
+    search = Search("f", {"r/1": 1.0}, frozenset({"r/1"}), 1.0)
+    search.heard((Move(Input("constant", "experiments.SIZES", "(1,)")),), Outcome({"r/2": 1.0}))
+    assert search.axes == {"experiments.SIZES"}
+    assert not search.refused
+
+
+# --- the record and the rule ---
+
+
+def test_a_record_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    figure = Figure(
+        "e",
+        {"links.lanes": "4"},
+        {"r": 1.5},
+        {"r": {"links.lanes": 3.25}},
+        {"default:hosts.iommu=x": "no"},
+        ["experiments.A"],
+    )
+    half = Figure("e", {}, {"q": 2.0})
+    written = Record("s", {"plx": "p"}, {"hosts": "d"}, {"f": figure, "g": half})
+    monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
+    assert record.load("x") is None
+    (tmp_path / record.FILE).write_text(record.text("x", written), encoding="utf-8")
+    assert record.load("x") == written
+    (tmp_path / record.FILE).write_text("[digests]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"--sensitivity --save"):
+        record.load("x")
+
+
+def test_our_own_choices_are_no_sources() -> None:
+    ours = ("", "our choice", "our choice: none", "common on Linux", "a common choice", "fitted to")
+    assert not any(map(is_independent, ours))
+    assert is_independent("PCIe Base 2.6.1.2")
+    assert source_of("default:links.lanes") == "a common choice"
+    assert source_of("profile:plx.update_fc_share").startswith("our choice")
+    assert source_of("profiles.virtex7.clock") == ""
