@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+import tomllib
+from importlib import import_module
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlane.reproduction.catalogue import scenario_text, systems
-from peerlane.reproduction.sensitivity import record
+from peerlane.reproduction.sensitivity import measure, record
 from peerlane.reproduction.sensitivity.code import _canonical, constants, imported
 from peerlane.reproduction.sensitivity.inputs import Input, of_scenario, source_of
 from peerlane.reproduction.sensitivity.record import Figure, Record
@@ -21,6 +24,9 @@ from peerlane.reproduction.sensitivity.task import Move, Outcome, probe, simulat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from peerlane.reproduction.jobs import Progress
 
 # --- steps ---
 
@@ -105,8 +111,6 @@ def test_a_moved_constant_is_moved_wherever_it_was_taken_along() -> None:
 
 
 def simulate_here(figure: str) -> dict[str, float]:
-    from importlib import import_module  # noqa: PLC0415 - anew each time
-
     module = import_module("peerlane.systems.rosta.experiments")
     return dict(getattr(module, figure)())
 
@@ -214,7 +218,9 @@ def test_a_constant_that_changes_the_ids_of_rows_is_an_axis() -> None:
 # --- the record and the rule ---
 
 
-def test_a_record_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_a_record_is_read_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     figure = Figure(
         "e",
         {"links.lanes": "4"},
@@ -223,7 +229,7 @@ def test_a_record_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp
         {"default:hosts.iommu=x": "no"},
         ["experiments.A"],
     )
-    half = Figure("e", {}, {"q": 2.0})
+    half = Figure("e", {}, {"q": 2.0}, untried=["links.lanes", "x.y"])
     written = Record("s", {"plx": "p"}, {"hosts": "d"}, {"f": figure, "g": half})
     monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
     assert record.load("x") is None
@@ -241,3 +247,50 @@ def test_our_own_choices_are_no_sources() -> None:
     assert source_of("default:links.lanes") == "a common choice"
     assert source_of("profile:plx.update_fc_share").startswith("our choice")
     assert source_of("profiles.virtex7.clock") == ""
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder for the record of rosta, as if its latencies were predicted."""
+    (tmp_path / "expected.toml").write_text(
+        (files("peerlane.systems") / "rosta" / "expected.toml").read_text(encoding="utf-8"),
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(measure, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(measure, "needed", lambda _: ["latency"])
+    return tmp_path
+
+
+def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
+    def interrupt(state: Progress) -> None:
+        if state.share > 0.4:
+            raise KeyboardInterrupt
+
+    first = measure.save("rosta", progress=interrupt)
+    assert not first.is_whole
+    untried = tomllib.loads((folder / record.FILE).read_text(encoding="utf-8"))["figures"][0]
+    assert untried["untried"]
+
+    shares: list[float] = []
+    second = measure.save("rosta", progress=lambda state: shares.append(state.share))
+    assert second.is_whole
+    assert shares == sorted(shares)
+    known = record.load("rosta")
+    assert known is not None
+    (figure,) = known.figures.values()
+    assert {*figure.rows} == {"latency/1-switch", "latency/3-switches"}
+    moved = figure.moved["latency/3-switches"]
+    key = Input("scenario", "profiles.plx-switch.latency", '"160 ns"')
+    alone = latencies(Move(key))["latency/3-switches"]
+    percent = 100 * (alone / figure.rows["latency/3-switches"] - 1)
+    assert moved[key.name] == pytest.approx(percent, rel=0.01)
+    assert "profiles.virtex7.send_latency" in moved
+    assert "default:devices.virtual_bar" in figure.refused
+    assert "default:links.delay" in figure.inputs.keys() - moved.keys()
+
+    assert measure.save("rosta").simulations == 1
+    figure.inputs["default:links.delay"] = "2 ns"
+    (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
+    assert measure.save("rosta").simulations == 2
+    assert [one.name for one in folder.iterdir() if one.suffix == ".part"] == []

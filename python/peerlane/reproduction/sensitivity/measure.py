@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,9 @@ SLOWER = 30
 
 BEGINNING_S = 900.0
 """Seconds that a figure may take with nothing moved."""
+
+KEEP_S = 30.0
+"""Seconds after which what was measured is written."""
 
 SHARE_OF_GROUP = 0.3
 """Simulations for each input, about, as long as nobody knows which of them move anything."""
@@ -77,19 +81,31 @@ def save(system: str, *, only: str | None = None, progress: Tell | None = None) 
     figures = needed(expected)
     chosen = [name for name in figures if only in {None, name}]
     work = _Work(system, expected, chosen, progress)
+
+    def keep() -> Record:
+        found = work.record(figures)
+        if found.figures:
+            _replace(path, record.text(system, found))
+        elif not path.stat().st_size:
+            path.unlink()
+        return found
+
     try:
-        work.run()
+        work.run(keep)
     except KeyboardInterrupt:
         is_whole = False
     else:
         is_whole = True
     finally:
-        found = work.record(figures)
-        if found.figures:
-            path.write_text(record.text(system, found), encoding="utf-8")
-        elif not path.stat().st_size:
-            path.unlink()
+        found = keep()
     return Measured(found, work.simulations, is_whole)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes a file at once, so that it is whole at any time."""
+    new = path.with_suffix(".part")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 class _Work:
@@ -116,17 +132,22 @@ class _Work:
         self._spent_s = 0.0
         self._share = 0.0
 
-    def run(self) -> None:
+    def run(self, keep: Callable[[], object]) -> None:
+        """Measures everything, and calls `keep` now and then."""
         pool: Processes[tuple[str, Group]] = Processes(self._system)
         with pool:
             for name in self._figures:
                 self._begin(pool, name)
             self._plan(pool)
             order = sorted(self._searches.values(), key=lambda one: one.seconds)
+            kept_s = time.monotonic()
             while not pool.is_idle or any(one.left or self._todo.get(one.figure) for one in order):
                 while pool.is_free and self._next(pool, order):
                     pass
                 self._tell()
+                if time.monotonic() > kept_s + KEEP_S:
+                    keep()
+                    kept_s = time.monotonic()
                 if not pool.is_idle:
                     (name, group), outcome = pool.next()
                     self._heard(name, group, outcome)
@@ -286,6 +307,7 @@ class _Work:
             pending |= self._inputs[name].keys() - figure.inputs.keys()
         done = {key: one.value for key, one in everything.items() if key not in pending}
         merged = Figure(figure.experiments, figure.inputs | done, figure.rows)
+        merged.untried = sorted(pending - merged.inputs.keys())
         merged.axes = sorted({*figure.axes, *search.axes})
         merged.refused = figure.refused | {
             key: why for key, why in (self._refused | search.refused).items() if base(key) in done

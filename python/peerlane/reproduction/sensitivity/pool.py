@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -48,8 +49,16 @@ class Processes(Generic[K]):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        """Ends all processes, and frees what the system lent for talking to them."""
         self._pool.terminate()
         self._pool.join()
+        del self._pool
+        for one in self._running.values():
+            del one.result
+        gc.collect()
 
     @property
     def is_free(self) -> bool:
@@ -89,8 +98,7 @@ class Processes(Generic[K]):
 
     def _restart(self) -> None:
         """Ends all processes, since nothing else ends a task, and begins the others again."""
-        self._pool.terminate()
-        self._pool.join()
+        self._end()
         self._pool = self._new()
         for key, one in list(self._running.items()):
             self.begin(key, one.work, *one.given, most_s=one.most_s)

@@ -45,6 +45,8 @@ class Figure:
     """Moves that the fabric or the experiment does not take, and why."""
     axes: list[str] = field(default_factory=list)
     """Constants that are an axis of the figure: moved, they change the ids of rows."""
+    untried: list[str] = field(default_factory=list)
+    """Inputs that are left to move."""
 
 
 @dataclass
@@ -114,7 +116,7 @@ def advice(system: str) -> str:
 
 
 def _figure(one: dict[str, Any], inputs: dict[str, str]) -> Figure:
-    untried = set(one.pop("untried", []))
+    untried = one.get("untried", [])
     tried = {name: value for name, value in inputs.items() if name not in untried}
     return Figure(inputs=tried, **one)
 
@@ -139,7 +141,7 @@ def text(system: str, record: Record) -> str:
 
 
 def _written(name: str, figure: Figure, inputs: dict[str, str]) -> dict[str, Any]:
-    untried = sorted(inputs.keys() - figure.inputs.keys())
+    untried = sorted({*figure.untried, *inputs} - figure.inputs.keys())
     moved = {row: _rounded(found) for row, found in sorted(figure.moved.items())}
     return {
         "name": name,
