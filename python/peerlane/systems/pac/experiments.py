@@ -14,6 +14,8 @@ from peerlane.planning.video import MIB, Chroma, Format, Video, use
 from peerlane.reproduction.catalogue import system_fabric
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from peerlane import Fabric
     from peerlane.opae.steady import Rates
     from peerlane.reproduction.jobs import Measurements
@@ -47,8 +49,14 @@ FROM_CARD = 5.9268
 PRINTED = 1e6 * 1024
 """The unit of the source's first table, in bytes a second."""
 
-LANE = 8 * 128 / 130 / 8
+GIGATRANSFERS = 8
+"""GT/s of a Gen3 lane, a bit each: PCIe Base 8.2."""
+
+LANE = GIGATRANSFERS * 128 / 130 / 8
 """GB/s of a Gen3 lane after its encoding."""
+
+STEADY = 0.01
+"""The share by which a rate may differ from that of the largest size to be called steady."""
 
 FORMATS = list(product(Format, Chroma))
 
@@ -71,10 +79,13 @@ def fig3() -> Measurements:
     for name, size in SIZES.items():
         for direction, rate in _both(found[size]):
             yield f"fig3/{name}/{direction}", rate / 1e6
+    yield "fig3/steady-from", _steady_from(found) / GIB
 
 
 def efficiency() -> Measurements:
     """Shares of the link's rate: what 128b/130b leaves of 8 GT/s."""
+    yield "efficiency/gen3-lane-uncoded", GIGATRANSFERS / 8
+    yield "efficiency/gen3-x8-uncoded", GIGATRANSFERS
     yield "efficiency/gen3-lane", LANE
     yield "efficiency/gen3-x8", 8 * LANE
     for direction, rate in _both(steady_rates(_fabric().simulation, [WHOLE])[WHOLE]):
@@ -127,6 +138,17 @@ def video() -> Measurements:
 
 def _fabric() -> Fabric:
     return system_fabric("pac").without_flows()
+
+
+def _steady_from(found: Mapping[int, Rates]) -> int:
+    """The smallest size from which on both rates are close to those of the largest."""
+    last = dict(_both(found[max(found)]))
+    unsteady = [
+        size
+        for size, rates in found.items()
+        if any(abs(rate / last[direction] - 1) > STEADY for direction, rate in _both(rates))
+    ]
+    return min(size for size in found if size > max(unsteady, default=0))
 
 
 def _both(rates: Rates) -> tuple[tuple[str, float], tuple[str, float]]:
