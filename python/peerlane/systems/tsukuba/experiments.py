@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING
 
 from peerlane.network.sweep import sweep as load_sweep
+from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.measured import latency, sound, steady
 
@@ -34,8 +36,25 @@ ROOM: dict[str, str | int] = {"posted_headers": 0, "posted_data": "0 B"}
 """Buffers without end: the readings are of links and streams, not of what there is room for."""
 
 GEN3_X8 = 8e9 * 8 / 8 * 128 / 130
+"""Bytes a second of eight lanes of 8 GT/s, 128b/130b."""
+
 FIBRE_RATE = 4.90
 """GB/s, the source's theoretical rate of its fibre."""
+
+HEADER, PAYLOAD = 16, 48
+"""Bytes of each packet by which the source explains its 74 %."""
+
+FRAMING = 8
+"""Bytes of a TLP besides: the STP token with the sequence number, and the LCRC."""
+
+DATA_BITS, BLOCK_BITS = 64, 66
+"""Bits of a block of 64B/66B, without and with its synchronisation header."""
+
+ABOUT_NS = 500
+"""The source's latency of PCI Express, for the reading that takes it exactly."""
+
+SHORT_PIPELINE = 6
+"""Stages of the router in the reading that takes 783 - 500 - 259 = 24 ns for it."""
 
 
 def table2() -> Measurements:
@@ -66,23 +85,28 @@ def routing() -> Measurements:
     yield "routing", whole
     yield "reading/routing/rest", whole - pcie - fibre
     yield "reading/routing/pcie", pcie
-    short = machine().set("fpga2", forward_cycles=6)
+    short = machine().set("fpga2", forward_cycles=SHORT_PIPELINE)
     yield "reading/routing/24-ns", _latency(short, way)
-    slow = machine().set("node1", peer_latency="234.4 ns")
+    longer_ns = _value("hosts.node1.peer_latency") + ABOUT_NS - pcie
+    slow = machine().set("node1", peer_latency=f"{longer_ns} ns")
     yield "reading/routing/pcie-500", _latency(slow, way)
     for fpga in FIBRE:
-        slow.set(fpga, forward_cycles=6)
+        slow.set(fpga, forward_cycles=SHORT_PIPELINE)
     yield "reading/routing/pcie-500-and-24-ns", _latency(slow, way)
 
 
 def efficiency() -> Measurements:
     """The source's percentages, and what could be behind its 74 %."""
     one = _rate(machine(), ONE_CPU)
+    yield "efficiency/pcie-theory", GEN3_X8 / 1e9
+    yield "efficiency/fibre-theory", _fibre_theory()
     yield "efficiency/pcie", 100 * one * 1e9 / GEN3_X8
+    yield "efficiency/all", 100 * one * 1e9 / GEN3_X8 * (HEADER + PAYLOAD) / PAYLOAD
+    yield "efficiency/16-to-48", 100 * PAYLOAD / (HEADER + PAYLOAD + FRAMING)
     yield "efficiency/fibre", 100 * _rate(_bare(machine()), FIBRE) / FIBRE_RATE
     wide: dict[str, str | int] = {"datapath": "0 B", "idle_cycles": 0, "send_queue": 64}
     readings: tuple[tuple[str, dict[str, str | int], str], ...] = (
-        ("48-bytes", {**wide, "bar_address_bits": 64}, "48 B"),
+        ("48-bytes", {**wide, "bar_address_bits": 64}, f"{PAYLOAD} B"),
         ("64-bytes", wide, "64 B"),
         ("64-bytes-in-beats", {"idle_cycles": 0}, "64 B"),
         ("128-bytes-in-beats", {"idle_cycles": 0}, "128 B"),
@@ -103,7 +127,7 @@ def torus() -> Measurements:
     for size in ("4x4", "8x8"):
         yield from _saturation(size, "", {})
     yield from _saturation("8x8", "/two-lanes", {"optical_lanes": 2})
-    yield "check/torus/zero-load", _zero_load() / ZERO_LOAD_NS
+    yield "check/torus/zero-load", _zero_load() / _zero_load_ns()
     for algorithm in ("ring", "dimension-wise"):
         fabric = _torus("4x4", {})
         fabric.collective("torus", "all-reduce", algorithm=algorithm, size="64 KiB")
@@ -132,12 +156,24 @@ def _saturation(size: str, case: str, routers: dict[str, Setting]) -> Measuremen
 HOPS = 4
 """Hops from node (0, 0) to (2, 2)."""
 
-CYCLE_NS = 6.4
-"""66 bits at 10.3125 Gbit/s."""
+FIBRE_M = 2
+"""Metres of each fibre of the torus: as long as the published one."""
 
-ZERO_LOAD_NS = 52 + HOPS * (CYCLE_NS + 236 + 9.794) + (HOPS - 1) * 52 + CYCLE_NS
-"""A message of 32 bytes in two cycles: the pipeline where it begins, and for each hop a cycle, the
-cores, 2 m of fibre and the next pipeline; straight to the user logic at the end."""
+LIGHT_NS = 4.897
+"""Nanoseconds in which light goes a metre in a fibre, with a refractive index of 1.468."""
+
+
+def _zero_load_ns() -> float:
+    """The arithmetic of a message of 32 bytes, in two cycles.
+
+    The pipeline where it begins, and for each hop a cycle, the cores, the fibre and the next
+    pipeline; straight to the user logic at the end.
+    """
+    cycle = BLOCK_BITS / _value("profiles.router-board.lane_rate")
+    stages = _value("profiles.router-board.forward_cycles")
+    pipeline = stages * 1e3 / _value("profiles.router-board.router_clock")
+    hop = cycle + _value("profiles.router-board.core_latency") + FIBRE_M * LIGHT_NS
+    return pipeline + HOPS * hop + (HOPS - 1) * pipeline + cycle
 
 
 def _zero_load() -> float:
@@ -150,7 +186,12 @@ def _torus(size: str, routers: dict[str, Setting]) -> Fabric:
     board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": 4}
     hosts: dict[str, Setting] = {"max_payload_supported": "256 B"}
     return machine().network(
-        "torus", shape="torus", size=size, hosts=hosts, routers=board | routers
+        "torus",
+        shape="torus",
+        size=size,
+        hosts=hosts,
+        routers=board | routers,
+        length=f"{FIBRE_M} m",
     )
 
 
@@ -159,6 +200,19 @@ def _microseconds(fabric: Fabric) -> float:
     if time_ns is None:
         raise RuntimeError("the collective was not measured")
     return time_ns / 1e3
+
+
+def _fibre_theory() -> float:
+    """GB/s of a fibre after 64B/66B and one cycle between packets."""
+    lanes = _value("profiles.router-board.optical_lanes")
+    rate = lanes * _value("profiles.router-board.lane_rate") * DATA_BITS / BLOCK_BITS / 8
+    cycles = _value("profiles.router-board.packet_size") / (lanes * DATA_BITS / 8)
+    return rate * cycles / (cycles + 1)
+
+
+def _value(where: str) -> float:
+    """The number at a key of the scenario, in the unit that it has there."""
+    return quantity(setting(tomllib.loads(system_fabric("tsukuba").to_toml()), where))[0]
 
 
 def machine() -> Fabric:
