@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from peerlane.network.sweep import sweep
 from peerlane.systems.chpp.loggp.measured import classical, in_networks
 from peerlane.systems.chpp.loggp.model import SOURCE, latencies
-from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns, machine
+from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns, cycle_ns, machine, value
 from peerlane.systems.chpp.stages import stages
+from peerlane.systems.chpp.theory import arithmetic, bus
 from peerlane.systems.measured import known, sound
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "loggp",
     "table2",
     "table3",
+    "theory",
 ]
 
 SECONDS = {"fig20": 24, "fig19": 11, "fig16": 2.4, "eq2": 0.8, "fig5": 0.7}
@@ -38,11 +40,17 @@ SECONDS = {"fig20": 24, "fig19": 11, "fig16": 2.4, "eq2": 0.8, "fig5": 0.7}
 NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
 
+LOST_SIZES = (4096, 16384, 65536, 262144, 1048576)
+"""Sizes of PUT and GET whose cells are lost in our copy of the table."""
+
 MTUS = (16, 32, 64, 128, 256, 512)
 TAGS = (32, 64, 256)
 TRANSFER = "2 MiB"
 
-NAP_SIZES = (1, 8, 64, 128, 256, 512, 1024, 2048)
+LARGEST_NAP = 2048
+"""Bytes of the longest NAP, by its definition."""
+
+NAP_SIZES = (1, 8, 64, 128, 256, 512, 1024, LARGEST_NAP)
 LARGE_SIZES = (1, 64, 512, 2048, 8192, 32768, 131072, 524288)
 
 CROSSBARS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
@@ -67,7 +75,6 @@ SEEDS = (1, 2, 3, 4)
 SETTLED = 1.0
 """Percent of the bandwidth that is between the largest and the smallest share at most."""
 
-CYCLE_NS = 4.0
 READ = 128
 """Bytes of a read request and of the completions that answer it."""
 
@@ -77,9 +84,15 @@ ROUND_TRIPS = (130, 260, 520)
 
 def table2() -> Measurements:
     """Latency from the store to the doorbell until the other program has seen the end."""
-    for primitive in PRIMITIVES:
-        for size in SIZES:
-            yield f"table2/{primitive}/{size}", alone_ns(primitive, size) / 1e3
+    found = {
+        (primitive, size): alone_ns(primitive, size)
+        for primitive in PRIMITIVES
+        for size in (SIZES if primitive in NAPS else SIZES + LOST_SIZES)
+    }
+    for (primitive, size), nanoseconds in found.items():
+        yield f"table2/{primitive}/{size}", nanoseconds / 1e3
+    more = [found["get", size] - found["put", size] for size in SIZES]
+    yield "table2/get-less-put", mean(more)
 
 
 def fig16() -> Measurements:
@@ -111,25 +124,31 @@ def fig18() -> Measurements:
 
 def eq2() -> Measurements:
     """Bandwidth against tags where memory is farther away, beside the rule of the source."""
+    nearest, *_ = ROUND_TRIPS
+    latency_ns = value(machine(), "profiles.processor.memory_read_latency")
     for cycles in ROUND_TRIPS:
+        longer_ns = latency_ns + (cycles - nearest) * cycle_ns(machine())
         yield f"eq2/{cycles}-cycles/rule", ceil(cycles / (READ / 16 + 2))
         for tags in (4, 8, 16, 32):
             fabric = machine().set("n0", tags=tags)
-            fabric.set("h0", memory_read_latency=f"{80 + (cycles - 130) * CYCLE_NS} ns")
+            fabric.set("h0", memory_read_latency=f"{longer_ns} ns")
             yield f"eq2/{cycles}-cycles/{tags}-tags", _rate(fabric)
 
 
 def fig19() -> Measurements:
     """PUTs to processors drawn evenly: throughput of a port where it grows no more, and latency."""
+    knees: dict[tuple[int, int], float] = {}
     for ports, channels in CROSSBARS:
         name = f"fig19/{ports}x{channels}"
         fabric = _crossbar(ports, channels)
         fabric.traffic("crossbar", load="1 GB/s", message=UNIFORM_MESSAGE, duration="300 us")
         outcome = sweep(fabric, [f"{load} GB/s" for load in LOADS])
-        yield f"{name}/knee", outcome.saturation_bytes_per_second / 1e9
+        knees[ports, channels] = outcome.saturation_bytes_per_second / 1e9
+        yield f"{name}/knee", knees[ports, channels]
         for load, point in zip(LOADS, outcome.points, strict=True):
             if point.latency_ns is not None:
                 yield f"{name}/latency/{load}", point.latency_ns.mean / 1e3
+    yield "fig19/vc-gain", 100 * (knees[4, 4] - knees[4, 2]) / bus(machine())
 
 
 def fig20() -> Measurements:
@@ -180,7 +199,7 @@ def _settled(spreads: dict[float, float]) -> float:
     """Millions of cycles until the shares stay as near to each other as they shall be."""
     unsettled = [time_ms for time_ms, spread in spreads.items() if spread > SETTLED]
     later = [time_ms for time_ms in SHARES_MS if time_ms > max(unsettled, default=0.0)]
-    return (later or [inf])[0] * 1e6 / CYCLE_NS / 1e6
+    return (later or [inf])[0] / cycle_ns(machine())
 
 
 def deadlock() -> Measurements:
@@ -209,6 +228,11 @@ def fig5() -> Measurements:
 def loggp() -> Measurements:
     """The parameters of LogP and LogGP in the words of those, for each primitive."""
     yield from classical()
+
+
+def theory() -> Measurements:
+    """The arithmetic of the source's text, from the scenario and from public formats."""
+    yield from arithmetic()
 
 
 def table3() -> Measurements:

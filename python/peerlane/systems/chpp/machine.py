@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING
 
+from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.measured import latency, sound
 
@@ -20,6 +22,16 @@ START = "5 us"
 def machine() -> Fabric:
     """The published machine, without its transfers."""
     return system_fabric("chpp").without_flows()
+
+
+def value(fabric: Fabric, where: str) -> float:
+    """The number at a key of the scenario, in the unit that it has there."""
+    return quantity(setting(tomllib.loads(fabric.to_toml()), where))[0]
+
+
+def cycle_ns(fabric: Fabric) -> float:
+    """Nanoseconds of a cycle of the engine."""
+    return 1e3 / value(fabric, "profiles.virtex6.clock")
 
 
 def alone_ns(primitive: str, size: int) -> float:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerlane.reproduction.calibration import quantity, setting
+from peerlane.systems.chpp.machine import cycle_ns, value
 from peerlane.systems.measured import sound
 
 if TYPE_CHECKING:
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 
 Packet = dict[str, Any]
 """A line of the trace."""
-
-CYCLE_NS = 4.0
-FLIGHT_NS = 1.0
 
 
 def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, float]:
@@ -31,24 +27,26 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
     """
     source, target = way
     core = core_ns(fabric)
+    ahead = core + flight_ns(fabric)
     _, packets = traced(fabric.flow(*way, primitive=primitive, size="1 B"))
     own = [packet for packet in packets if packet["link"].endswith(f"-{source}")]
     bell = next(packet for packet in own if packet["tlp"] == "MWr")
-    times = [arrival(bell, core)]
+    times = [arrival(bell, ahead)]
     for packet in own:
         if packet["ns"] < bell["ns"]:
             continue  # buffers are fetched before
         if packet["tlp"] == "MRd":
             times.append(packet["ns"] - core)
         elif packet["tlp"] == "CplD":
-            times.append(arrival(packet, core))
+            times.append(arrival(packet, ahead))
     writes = (
         packet
         for packet in packets
         if packet["link"].endswith(f"-{target}") and packet["tlp"] == "MWr"
     )
     times.append(next(writes)["ns"] - core)
-    cycles = [(end - begin) / CYCLE_NS for begin, end in pairwise(times)]
+    cycle = cycle_ns(fabric)
+    cycles = [(end - begin) / cycle for begin, end in pairwise(times)]
     engine, memory = cycles[::2], cycles[1::2]
     names = ["doorbell", "descriptor", "data"]
     reads = ["descriptor-read", "data-read"]
@@ -71,10 +69,19 @@ def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
 
 def core_ns(fabric: Fabric) -> float:
     """Nanoseconds from engine to wire; the way back takes as long."""
-    latency = setting(tomllib.loads(fabric.to_toml()), "profiles.virtex6.send_latency")
-    return quantity(latency)[0]
+    return value(fabric, "profiles.virtex6.send_latency")
 
 
-def arrival(packet: Packet, core: float) -> float:
-    """The time at which the last bit of a packet is through the receive path."""
-    return float(packet["ns"]) + float(packet["length_ns"]) + FLIGHT_NS + core
+def flight_ns(fabric: Fabric) -> float:
+    """Nanoseconds from one end of a link to the other."""
+    return value(fabric, "links.delay")
+
+
+def arrival(packet: Packet, ahead: float) -> float:
+    """The time at which the last bit of a packet has flown and is through the receive path.
+
+    Args:
+        packet: A line of the trace.
+        ahead: Nanoseconds of both.
+    """
+    return float(packet["ns"]) + float(packet["length_ns"]) + ahead

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.systems.chpp.loggp.model import MESSAGE, SOURCE, Parameters, distance, latencies
 from peerlane.systems.chpp.machine import PRIMITIVES, START, WAY, alone_ns, machine
-from peerlane.systems.chpp.stages import arrival, core_ns, traced
+from peerlane.systems.chpp.stages import arrival, core_ns, flight_ns, traced
 from peerlane.systems.chpp.topologies import (
     CROWDED,
     SIDES,
@@ -90,6 +90,7 @@ def _on_the_way() -> Measurements:
     source, target = (name("n", (end,) * CABLES) for end in (0, 1))
     fabric = network((2,) * CABLES).flow(source, target, size="1 B", start=START)
     core = core_ns(fabric)
+    ahead = core + flight_ns(fabric)
     result, packets = traced(fabric)
     flow = result.flows[0]
     own = _at(source, packets)
@@ -101,7 +102,7 @@ def _on_the_way() -> Measurements:
 
     in_memory, notice = known(flow, flow.last_byte_ns), _notice_ns()
     rung = in_memory + notice - latency(flow)
-    bell_there, descriptor = arrival(bell, core), arrival(next(answers), core)
+    bell_there, descriptor = arrival(bell, ahead), arrival(next(answers), ahead)
     sent = cables[0] - core
     received = sent + CABLES * hop
     yield "fig5/measured/oc", bell_there - rung
