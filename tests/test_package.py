@@ -44,7 +44,7 @@ def test_the_wheel_serves_every_later_python(wheel: Path) -> None:
 @WHEEL
 def test_the_wheel_has_systems_types_and_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("expected.toml", "scenario.toml", "README.md", "experiments.py"):
+    for name in ("expected.toml", "scenario.toml", "README.md", "experiments.py", "claims.toml"):
         assert f"peerlane/systems/rosta/{name}" in names
     assert "peerlane/py.typed" in names
     assert "peerlane/_core.pyi" in names

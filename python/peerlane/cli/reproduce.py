@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane.cli import completion
+from peerlane.cli.claims import show_claims
 from peerlane.cli.console import emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, ReportTo, Settings
@@ -67,6 +68,14 @@ def reproduce(  # noqa: PLR0913 - each is an option
             "after Ctrl-C, and after a change, what is still right is not measured again.",
         ),
     ] = False,
+    claims: Annotated[
+        bool,
+        typer.Option(
+            "--claims",
+            help="Show every number that the sources state, and what became of it, instead of "
+            "running anything: how many of each status, or with SYSTEM or --all which.",
+        ),
+    ] = False,
 ) -> None:
     """Run a published system's experiments and hold them against its published figures.
 
@@ -83,6 +92,18 @@ def reproduce(  # noqa: PLR0913 - each is an option
 
     The exit status is 1 when a row is further from the published value than its tolerance.
     """
+    if claims:
+        simulating = {
+            "--figure": figure,
+            "--set": settings,
+            "--report": report_to,
+            "--sensitivity": sensitivity,
+            "--save": save,
+        }
+        if unused := [option for option, given in simulating.items() if given]:
+            raise typer.BadParameter(f"--claims runs nothing; leave out {', '.join(unused)}")
+        show_claims(system, json_to, every=every)
+        return
     if settings and system is None:
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
     names = [system] if system else list(systems())
