@@ -20,6 +20,7 @@ import jsonschema
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from peerlane import _core
 from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.claims import STATUSES, ClaimEntry, ClaimList, Claims, claims_of
@@ -95,10 +96,24 @@ def in_unit(number: float, unit: str, wanted: str) -> float:
 
 
 def constant(system: str, where: str) -> tuple[Any, str]:
-    """The value of a constant such as `experiments:BUFFER`, and its unit."""
-    module, _, name = where.partition(":")
+    """The value of a constant such as `experiments.BUFFER`, and its unit.
+
+    `profile:plx.latency` is a setting of a shipped profile.
+    """
+    module, _, name = where.rpartition(".")
+    if module.startswith("profile:"):
+        return quantity(shipped()[module.removeprefix("profile:")][name])
     found = getattr(import_module(f"peerlane.systems.{system}.{module}"), name)
     return quantity(found) if isinstance(found, str) else (found, "")
+
+
+@cache
+def shipped() -> dict[str, dict[str, str]]:
+    """The settings of each shipped profile."""
+    return {
+        profile["name"]: {one["key"]: one["value"] for one in profile["settings"]}
+        for profile in json.loads(_core.catalogue())["profiles"]
+    }
 
 
 def values(claim: ClaimEntry) -> tuple[object, ...]:
@@ -112,7 +127,7 @@ def places(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow]) -> Iter
         yield from ((value, row.unit) for value in row.published_range or [row.published])
     scenario = tomllib.loads(scenario_text(system))
     for where in claim.where:
-        if ":" in where:
+        if ":" in where or where.rpartition(".")[2].isupper():
             yield constant(system, where)
         else:
             number, unit = quantity(setting(scenario, where))
@@ -196,7 +211,8 @@ def changes(claim: ClaimEntry) -> Iterator[dict[str, Any]]:
         yield {"row": (*claim.row[:-1], "no/such/row")}
     if claim.where:
         yield {"where": (*claim.where[:-1], "profiles.none.such")}
-        yield {"where": (*claim.where[:-1], "experiments:NO_SUCH")}
+        yield {"where": (*claim.where[:-1], "experiments.NO_SUCH")}
+        yield {"where": (*claim.where[:-1], "profile:plx.none_such")}
     if claim.status == "lost":
         return
     if not claim.conversion:

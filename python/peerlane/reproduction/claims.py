@@ -56,7 +56,8 @@ class ClaimEntry(_Strict):
     row: tuple[str, ...] = ()
     """Rows of `expected.toml`: each states the value, or none does where it is lost."""
     where: tuple[str, ...] = ()
-    """Keys of `scenario.toml`; or `MODULE:NAME`, the constant of a measurement."""
+    """Keys of `scenario.toml`; or `MODULE.NAME`, the constant of a measurement; or
+    `profile:NAME.KEY`, the setting of a shipped profile."""
     conversion: tuple[str, ...] = ()
     """The way from `it`, the value of a row or key, to the claim's, such as `it / 1000`: one for
     all, or one for each; none where only units differ."""
@@ -159,7 +160,8 @@ class Claim:
     row: tuple[str, ...]
     """The rows of the system's report that have the claim."""
     where: tuple[str, ...]
-    """The keys of the system's scenario, or the constants of its measurements, that have it."""
+    """The keys of the system's scenario, constants of its measurements, or settings of shipped
+    profiles that have it."""
     conversion: tuple[str, ...]
     """The way from `it`, the value of a row or key, to the claim's; none where they are equal."""
     reason: str
