@@ -1066,6 +1066,9 @@ class Buffer(TypedDict, total=False):
     present: Setting
     """Whether the pages are present before a device with virtual addresses asks for them
     (PRI). (default true)"""
+    in_system_cache: Setting
+    """Whether the host's software wrote the buffer before the run: the system cache of the
+    coherent host has its lines, or as many of the last ones as it keeps. (default false)"""
     moves: Setting
     """Number of moves of the buffer by the host's software, elsewhere in memory and back,
     while devices use it: they drop its translations, and wait. The first core copies it.

@@ -12,11 +12,17 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
         return None;
     };
     let below = host.downstream.iter().map(|port| &plan.links[port.link]);
+    let is_cached =
+        |buffer: &&BufferPlan| buffer.in_system_cache && plan.nodes[buffer.host].id == host.id;
+    let cached = plan.buffers.iter().filter(is_cached);
     host.coherence.coherent.then(|| CoherenceConfig {
         parameters: host.coherence.clone(),
         cores: costs.cores as usize,
         agents: below.clone().map(|link| is_shared(plan, link)).collect(),
         fails_at: below.map(|link| link.fails_at).collect(),
+        cached: cached
+            .map(|buffer| buffer.address..buffer.address + buffer.size)
+            .collect(),
     })
 }
 

@@ -4,7 +4,9 @@ mod cores;
 mod io;
 mod parameters;
 
-use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
+use std::ops::Range;
+
+use coherence::{Agent, Backing, Geometry, Home, Origin, Sent, SetAssociative};
 use kernel::{Agenda, Port, Span, Time};
 use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
@@ -31,6 +33,8 @@ pub struct CoherenceConfig {
     pub agents: Vec<bool>,
     /// The time at which each link below a root port fails, or [`Time::NEVER`].
     pub fails_at: Vec<Time>,
+    /// The addresses whose lines the system cache has at the beginning, or as many of the last ones as it keeps.
+    pub cached: Vec<Range<u64>>,
 }
 
 impl CoherenceConfig {
@@ -159,7 +163,7 @@ impl Coherent {
         }
         Box::new(Coherent {
             home: Home::new(Line::of(memory_base)),
-            system_cache: SetAssociative::new(system),
+            system_cache: filled(system, &config.cached),
             cores: (0..config.cores).map(core).collect(),
             below: config.agents.iter().map(below).collect(),
             addressed: 0,
@@ -433,6 +437,17 @@ impl Coherent {
         let is_new = self.wake.schedule(next);
         is_new.then(|| next.max(now).since(now))
     }
+}
+
+/// A system cache after accesses to the lines of `addresses`, in order.
+fn filled(geometry: Geometry, addresses: &[Range<u64>]) -> SetAssociative<()> {
+    let mut cache = SetAssociative::new(geometry);
+    for range in addresses {
+        for address in range.clone().step_by(LINE_BYTES) {
+            cache.admit(Line::of(address), ());
+        }
+    }
+    cache
 }
 
 /// Most packets of coherence messages that wait for a wire or are in transmission: one, so that later messages share a packet.

@@ -26,6 +26,8 @@ pub struct BufferPlan {
     pub rights: Rights,
     /// Whether the pages are present from the beginning.
     pub present: bool,
+    /// Whether the host's system cache has the buffer's lines at the beginning.
+    pub in_system_cache: bool,
     /// The other address that the buffer is moved to and from, the number of moves, and the time between moves.
     pub moves: Option<(u64, u32, Span)>,
 }

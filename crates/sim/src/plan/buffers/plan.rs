@@ -49,6 +49,18 @@ impl Planner<'_> {
                 );
                 return Err(buffer_error(self.scenario, buffer, "moves", &message));
             }
+            if buffer.parameters.in_system_cache && !self.nodes[host].coherence.coherent {
+                let message = format!(
+                    "{} has no system cache; write coherent = true there",
+                    self.nodes[host].name
+                );
+                return Err(buffer_error(
+                    self.scenario,
+                    buffer,
+                    "in_system_cache",
+                    &message,
+                ));
+            }
             self.claims.take_to(host, end);
             plans.push(BufferPlan {
                 name: buffer.name.value.clone(),
@@ -59,6 +71,7 @@ impl Planner<'_> {
                 page,
                 rights: buffer.parameters.rights.0,
                 present: buffer.parameters.present,
+                in_system_cache: buffer.parameters.in_system_cache,
                 moves: (buffer.parameters.moves > 0).then_some((
                     first + taken,
                     buffer.parameters.moves,

@@ -76,6 +76,8 @@ kernel::parameters! {
         page: PageSize = PageSize::Kib4, from "common on Linux";
         /// Whether the pages are present before a device with virtual addresses asks for them (PRI).
         present: bool = true, from "pinned, as drivers do";
+        /// Whether the host's software wrote the buffer before the run: the system cache of the coherent host has its lines, or as many of the last ones as it keeps.
+        in_system_cache: bool = false, from "our choice: the run begins with empty caches";
         /// Number of moves of the buffer by the host's software, elsewhere in memory and back, while devices use it: they drop its translations, and wait. The first core copies it.
         moves: u32 = 0, within 0..=1_000_000, from "it stays where it is";
         /// Time from the end of a move, and from the beginning of the run, to the next.

@@ -37,6 +37,14 @@ fn accesses(by: &str, buffer: &str, more: &str) -> String {
 }
 
 #[test]
+fn only_a_coherent_host_has_a_system_cache() {
+    assert_eq!(
+        changed("host = \"h1\"", "host = \"h1\"\nin_system_cache = true"),
+        "bad.toml:18: buffer \"far\", in_system_cache: h1 has no system cache; write coherent = true there"
+    );
+}
+
+#[test]
 fn accesses_are_to_a_buffer_that_is_there() {
     assert_eq!(
         accesses("h0", "a", ""),
