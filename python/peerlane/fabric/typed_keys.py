@@ -1457,8 +1457,12 @@ class AcceleratorDevice(Device, total=False):
     port_width: Setting
     """Bytes that the port transfers each cycle. (B; default 64 B)"""
     atomic_accesses: Setting
-    """Requests at the port for an atomic operation, such as its operands and then the
-    operation; each takes the latency of the cache. (default 2)"""
+    """Requests at the port for an atomic operation that returns a value, one after the other,
+    such as its operands by the write channel and the value by the read channel; each takes
+    the latency of the cache. An AtomicStore is one request. (default 2)"""
+    whole_line_request: Setting
+    """Request for a line that is written whole and not held: 'make-unique', which moves no
+    data, or 'read-unique'. (default make-unique)"""
     outstanding: Setting
     """Most outstanding lines. (default 64)"""
     virtual_addresses: Setting

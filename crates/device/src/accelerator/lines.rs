@@ -7,7 +7,7 @@ use protocol::coherence::{
 };
 use transaction::{Outbox, Packing};
 
-use super::AcceleratorParameters;
+use super::parameters::{AcceleratorParameters, WholeLineRequest};
 
 /// The cache, and the messages that wait for the link.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Lines {
     first: Option<SetAssociative<()>>,
     pub(super) outbox: Outbox,
     latencies: Latencies,
+    /// What a write of a whole line needs.
+    whole: Need,
     /// The time at which the port can take the next line.
     free: Time,
     /// The parts that wait for their lines, by transaction, with their numbers.
@@ -36,7 +38,7 @@ struct Latencies {
     snoop: Span,
     send: Span,
     interval: Span,
-    /// Number of requests at the port for an atomic operation.
+    /// Number of requests at the port for an atomic operation that returns a value.
     atomic: u64,
 }
 
@@ -131,6 +133,10 @@ impl Lines {
                 interval: parameters.line_interval(),
                 atomic: parameters.atomic_accesses.into(),
             },
+            whole: match parameters.whole_line_request {
+                WholeLineRequest::MakeUnique => Need::WriteAll,
+                WholeLineRequest::ReadUnique => Need::Write,
+            },
             free: Time::ZERO,
             asked: vec![None; parameters.outstanding as usize],
             begun: 0,
@@ -177,7 +183,7 @@ impl Lines {
         let access = match part.operation {
             Operation::Read => self.agent.access(line, Need::Read, &mut self.out),
             Operation::Write if part.len == LINE_BYTES => {
-                self.agent.access(line, Need::WriteAll, &mut self.out)
+                self.agent.access(line, self.whole, &mut self.out)
             }
             Operation::Write => self.agent.access(line, Need::Write, &mut self.out),
             // In this cache if the line is held alone; otherwise at the home agent.
@@ -190,8 +196,8 @@ impl Lines {
             }
         };
         let requests = match part.operation {
-            Operation::Read | Operation::Write => 1,
-            Operation::Atomic(_) => self.latencies.atomic,
+            Operation::Atomic(atomic) if atomic.returns() => self.latencies.atomic,
+            Operation::Read | Operation::Write | Operation::Atomic(_) => 1,
         };
         let lookup = self.latencies.cache * requests + self.second_level(line);
         let ready = at + lookup + self.latencies.miss + self.latencies.send;

@@ -29,9 +29,11 @@ kernel::parameters! {
         port_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA logic";
         /// Bytes that the port transfers each cycle.
         port_width: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64)], from "AMD System Cache: up to 512 bits";
-        /// Requests at the port for an atomic operation, such as its operands and then the operation; each takes the latency of the
-        /// cache.
-        atomic_accesses: u32 = 2, within 1..=16, from "the authors of ccix: atomics are sequences of AXI requests";
+        /// Requests at the port for an atomic operation that returns a value, one after the other, such as its operands by the write channel and
+        /// the value by the read channel; each takes the latency of the cache. An AtomicStore is one request.
+        atomic_accesses: u32 = 2, within 1..=16, from "AMD PG118 5.0, Atomics: all but AtomicStore use both the AW and the AR channel";
+        /// Request for a line that is written whole and not held: "make-unique", which moves no data, or "read-unique".
+        whole_line_request: WholeLineRequest = WholeLineRequest::MakeUnique, from "our choice: what CCIX has for this";
         /// Most outstanding lines.
         outstanding: u32 = 64, within 2..=4096, from "our choice";
         /// Whether addresses are virtual, and translated by the host (ATS).
@@ -51,6 +53,24 @@ kernel::parameters! {
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
+
+/// The request for a line that is written whole and not held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholeLineRequest {
+    /// `MakeUnique`: without data.
+    MakeUnique,
+    /// `ReadUnique`: with the old data, which the write replaces.
+    ReadUnique,
+}
+
+impl WholeLineRequest {
+    const NAMES: [(&str, Self); 2] = [
+        ("make-unique", Self::MakeUnique),
+        ("read-unique", Self::ReadUnique),
+    ];
+}
+
+kernel::choices!(WholeLineRequest);
 
 impl AcceleratorParameters {
     /// Geometry of the whole cache, and of the first level if there are two levels; or the error, with the parameter's key.

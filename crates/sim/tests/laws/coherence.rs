@@ -125,6 +125,61 @@ fn reads_of_a_buffer_that_nobody_writes_are_hits_where_it_fits() {
     assert!(result.accesses[0].intact);
 }
 
+/// The mean latency in ns of accesses of an accelerator with `settings`, to a buffer with the key `buffer`.
+fn latency((accelerator, buffer, settings): (&str, &str, &str)) -> f64 {
+    let mut text = host(1);
+    write!(
+        text,
+        "{accelerator}\n[buffers.b]\nhost = \"h0\"\nsize = \"8 KiB\"\n{buffer}\n"
+    )
+    .expect("a text takes all");
+    accesses(&mut text, "card0", settings);
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 1000);
+    let result = simulation.result();
+    let latency = result.accesses[0].latency_ns.as_ref();
+    latency.expect("accesses have ended").mean
+}
+
+#[test]
+fn a_buffer_that_software_has_written_is_read_from_the_system_cache() {
+    let reads = |buffer| latency(("", buffer, "order = \"sequential\"\ncount = 100"));
+    let earlier = reads("") - reads("in_system_cache = true");
+    // Memory takes 80 ns and the time of a line, the system cache 10 ns.
+    assert!((70.0..80.0).contains(&earlier), "{earlier}");
+}
+
+#[test]
+fn a_line_to_be_written_whole_is_asked_for_with_or_without_its_data() {
+    let writes = |accelerator| {
+        let settings = "kind = \"write\"\norder = \"sequential\"\ncount = 100";
+        latency((accelerator, "", settings))
+    };
+    let (without, with) = (writes(""), writes("whole_line_request = \"read-unique\""));
+    // The line's data comes from memory, and takes longer on the wire.
+    assert!(
+        (80.0..100.0).contains(&(with - without)),
+        "{}",
+        with - without
+    );
+}
+
+#[test]
+fn an_atomic_store_is_one_request_at_the_port_and_others_are_several() {
+    let longer = |kind: &str| {
+        let settings = format!("kind = \"{kind}\"\nsize = \"8 B\"\ncount = 50");
+        let ns = |requests: u32| {
+            let accelerator = format!("atomic_accesses = {requests}");
+            latency((&accelerator, "in_system_cache = true", &settings))
+        };
+        ns(3) - ns(1)
+    };
+    let (store, load) = (longer("atomic-store"), longer("atomic-load"));
+    assert!(store.abs() < 1e-6, "{store}");
+    // Two latencies of the cache.
+    assert!((load - 96.0).abs() < 2.0, "{load}");
+}
+
 fn settings() -> impl Strategy<Value = String> {
     let kind = prop::sample::select(vec![
         "read",
@@ -156,9 +211,10 @@ proptest! {
         buffer in prop::sample::select(vec![256_u32, 1024, 8192]),
         all in prop::collection::vec((0_usize..6, settings()), 1..8),
         packing in any::<bool>(),
+        whole in prop::sample::select(vec!["make-unique", "read-unique"]),
         dma in prop::option::of(prop::sample::select(vec!["write", "read", "both"])),
     ) {
-        let mut text = host(cards);
+        let mut text = host(cards).replace("model = \"accelerator\"", &format!("model = \"accelerator\"\nwhole_line_request = \"{whole}\""));
         if dma.is_some() {
             text += "[devices.dma]\nupstream = \"h0\"\nmodel = \"dma\"\n";
         }
