@@ -4,6 +4,7 @@
 
 pub mod accelerator;
 mod block_dma;
+pub mod commands;
 mod dma;
 mod endpoint;
 mod endpoint_parameters;

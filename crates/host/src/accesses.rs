@@ -10,7 +10,9 @@ use crate::System;
 /// Performs the accesses on `core` of a host with coherent memory. `costs` is the program's own time for each access.
 pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
     let mut all = AccessLoop::new(what);
-    system.report(all.announced()).await;
+    if let Some(told) = all.announced() {
+        system.report(told).await;
+    }
     while !all.is_over() {
         let now = system.now().await;
         if all.next_start() > now {

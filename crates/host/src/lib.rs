@@ -1,6 +1,7 @@
 //! Software on a host: processor, operating system, drivers, firmware and message layer.
 
 pub mod accesses;
+pub mod commanded;
 mod coroutine;
 pub mod driver;
 pub mod firmware;

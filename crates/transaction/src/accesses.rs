@@ -95,6 +95,8 @@ pub struct Accesses {
     pub pattern: Pattern,
     /// Whether read data must match the pattern.
     pub check: bool,
+    /// Whether software starts each access by the registers of the device, instead of the device itself.
+    pub driven: bool,
 }
 
 /// The progress of accesses.
@@ -111,8 +113,12 @@ pub struct AccessLoop {
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneAccess {
+    /// The operation.
+    pub kind: AccessKind,
     /// The offset of the access in the region.
     pub offset: u64,
+    /// The size in bytes.
+    pub size: u64,
     /// The time at which the access started.
     pub born: Time,
     /// Whether the access is measured.
@@ -120,9 +126,29 @@ pub struct OneAccess {
 }
 
 impl Accesses {
-    /// The pattern that read data must match, or `None` if it is not checked.
-    pub fn expected(&self) -> Option<Pattern> {
-        (self.check && self.kind == AccessKind::Read).then_some(self.pattern)
+    /// Accesses anywhere that software starts and no measurement counts.
+    pub fn unmeasured() -> Self {
+        Accesses {
+            flow: FlowId(u32::MAX),
+            kind: AccessKind::Read,
+            address: 0,
+            region: u64::MAX,
+            size: 0,
+            count: 0,
+            warm_up: u64::MAX,
+            order: AccessOrder::Local,
+            start: Time::NEVER,
+            interval: Span::ZERO,
+            turnaround: Span::ZERO,
+            pattern: Pattern::new(0, 0),
+            check: false,
+            driven: true,
+        }
+    }
+
+    /// The pattern that the data of `one` must match if it is read, or `None` if it is not checked.
+    pub fn expected(&self, one: OneAccess) -> Option<Pattern> {
+        (self.check && one.kind == AccessKind::Read).then_some(self.pattern)
     }
 }
 
@@ -138,9 +164,9 @@ impl AccessLoop {
         }
     }
 
-    /// Whether all accesses have started.
+    /// Whether no further access starts by itself: all have started, or software starts them.
     pub fn is_over(&self) -> bool {
-        self.begun == self.what.count + self.what.warm_up
+        self.what.driven || self.begun == self.what.count + self.what.warm_up
     }
 
     /// The time at which the next access starts.
@@ -162,7 +188,37 @@ impl AccessLoop {
         };
         self.begun += 1;
         OneAccess {
+            kind: self.what.kind,
             offset,
+            size: self.what.size,
+            born: now,
+            measured: self.begun > self.what.warm_up,
+        }
+    }
+
+    /// The offset of an access that software commands, if it is one of this sequence: of its kind and size, in its region, and
+    /// not more than there are.
+    pub fn offset_of(&self, kind: AccessKind, address: u64, size: u64) -> Option<u64> {
+        let is_one = self.what.driven
+            && (kind, size) == (self.what.kind, self.what.size)
+            && self.begun < self.what.count + self.what.warm_up;
+        let offset = address.checked_sub(self.what.address)?;
+        let end = offset.checked_add(size)?;
+        (is_one && end <= self.what.region).then_some(offset)
+    }
+
+    /// Starts an access that software commands.
+    pub fn begin_commanded(
+        &mut self,
+        kind: AccessKind,
+        (offset, size): (u64, u64),
+        now: Time,
+    ) -> OneAccess {
+        self.begun += 1;
+        OneAccess {
+            kind,
+            offset,
+            size,
             born: now,
             measured: self.begun > self.what.warm_up,
         }
@@ -174,7 +230,7 @@ impl AccessLoop {
         self.leave(at);
         one.measured.then_some(Observation::Delivered {
             flow: self.what.flow,
-            bytes: self.what.size as u32,
+            bytes: one.size as u32,
             offset: one.offset,
             born: one.born,
             last: true,
@@ -188,11 +244,12 @@ impl AccessLoop {
         self.leave(at);
         one.measured.then_some(Observation::Failed {
             flow: self.what.flow,
-            bytes: self.what.size as u32,
+            bytes: one.size as u32,
         })
     }
 
-    fn leave(&mut self, at: Time) {
+    /// Lets the next access start after the software time and the interval from `at` on.
+    pub fn leave(&mut self, at: Time) {
         self.next_start = at + self.what.turnaround + self.what.interval;
     }
 
@@ -204,12 +261,12 @@ impl AccessLoop {
         left
     }
 
-    /// The observation with the total number of bytes, which is reported at the start.
-    pub fn announced(&self) -> Observation {
-        Observation::Ended {
+    /// The observation with the total number of bytes, which is reported at the start; `None` if no access is measured.
+    pub fn announced(&self) -> Option<Observation> {
+        (self.what.count > 0).then_some(Observation::Ended {
             flow: self.what.flow,
             bytes: self.what.size * self.what.count,
-        }
+        })
     }
 }
 
@@ -232,6 +289,7 @@ mod tests {
             turnaround: Span::from_ns(30),
             pattern: Pattern::new(1, 0),
             check: false,
+            driven: false,
         }
     }
 
@@ -246,6 +304,35 @@ mod tests {
         let other = all.begin(all.next_start());
         all.fail(other, end + Span::from_ns(50));
         assert_eq!(all.next_start(), end + Span::from_ns(85));
+    }
+
+    #[test]
+    fn a_commanded_access_belongs_to_a_sequence_only_as_one_of_its_accesses() {
+        let mut what = accesses(AccessOrder::Local);
+        assert_eq!(
+            AccessLoop::new(what.clone()).offset_of(AccessKind::Read, 0x1000, 40),
+            None,
+            "software does not drive it"
+        );
+        what.driven = true;
+        let mut all = AccessLoop::new(what);
+        assert!(all.is_over(), "none starts by itself");
+        for (kind, address, size, offset) in [
+            (AccessKind::Read, 0x1000, 40, Some(0)),
+            (AccessKind::Read, 0x103c, 40, Some(60)),
+            (AccessKind::Read, 0x103d, 40, None),
+            (AccessKind::Read, 0xfff, 40, None),
+            (AccessKind::Read, 0x1000, 39, None),
+            (AccessKind::Write, 0x1000, 40, None),
+        ] {
+            assert_eq!(all.offset_of(kind, address, size), offset, "{address:#x}");
+        }
+        let mut measured = Vec::new();
+        while let Some(offset) = all.offset_of(AccessKind::Read, 0x1000, 40) {
+            let one = all.begin_commanded(AccessKind::Read, (offset, 40), Time::ZERO);
+            measured.push(all.end(one, Time::ZERO, true).is_some());
+        }
+        assert_eq!(measured, [false, true, true]);
     }
 
     #[test]

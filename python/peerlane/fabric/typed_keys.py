@@ -1107,6 +1107,13 @@ class Accesses(TypedDict, total=False):
     turnaround: Setting
     """Software time around each access (call, doorbell, interrupt or poll, return): it passes
     with the interval, and rates count it, but no latency. (ns; default 0 ns)"""
+    driven: Setting
+    """Who starts each access of a device: 'device', itself, or 'program': a program on the
+    host writes the device's registers by a system call, and waits for the end. Rates then
+    count the time of the program. (default device)"""
+    completion: Setting
+    """How the program learns of the end of an access: 'poll', by reads of the status register,
+    or 'interrupt'. (default poll)"""
     warm_translations: Setting
     """Whether an accelerator starts with the translations of the buffer, as far as it can keep
     them. (default false)"""

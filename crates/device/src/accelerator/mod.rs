@@ -13,13 +13,16 @@ use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
 use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
-use protocol::{AddressTranslation, Ats, Invalidation, Kind, Message, PageRange, PageRequests};
+use protocol::{
+    AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
+};
 use transaction::{
     AccessKind, AccessLoop, Accesses, FunctionPlace, LockedWork, Mapping, OneAccess, Packing,
     messages,
 };
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
+use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters};
 use engine::Engine;
 pub use lines::CacheCounters;
 use lines::{Begun, Initiator, LineAccess, Lines, Operation, Outcome};
@@ -48,7 +51,10 @@ pub struct Accelerator {
     lines: Lines,
     /// None where addresses are physical.
     translations: Option<Translations>,
+    commands: Commands,
     works: Vec<Work>,
+    /// The number of the sequence of the accesses that software has started and no measurement counts.
+    unmeasured: Option<usize>,
     engines: Vec<Engine>,
 }
 
@@ -58,6 +64,8 @@ struct Work {
     accesses: AccessLoop,
     /// Whether the number of accesses was reported.
     announced: bool,
+    /// An access that software has started, until it begins.
+    commanded: Option<OneAccess>,
     current: Option<Current>,
 }
 
@@ -101,6 +109,10 @@ impl Component for Accelerator {
 }
 
 impl LeafParameters for AcceleratorParameters {
+    fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
+        endpoint.bar().into_iter().chain([REGISTERS]).collect()
+    }
+
     fn tags(&self) -> u32 {
         self.translation_requests
     }
@@ -174,6 +186,11 @@ impl Accelerator {
             packing,
         } = config;
         let send_latency = endpoint.parameters.send_latency;
+        let abilities = Abilities {
+            card: None,
+            is_bound_by_pcie: false,
+        };
+        let commands = Commands::new(abilities, endpoint.parameters.clock.period());
         let timeout = parameters.completion_timeout;
         let limits = endpoint
             .parameters
@@ -185,7 +202,9 @@ impl Accelerator {
             translations: virtual_addresses
                 .then(|| Translations::new(endpoint.id(), &parameters, limits)),
             endpoint,
+            commands,
             works: Vec::new(),
+            unmeasured: None,
             engines: Vec::new(),
         };
         accelerator.apply_registers();
@@ -221,13 +240,42 @@ impl Accelerator {
         translations.map_or(RoundTrips::default(), Translations::round_trips)
     }
 
-    /// Adds a sequence of accesses.
-    pub fn add_accesses(&mut self, accesses: Accesses) {
+    /// Adds a sequence of accesses, and returns the number by which software can start them, from 1.
+    pub fn add_accesses(&mut self, accesses: Accesses) -> u32 {
         self.works.push(Work {
             accesses: AccessLoop::new(accesses),
             announced: false,
+            commanded: None,
             current: None,
         });
+        self.works.len() as u32
+    }
+
+    /// Takes the access that software has started.
+    fn start(&mut self, command: Command, now: Time) {
+        let Command {
+            kind, address, len, ..
+        } = command;
+        let sequence = command.sequence.and_then(|number| {
+            let accesses = &self.works.get(number)?.accesses;
+            Some((number, accesses.offset_of(kind, address, len)?))
+        });
+        let (number, offset) = sequence.unwrap_or_else(|| (self.unmeasured(), address));
+        let work = &mut self.works[number];
+        work.commanded = Some(work.accesses.begin_commanded(kind, (offset, len), now));
+    }
+
+    /// The number of the sequence of accesses that no measurement counts.
+    fn unmeasured(&mut self) -> usize {
+        *self.unmeasured.get_or_insert_with(|| {
+            self.works.push(Work {
+                accesses: AccessLoop::new(Accesses::unmeasured()),
+                announced: false,
+                commanded: None,
+                current: None,
+            });
+            self.works.len() - 1
+        })
     }
 
     /// Adds a sequence of work under locks.
@@ -248,7 +296,7 @@ impl Accelerator {
             fx.store().release(packet);
         }
         for work in &mut self.works {
-            work.current = None;
+            (work.commanded, work.current) = (None, None);
             let what = &work.accesses.what;
             let (flow, size) = (what.flow, what.size);
             for _ in 0..work.accesses.abandon() {
@@ -263,6 +311,11 @@ impl Accelerator {
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
+        match self.commands.serve(packet, &mut self.endpoint, fx) {
+            Served::Start(command) => return self.start(command, now),
+            Served::Here => return,
+            Served::Elsewhere => {}
+        }
         let content = &fx.store()[packet];
         let header = *content.header();
         match &header.kind {
@@ -320,19 +373,23 @@ impl Accelerator {
     fn go_on(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let work = &mut self.works[number];
-        if !std::mem::replace(&mut work.announced, true) {
-            fx.observe(work.accesses.announced());
+        if !std::mem::replace(&mut work.announced, true)
+            && let Some(told) = work.accesses.announced()
+        {
+            fx.observe(told);
         }
         let Some(current) = &work.current else {
             let accesses = &mut work.accesses;
-            if accesses.is_over() || accesses.next_start() > now || !self.endpoint.is_bus_master() {
+            let is_due = !accesses.is_over() && accesses.next_start() <= now;
+            if !self.endpoint.is_bus_master() || !is_due && work.commanded.is_none() {
                 return false;
             }
-            let one = accesses.begin(now);
+            let commanded = work.commanded.take();
+            let one = commanded.unwrap_or_else(|| accesses.begin(now));
             if let Some(translations) = &mut self.translations {
                 // All pages of an access are looked up at its begin, even if the first lookup fails.
                 let first = accesses.what.address + one.offset;
-                for page in pages(first, accesses.what.size) {
+                for page in pages(first, one.size) {
                     translations.find(page, now);
                 }
             }
@@ -346,7 +403,7 @@ impl Accelerator {
             });
             return true;
         };
-        let all = current.failed || current.issued == work.accesses.what.size;
+        let all = current.failed || current.issued == current.one.size;
         if !all {
             return self.issue(number, fx);
         }
@@ -361,6 +418,9 @@ impl Accelerator {
             ..
         } = *current;
         work.current = None;
+        if work.accesses.what.driven {
+            self.commands.end(finish, failed);
+        }
         let told = if failed {
             work.accesses.fail(one, finish)
         } else {
@@ -384,20 +444,20 @@ impl Accelerator {
         let Some(current) = current else {
             return false;
         };
-        let what = &accesses.what;
+        let (what, one) = (&accesses.what, current.one);
         let offset = current.one.offset + current.issued;
         let Some(target) = target(&mut self.translations, what.address + offset, now) else {
             return false;
         };
-        let Some(address) = target.address(what.kind != AccessKind::Read) else {
+        let Some(address) = target.address(one.kind != AccessKind::Read) else {
             current.failed = true;
             return true;
         };
         let room = LINE_BYTES - address as usize % LINE_BYTES;
-        let len = room.min((what.size - current.issued) as usize);
+        let len = room.min((one.size - current.issued) as usize);
         let part = LineAccess {
             initiator: Initiator::Work(number),
-            operation: match what.kind {
+            operation: match one.kind {
                 AccessKind::Read => Operation::Read,
                 AccessKind::Write => Operation::Write,
                 AccessKind::Atomic(atomic) => Operation::Atomic(atomic.on(address, len)),
@@ -468,6 +528,19 @@ impl Accelerator {
             };
             self.endpoint.send(packet, fx);
         }
+        self.interrupt(fx);
+    }
+
+    /// Sends the interrupt after the end of an access that software has started. Completions of reads of registers are sent even
+    /// when there is no request.
+    fn interrupt(&mut self, fx: &mut Effects<'_, Self>) {
+        while self.endpoint.is_open(fx)
+            && self.commands.owes_interrupt(fx.now())
+            && self.endpoint.is_bus_master()
+            && let Some(packet) = self.commands.next_interrupt(&self.endpoint, fx)
+        {
+            self.endpoint.hand_over(packet, fx);
+        }
     }
 
     /// Schedules a wake-up for the next event.
@@ -482,7 +555,12 @@ impl Accelerator {
         let translations = self.translations.as_mut();
         let translations = translations.map(|all| all.next_time(now));
         let engines = self.engines.iter().map(Engine::next_time);
-        let all = works.chain(engines).chain(outbox).chain(translations);
+        let ended = std::iter::once(self.commands.next_time());
+        let all = works
+            .chain(engines)
+            .chain(outbox)
+            .chain(translations)
+            .chain(ended);
         if let Some(next) = all.filter(|time| *time > now && *time < Time::NEVER).min() {
             self.endpoint.wake_engine(next, fx);
         }

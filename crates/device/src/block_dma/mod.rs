@@ -1,17 +1,19 @@
 //! A DMA engine that transfers blocks of the host's memory, one after the other, at the request of software.
 //!
-//! Software gives it an address, a length and a direction, and learns of the end by an interrupt or by polling; this time is
-//! outside the measured transfer. The engine's own clock begins and ends with the transfer.
+//! Software writes an address, a length and a direction to its [registers](crate::commands::registers), and learns of the end by an
+//! interrupt or by polling; this time is outside the measured transfer. The engine's own clock begins and ends with the transfer.
+//! A sequence of transfers may also start by itself, without software.
 
 mod transfer;
 
 use kernel::{Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
-use protocol::Kind;
+use protocol::{Bar, Kind};
 use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Outstanding};
 
+use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
 use crate::leaf::one_port;
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use transfer::{Limits, Transfer};
 
 kernel::parameters! {
@@ -41,7 +43,12 @@ pub struct BlockDma {
     start_latency: Span,
     end_latency: Span,
     request_interval: Span,
+    commands: Commands,
+    /// The access that software has started, until its transfer begins.
+    commanded: Option<Command>,
     works: Vec<AccessLoop>,
+    /// The number of the sequence of the accesses that software has started and no measurement counts.
+    unmeasured: Option<usize>,
     /// Number of sequences of accesses that were reported.
     announced: usize,
     /// The sequence that is served next among those that are due.
@@ -56,6 +63,10 @@ pub struct BlockDma {
 one_port!(BlockDma);
 
 impl LeafParameters for BlockDmaParameters {
+    fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
+        endpoint.bar().into_iter().chain([REGISTERS]).collect()
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }
@@ -88,12 +99,16 @@ impl Leaf for BlockDma {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
-        for work in &self.works[self.announced..] {
-            fx.observe(work.announced());
+        for told in self.works[self.announced..]
+            .iter()
+            .filter_map(AccessLoop::announced)
+        {
+            fx.observe(told);
         }
         self.announced = self.works.len();
         self.give_up(fx);
         while self.go_on(fx) {}
+        self.interrupt(fx);
         // Completions of reads to BAR 0 are sent even when there is no request.
         self.endpoint.is_open(fx);
         self.wake(fx);
@@ -105,13 +120,20 @@ impl BlockDma {
     pub fn new(config: EndpointConfig, parameters: &BlockDmaParameters) -> Self {
         let timeout = parameters.completion_timeout;
         let limits = config.parameters.outstanding(parameters.tags, timeout);
+        let abilities = Abilities {
+            card: Some(config.parameters.bar.0),
+            is_bound_by_pcie: true,
+        };
         let mut engine = BlockDma {
+            commands: Commands::new(abilities, config.parameters.clock.period()),
+            commanded: None,
             endpoint: Endpoint::new(config),
             outstanding: Outstanding::new(limits),
             start_latency: parameters.start_latency,
             end_latency: parameters.end_latency,
             request_interval: parameters.request_interval,
             works: Vec::new(),
+            unmeasured: None,
             announced: 0,
             turn: 0,
             transfer: None,
@@ -122,10 +144,11 @@ impl BlockDma {
         engine
     }
 
-    /// Adds a sequence of transfers; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
+    /// Adds a sequence of transfers, and returns the number by which software can start them, from 1; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
     /// of it.
-    pub fn add_accesses(&mut self, accesses: Accesses) {
+    pub fn add_accesses(&mut self, accesses: Accesses) -> u32 {
         self.works.push(AccessLoop::new(accesses));
+        self.works.len() as u32
     }
 
     /// Applies the registers.
@@ -134,6 +157,11 @@ impl BlockDma {
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        match self.commands.serve(packet, &mut self.endpoint, fx) {
+            Served::Start(command) => return self.commanded = Some(command),
+            Served::Here => return,
+            Served::Elsewhere => {}
+        }
         let content = &fx.store()[packet];
         let header = *content.header();
         let Kind::Completion(completion) = &header.kind else {
@@ -153,8 +181,9 @@ impl BlockDma {
                 .endpoint
                 .refuse(packet, Refusal::UnexpectedCompletion, fx);
         };
-        let pattern = self.works[transfer.work()].what.expected();
-        transfer.take(&part, completion, content.payload(), pattern);
+        let what = &self.works[transfer.work()].what;
+        let answer = (completion, content.payload());
+        transfer.take(&part, answer, what, self.endpoint.bar_mut());
         fx.store().release(packet);
     }
 
@@ -163,8 +192,10 @@ impl BlockDma {
         while self.outstanding.give_up(fx.now()).is_some() {
             self.endpoint.record_timeout(FunctionPlace::Own);
             if let Some(transfer) = &mut self.transfer {
-                let flow = self.works[transfer.work()].what.flow;
-                fx.observe(Observation::timed_out(flow, 0));
+                if transfer.one().measured {
+                    let flow = self.works[transfer.work()].what.flow;
+                    fx.observe(Observation::timed_out(flow, 0));
+                }
                 transfer.lose();
             }
         }
@@ -179,8 +210,52 @@ impl BlockDma {
         }
     }
 
+    /// Sends the interrupt after the end of an access that software has started.
+    fn interrupt(&mut self, fx: &mut Effects<'_, Self>) {
+        while self.commands.owes_interrupt(fx.now())
+            && self.endpoint.is_bus_master()
+            && self.endpoint.is_open(fx)
+            && let Some(packet) = self.commands.next_interrupt(&self.endpoint, fx)
+        {
+            self.endpoint.hand_over(packet, fx);
+        }
+    }
+
+    /// The number of the sequence of accesses that no measurement counts.
+    fn unmeasured(&mut self) -> usize {
+        *self.unmeasured.get_or_insert_with(|| {
+            self.works.push(AccessLoop::new(Accesses::unmeasured()));
+            self.works.len() - 1
+        })
+    }
+
+    /// Begins the transfer that software has started.
+    fn begin_commanded(&mut self, command: Command, now: Time) {
+        let Command {
+            kind, address, len, ..
+        } = command;
+        let sequence = command.sequence.and_then(|number| {
+            let offset = self.works.get(number)?.offset_of(kind, address, len)?;
+            Some((number, offset))
+        });
+        let (number, offset) = sequence.unwrap_or_else(|| (self.unmeasured(), address));
+        let one = self.works[number].begin_commanded(kind, (offset, len), now);
+        let transfer = Transfer::new(number, one, &self.works[number].what);
+        self.transfer = Some(match sequence {
+            Some(_) => transfer,
+            None => transfer.with_card_memory(command.card),
+        });
+        self.next_request = now + self.start_latency;
+    }
+
     /// Begins the next transfer, if one is due.
     fn begin(&mut self, now: Time) -> bool {
+        if self.free <= now
+            && let Some(command) = self.commanded.take()
+        {
+            self.begin_commanded(command, now);
+            return true;
+        }
         let works = self.works.len();
         let is_due = |work: &AccessLoop| !work.is_over() && work.next_start() <= now;
         let mut turns = (self.turn..works).chain(0..self.turn);
@@ -201,8 +276,7 @@ impl BlockDma {
         let Some(transfer) = &mut self.transfer else {
             return false;
         };
-        let what = &self.works[transfer.work()].what;
-        let may = match what.kind {
+        let may = match transfer.one().kind {
             AccessKind::Write | AccessKind::Read => self.endpoint.is_bus_master(),
             AccessKind::Atomic(_) => self.endpoint.is_atomic_requester(),
         };
@@ -211,12 +285,14 @@ impl BlockDma {
             max_payload: self.endpoint.max_payload(),
             max_read_request: self.endpoint.max_read_request(),
         };
-        let range = transfer.next_range(what, limits);
+        let range = transfer.next_range(limits);
         let fits = range.is_none_or(|(at, len)| self.outstanding.fits(at, len, now));
         if self.next_request > now || !may || !fits || !self.endpoint.is_open(fx) {
             return false;
         }
-        let packet = transfer.next(what, limits, &mut self.outstanding, now, fx.store());
+        let what = &self.works[transfer.work()].what;
+        let stores = (self.endpoint.bar(), fx.store());
+        let packet = transfer.next(what, limits, &mut self.outstanding, now, stores);
         self.endpoint.hand_over(packet, fx);
         self.next_request = now + self.request_interval;
         true
@@ -232,6 +308,9 @@ impl BlockDma {
         };
         self.free = done + self.end_latency;
         let work = &mut self.works[transfer.work()];
+        if work.what.driven {
+            self.commands.end(self.free, transfer.has_failed());
+        }
         if let Some(told) = transfer.end(work, self.free) {
             fx.foresee(self.free, told);
         }
@@ -242,7 +321,7 @@ impl BlockDma {
     /// are transmitted.
     fn done(&self, now: Time) -> Option<Time> {
         let transfer = self.transfer.as_ref()?;
-        match self.works[transfer.work()].what.kind {
+        match transfer.one().kind {
             AccessKind::Write => self.endpoint.posted_gone(),
             AccessKind::Read | AccessKind::Atomic(_) => (!transfer.is_awaited()).then_some(now),
         }
@@ -260,6 +339,8 @@ impl BlockDma {
                 first.map(|start| start.max(self.free))
             }
         };
+        let ended = self.commands.next_time();
+        let next = Some(next.map_or(ended, |time| time.min(ended)));
         if let Some(next) = next.filter(|time| *time > now && *time < Time::NEVER) {
             self.endpoint.wake_engine(next, fx);
         }

@@ -4,7 +4,7 @@ use kernel::Time;
 use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::{AtomicOperation, Completion, FunctionId, Header, MemoryRequest, Status};
 use transaction::{
-    AccessKind, AccessLoop, Accesses, AnsweredPart, AtomicAccess, OneAccess, Outstanding, Pattern,
+    AccessKind, AccessLoop, Accesses, AnsweredPart, AtomicAccess, Memory, OneAccess, Outstanding,
 };
 
 /// The requester's ID, and the largest requests.
@@ -22,7 +22,8 @@ pub(super) struct Transfer {
     one: OneAccess,
     /// Address of the first byte.
     address: u64,
-    size: u64,
+    /// Address of the first byte in the card's memory, if the data is there.
+    card: Option<u64>,
     /// Bytes requested, or written.
     issued: u64,
     /// Requests that are not complete.
@@ -33,18 +34,29 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// A transfer for the access `one` of sequence `work`.
+    /// A transfer for the access `one` of sequence `work`, with data made and checked by the sequence's pattern.
     pub(super) fn new(work: usize, one: OneAccess, what: &Accesses) -> Self {
         Transfer {
             work,
             one,
             address: what.address + one.offset,
-            size: what.size,
+            card: None,
             issued: 0,
             open: 0,
             intact: true,
             failed: false,
         }
+    }
+
+    /// Lets the transfer move its data from and to the card's memory, from `address` there on.
+    pub(super) fn with_card_memory(mut self, address: u64) -> Self {
+        self.card = Some(address);
+        self
+    }
+
+    /// The access.
+    pub(super) fn one(&self) -> OneAccess {
+        self.one
     }
 
     /// The number of its sequence.
@@ -54,7 +66,7 @@ impl Transfer {
 
     /// Whether all its requests were sent.
     pub(super) fn is_asked(&self) -> bool {
-        self.failed || self.issued == self.size
+        self.failed || self.issued == self.one.size
     }
 
     /// Whether completions are outstanding.
@@ -69,12 +81,12 @@ impl Transfer {
         limits: Limits,
         outstanding: &mut Outstanding<u64>,
         now: Time,
-        packets: &mut Packets,
+        (memory, packets): (&Memory, &mut Packets),
     ) -> PacketId {
         let (id, address) = (limits.id, self.address + self.issued);
         let packet = packets.claim();
         let content = &mut packets[packet];
-        let len = match what.kind {
+        let len = match self.one.kind {
             AccessKind::Read => {
                 let len = self.room(limits.max_read_request);
                 let tag = self.begin(outstanding, len, now);
@@ -88,11 +100,14 @@ impl Transfer {
                 let lead = (address % 4) as usize;
                 let bytes = content.write(header, Stamp::default());
                 let bytes = &mut bytes[lead..lead + len as usize];
-                what.pattern.fill(self.one.offset + self.issued, bytes);
+                match self.card {
+                    Some(card) => memory.read(card + self.issued, bytes),
+                    None => what.pattern.fill(self.one.offset + self.issued, bytes),
+                }
                 len
             }
             AccessKind::Atomic(kind) => {
-                let len = self.size as u32;
+                let len = self.one.size as u32;
                 let tag = self.begin(outstanding, len, now);
                 let header = Header::atomic((id, tag), kind.operation(), address, len);
                 let header = header.expect("a plan has atomic operations of valid widths");
@@ -105,11 +120,11 @@ impl Transfer {
     }
 
     /// The address and the length of the next request, if it is non-posted.
-    pub(super) fn next_range(&self, what: &Accesses, limits: Limits) -> Option<(u64, u32)> {
-        let len = match what.kind {
+    pub(super) fn next_range(&self, limits: Limits) -> Option<(u64, u32)> {
+        let len = match self.one.kind {
             AccessKind::Write => return None,
             AccessKind::Read => self.room(limits.max_read_request),
-            AccessKind::Atomic(_) => self.size as u32,
+            AccessKind::Atomic(_) => self.one.size as u32,
         };
         Some((self.address + self.issued, len))
     }
@@ -126,16 +141,17 @@ impl Transfer {
         // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
         let largest = u64::from(largest) - address % 4;
         let room = MemoryRequest::room_at(address).min(largest);
-        room.min(self.size - self.issued) as u32
+        room.min(self.one.size - self.issued) as u32
     }
 
-    /// Handles a completion of a request with `payload`, or a failure; read data must match `pattern`, if there is one.
+    /// Handles a completion of a request with `payload`, or a failure; read data must match the pattern of the sequence, if it is
+    /// checked, or goes to the card's memory.
     pub(super) fn take(
         &mut self,
         part: &AnsweredPart<u64>,
-        completion: &Completion,
-        payload: &[u8],
-        pattern: Option<Pattern>,
+        (completion, payload): (&Completion, &[u8]),
+        what: &Accesses,
+        memory: &mut Memory,
     ) {
         self.open -= u32::from(part.last);
         if completion.status != Status::Successful {
@@ -144,15 +160,29 @@ impl Transfer {
         }
         let lead = usize::from(completion.lower_address) % 4;
         let bytes = payload.get(lead..lead + part.len as usize);
-        let offset = self.one.offset + part.what + u64::from(part.offset);
-        self.intact &=
-            bytes.is_some_and(|bytes| pattern.is_none_or(|pattern| pattern.matches(offset, bytes)));
+        let done = part.what + u64::from(part.offset);
+        let Some(bytes) = bytes else {
+            self.intact = false;
+            return;
+        };
+        if self.one.kind == AccessKind::Read
+            && let Some(card) = self.card
+        {
+            memory.write(card + done, bytes);
+        }
+        let pattern = what.expected(self.one);
+        self.intact &= pattern.is_none_or(|all| all.matches(self.one.offset + done, bytes));
     }
 
     /// Handles a completion timeout.
     pub(super) fn lose(&mut self) {
         self.open -= 1;
         self.failed = true;
+    }
+
+    /// Whether a request has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// Ends the transfer at `at`; returns what to report, if anything.
@@ -181,7 +211,7 @@ mod tests {
     use kernel::Span;
     use packet::FlowId;
     use protocol::{Kind, Tag};
-    use transaction::AccessOrder;
+    use transaction::{AccessOrder, Pattern};
     use transaction::{CompletionBuffer, OutstandingLimits};
 
     const LIMITS: Limits = Limits {
@@ -205,6 +235,7 @@ mod tests {
             turnaround: Span::ZERO,
             pattern: Pattern::new(1, 0),
             check: true,
+            driven: false,
         }
     }
 
@@ -222,7 +253,8 @@ mod tests {
         let mut all = Vec::new();
         while !transfer.is_asked() {
             let now = Time::ZERO;
-            let packet = transfer.next(what, LIMITS, &mut outstanding, now, &mut packets);
+            let stores = (&Memory::new(0), &mut packets);
+            let packet = transfer.next(what, LIMITS, &mut outstanding, now, stores);
             let content = &packets[packet];
             all.push((*content.header(), content.payload().to_vec()));
         }
@@ -309,7 +341,7 @@ mod tests {
             let mut bytes = [0; 8];
             what.pattern.fill(0, &mut bytes);
             bytes[7] ^= wrong;
-            transfer.take(&part, &completion, &bytes, what.expected());
+            transfer.take(&part, (&completion, &bytes), &what, &mut Memory::new(0));
             assert!(!transfer.is_awaited());
             let told = transfer.end(&mut AccessLoop::new(what.clone()), Time::ZERO);
             let good = status == Status::Successful;

@@ -25,7 +25,7 @@ pub use ::scenario::{At, Code, Lines, ScenarioError};
 pub use device::{DeviceParameters, LEAVES, LeafModel};
 
 pub use crate::workload::access::section::{
-    Access, AccessParameters, Buffer, BufferParameters, BufferRights, Kind, Order,
+    Access, AccessParameters, Buffer, BufferParameters, BufferRights, Driven, Kind, Order,
 };
 pub use crate::workload::collective::section::{
     Algorithm, Collective, CollectiveParameters, Operation,

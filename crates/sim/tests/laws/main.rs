@@ -9,6 +9,7 @@ mod captures;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
 mod coherence;
+mod commands;
 mod completions;
 mod datapaths;
 mod ends;

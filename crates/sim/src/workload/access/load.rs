@@ -2,9 +2,10 @@
 
 use device::{Accelerator, BlockDma};
 use host::accesses as host_accesses;
+use host::commanded::{self, Commanded};
 use kernel::{Span, Stream};
 use packet::FlowId;
-use transaction::{AccessOrder, Accesses, Pattern};
+use transaction::{AccessOrder, Accesses, FunctionPlace, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -41,15 +42,47 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
                     .mappings()
                     .for_each(|mapping| accelerator.warm(mapping));
             }
-            accelerator.add_accesses(what);
+            let sequence = accelerator.add_accesses(what.clone());
+            command(access, (what, sequence), false, to);
         } else if let Some(engine) = by.device_mut::<BlockDma>() {
-            engine.add_accesses(what);
+            let sequence = engine.add_accesses(what.clone());
+            command(access, (what, sequence), true, to);
         } else {
             to.spawn(access.by, what.start, |system, costs| {
                 host_accesses::run(system, core, costs.timed_access, what)
             });
         }
     }
+}
+
+/// Begins the program that starts the accesses, if one does.
+fn command(
+    access: &AccessPlan,
+    (what, sequence): (Accesses, u32),
+    has_card_memory: bool,
+    to: &mut Loading<'_>,
+) {
+    let Some(completion) = access.completion else {
+        return;
+    };
+    let device = &to.plan.nodes[access.by];
+    let (_, interrupt) = device
+        .functions
+        .space(FunctionPlace::Own)
+        .msi(0)
+        .expect("firmware gives every device an interrupt");
+    let commanded = Commanded {
+        sequence,
+        registers: device.bars[2].map_or(0, |bar| bar.base),
+        interrupt,
+        has_card_memory,
+        completion,
+        what,
+    };
+    let (host, start) = (device.root, commanded.what.start);
+    to.spawn(host, start, |system, costs| {
+        commanded::run(system, costs, commanded)
+    });
 }
 
 fn accesses(
@@ -82,5 +115,6 @@ fn accesses(
         turnaround: access.turnaround,
         pattern: pattern(plan, access.buffer),
         check: access.check,
+        driven: access.completion.is_some(),
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod plan;
 mod result;
 pub(crate) mod section;
 
+use host::commanded::Completion;
 use kernel::{Span, Time};
 
 use crate::model::Model;
@@ -43,6 +44,8 @@ pub struct AccessPlan {
     pub interval: Span,
     /// Software time around each access.
     pub turnaround: Span,
+    /// How the program that starts the accesses of a device learns of their ends; `None` if the device starts them itself.
+    pub completion: Option<Completion>,
     /// Whether an accelerator starts with the translations.
     pub warm_translations: bool,
     /// Whether nobody writes the buffer, so that reads can be checked.

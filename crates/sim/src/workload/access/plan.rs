@@ -1,10 +1,11 @@
 //! Planning of accesses, with the nodes that make them.
 
 use device::{AcceleratorParameters, BlockDmaParameters};
+use host::commanded::Completion;
 use kernel::{Bytes, Time};
 use transaction::AccessKind;
 
-use crate::scenario::{Access, Lines, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{Access, Driven, Lines, NodeKind, Scenario, ScenarioError};
 
 use crate::plan::BufferPlan;
 use crate::plan::address::show;
@@ -63,6 +64,8 @@ impl Planner<'_> {
             let message = format!("{} has physical addresses; leave it out", access.by.value);
             return Err(error("warm_translations", &message));
         }
+        let completion = self.completion(access, by);
+        let completion = completion.map_err(|(key, message)| error(key, &message))?;
         Ok(AccessPlan {
             id: access.id.value.clone(),
             by,
@@ -76,9 +79,33 @@ impl Planner<'_> {
             start: Time::from_fs(parameters.start.as_fs()),
             interval: parameters.interval,
             turnaround: parameters.turnaround,
+            completion,
             warm_translations: parameters.warm_translations,
             check: false,
         })
+    }
+
+    /// How the program that starts the accesses learns of their ends, if a program does.
+    fn completion(
+        &self,
+        access: &Access,
+        by: usize,
+    ) -> Result<Option<Completion>, (&'static str, String)> {
+        let name = &self.nodes[by].name;
+        match access.parameters.driven {
+            Driven::Program if matches!(self.nodes[by].kind, NodeKind::Host(..)) => {
+                let message = format!(
+                    "{name} is a host, whose own cores make the accesses; write driven = \"program\" for accesses of a device, or leave it out"
+                );
+                Err(("driven", message))
+            }
+            Driven::Program => Ok(Some(access.parameters.completion.0)),
+            Driven::Device if access.lines.has("completion") => {
+                let message = "no program waits for these accesses; write driven = \"program\", or leave it out";
+                Err(("completion", message.to_owned()))
+            }
+            Driven::Device => Ok(None),
+        }
     }
 
     pub(crate) fn is_block_dma(&self, node: usize) -> bool {

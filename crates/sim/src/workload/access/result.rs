@@ -29,7 +29,8 @@ pub struct AccessResult {
     pub latency_ns: Option<Latency>,
     /// Histogram of the latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
-    /// Bytes per second: the size of an access over its mean latency and turnaround, of all cores together.
+    /// Bytes per second: the size of an access over its mean latency and turnaround, of all cores together; where a program starts
+    /// the accesses, all their bytes over the time from its first call to its last return.
     pub bytes_per_second: Option<f64>,
     /// Cache statistics of the accelerator, over all its accesses.
     pub cache: Option<CacheResult>,
@@ -93,9 +94,14 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
         count: bytes(|meter| meter.delivered) / access.size + failed,
         failed,
         histogram_ns: latencies.steps(STEP_NS),
-        bytes_per_second: told.as_ref().map(|latency| {
+        bytes_per_second: told.as_ref().and_then(|latency| {
+            if access.completion.is_some() {
+                let meter = seen.meter.flow(own.first());
+                let span = meter.returned?.since(meter.called?);
+                return Some(meter.delivered as f64 / span.as_ns() * 1e9);
+            }
             let bytes = access.size * own.parts.len() as u64;
-            bytes as f64 / (latency.mean + access.turnaround.as_ns()) * 1e9
+            Some(bytes as f64 / (latency.mean + access.turnaround.as_ns()) * 1e9)
         }),
         latency_ns: told,
         cache,

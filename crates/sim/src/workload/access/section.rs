@@ -1,5 +1,6 @@
 //! Buffers that hosts share with accelerators, and accesses to them one after the other.
 
+use host::commanded::Completion;
 use kernel::{Bytes, Span};
 use transaction::{AccessKind, AtomicAccess, PageSize, Rights};
 
@@ -63,9 +64,35 @@ impl Order {
     ];
 }
 
+/// Who starts the accesses of a device, as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driven {
+    /// The device itself.
+    Device,
+    /// A program on the host above it, by its registers.
+    Program,
+}
+
+impl Driven {
+    const NAMES: [(&str, Self); 2] = [("device", Self::Device), ("program", Self::Program)];
+}
+
+/// The way in which a program learns of the end of an access, as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessCompletion(pub Completion);
+
+impl AccessCompletion {
+    const NAMES: [(&str, Self); 2] = [
+        ("poll", Self(Completion::Poll)),
+        ("interrupt", Self(Completion::Interrupt)),
+    ];
+}
+
 kernel::choices!(BufferRights);
 kernel::choices!(Kind);
 kernel::choices!(Order);
+kernel::choices!(Driven);
+kernel::choices!(AccessCompletion);
 
 kernel::parameters! {
     /// A buffer in the memory of a host, besides its `host`.
@@ -110,6 +137,10 @@ kernel::parameters! {
         interval: Span = Span::ZERO, from "as fast as possible";
         /// Software time around each access (call, doorbell, interrupt or poll, return): it passes with the interval, and rates count it, but no latency.
         turnaround: Span = Span::ZERO, from "our choice: whoever makes them starts them itself";
+        /// Who starts each access of a device: "device", itself, or "program": a program on the host writes the device's registers by a system call, and waits for the end. Rates then count the time of the program.
+        driven: Driven = Driven::Device, from "our choice: the device alone, without software";
+        /// How the program learns of the end of an access: "poll", by reads of the status register, or "interrupt".
+        completion: AccessCompletion = AccessCompletion(Completion::Poll), from "our choice: the shorter one for small accesses";
         /// Whether an accelerator starts with the translations of the buffer, as far as it can keep them.
         warm_translations: bool = false, from "our choice: it asks for what it needs";
     }

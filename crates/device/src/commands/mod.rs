@@ -1,0 +1,280 @@
+//! Accesses that software on the host starts by registers, one at a time.
+//!
+//! A device model embeds [`Commands`]: it passes on accesses to its registers, starts what they command, and reports the end.
+
+pub mod registers;
+
+use kernel::{Effects, Span, Time};
+use packet::{PacketId, Stamp};
+use protocol::{Bar, Header, Kind, MemoryRequest};
+use transaction::{AccessKind, Memory, written};
+
+use crate::Endpoint;
+use crate::endpoint::Device;
+use registers::{
+    ADDRESS, BAD_WRITE, BUSY, CARD, COMMAND, DONE, DURATION, FAILED, INVALID, LENGTH, MOST_BYTES,
+    OVERRUN, STATUS,
+};
+
+/// The BAR of the registers.
+pub(crate) const REGISTERS: Bar = Bar {
+    index: 2,
+    size: registers::SIZE,
+    wide: false,
+};
+
+/// The interrupt vector for the end of an access.
+const VECTOR: u8 = 0;
+
+/// The commands that a device model obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// Size of the device's own memory for transfers, if it has one.
+    pub(crate) card: Option<u64>,
+    /// Whether atomic operations have the widths of PCI Express, instead of those of coherent agents.
+    pub(crate) is_bound_by_pcie: bool,
+}
+
+/// An access as commanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// Its operation.
+    pub(crate) kind: AccessKind,
+    /// The first address in the host's memory.
+    pub(crate) address: u64,
+    /// The first address in the device's own memory.
+    pub(crate) card: u64,
+    /// Number of bytes.
+    pub(crate) len: u64,
+    /// The number of the sequence of accesses to which measurements count it.
+    pub(crate) sequence: Option<usize>,
+}
+
+/// The outcome of a packet that may be for the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// It is not for the registers.
+    Elsewhere,
+    /// It was handled.
+    Here,
+    /// It was handled, and starts this access.
+    Start(Command),
+}
+
+/// The registers of a device, and the access that they have started.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands {
+    abilities: Abilities,
+    cycle: Span,
+    registers: Memory,
+    /// Start of the access in progress.
+    begun: Time,
+    /// Whether an interrupt follows the access in progress.
+    interrupt: bool,
+    /// The time at which the access in progress ends, and whether it has failed.
+    end: Option<(Time, bool)>,
+    /// Interrupts to send.
+    interrupts: u32,
+}
+
+impl Commands {
+    /// Registers after reset, in a device with this clock period.
+    pub(crate) fn new(abilities: Abilities, cycle: Span) -> Self {
+        Commands {
+            abilities,
+            cycle,
+            registers: Memory::new(registers::SIZE),
+            begun: Time::ZERO,
+            interrupt: false,
+            end: None,
+            interrupts: 0,
+        }
+    }
+
+    /// Handles a request to the registers, and releases it; leaves other packets alone.
+    pub(crate) fn serve<C: Device>(
+        &mut self,
+        packet: PacketId,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> Served {
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        let (Kind::MemoryRead(request) | Kind::MemoryWrite(request)) = &header.kind else {
+            return Served::Elsewhere;
+        };
+        let Some(at) = Self::offset(endpoint, request) else {
+            return Served::Elsewhere;
+        };
+        if let Err(why) = endpoint.check_size(&header) {
+            endpoint.refuse(packet, why, fx);
+            return Served::Here;
+        }
+        let command = if let Kind::MemoryWrite(_) = &header.kind {
+            self.write(at, written(content, request), now)
+        } else {
+            let base = endpoint.base_of(REGISTERS.index.into());
+            endpoint.answer(packet, self.read(now), base, fx);
+            None
+        };
+        fx.store().release(packet);
+        command.map_or(Served::Here, Served::Start)
+    }
+
+    /// The offset of a request in the registers; none for other requests.
+    fn offset(endpoint: &Endpoint, request: &MemoryRequest) -> Option<u64> {
+        let base = endpoint.base_of(REGISTERS.index.into());
+        let at = request.first_byte().checked_sub(base)?;
+        (at + u64::from(request.byte_len()) <= registers::SIZE).then_some(at)
+    }
+
+    /// Handles a write to the registers; returns the access to start, if the write commands one.
+    fn write(&mut self, at: u64, bytes: &[u8], now: Time) -> Option<Command> {
+        self.settle(now);
+        match (at, bytes.len()) {
+            (ADDRESS | LENGTH, 4 | 8) => self.registers.write(at, bytes),
+            (CARD, 4 | 8) if self.abilities.card.is_some() => self.registers.write(at, bytes),
+            (at, 4) if at == ADDRESS + 4 || at == LENGTH + 4 => self.registers.write(at, bytes),
+            (at, 4) if at == CARD + 4 && self.abilities.card.is_some() => {
+                self.registers.write(at, bytes);
+            }
+            (COMMAND, 4) => {
+                self.registers.write(at, bytes);
+                return self.command(now);
+            }
+            (STATUS, 4) => {
+                let ones = bytes
+                    .first_chunk()
+                    .map_or(0, |word| u32::from_le_bytes(*word));
+                self.set_status(self.status() & !(ones & CLEARABLE));
+            }
+            _ => self.set_status(self.status() | BAD_WRITE),
+        }
+        None
+    }
+
+    /// The registers as a read at `now` sees them.
+    fn read(&mut self, now: Time) -> &Memory {
+        self.settle(now);
+        &self.registers
+    }
+
+    /// Records that the access in progress ends at `at`.
+    pub(crate) fn end(&mut self, at: Time, failed: bool) {
+        self.end = Some((at, failed));
+    }
+
+    /// The time of the end that was recorded last, if it has not been shown in the registers.
+    pub(crate) fn next_time(&self) -> Time {
+        self.end.map_or(Time::NEVER, |(at, _)| at)
+    }
+
+    /// The next interrupt, behind all data that was sent before it; none while interrupts are disabled.
+    pub(crate) fn next_interrupt<C: Device>(
+        &mut self,
+        endpoint: &Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<PacketId> {
+        self.interrupts = self.interrupts.checked_sub(1)?;
+        let (address, message) = endpoint.msi(VECTOR)?;
+        let header = Header::memory_write(endpoint.id(), address, 4)
+            .expect("an interrupt message is one dword");
+        let packet = fx.store().claim();
+        fx.store()[packet]
+            .write(header, Stamp::default())
+            .copy_from_slice(&message.to_le_bytes());
+        Some(packet)
+    }
+
+    /// Whether interrupts wait to be sent at `now`.
+    pub(crate) fn owes_interrupt(&mut self, now: Time) -> bool {
+        self.settle(now);
+        self.interrupts > 0
+    }
+
+    /// Handles a write to `COMMAND`.
+    fn command(&mut self, now: Time) -> Option<Command> {
+        let word = self.word(COMMAND);
+        if self.status() & BUSY != 0 {
+            self.set_status(self.status() | OVERRUN);
+            return None;
+        }
+        let interrupt = registers::asks_for_interrupt(word);
+        let Some(command) = self.valid(word) else {
+            self.set_status(self.status() | INVALID);
+            self.interrupts += u32::from(interrupt);
+            return None;
+        };
+        self.set_status(self.status() & !(DONE | FAILED) | BUSY);
+        self.begun = now;
+        self.interrupt = interrupt;
+        Some(command)
+    }
+
+    /// The access that the registers command, if the device can make it.
+    fn valid(&self, word: u32) -> Option<Command> {
+        let kind = registers::operation(word)?;
+        let command = Command {
+            kind,
+            address: self.long(ADDRESS),
+            card: self.long(CARD),
+            len: self.long(LENGTH),
+            sequence: registers::sequence(word),
+        };
+        let Command {
+            address, len, card, ..
+        } = command;
+        let fits = (1..=MOST_BYTES).contains(&len) && address.checked_add(len).is_some();
+        let is_in_card = self.abilities.card.is_none_or(|size| {
+            command.sequence.is_some() || card.checked_add(len).is_some_and(|end| end <= size)
+        });
+        let is_possible = match kind {
+            AccessKind::Read | AccessKind::Write => is_in_card,
+            AccessKind::Atomic(atomic) => {
+                let widest = if self.abilities.is_bound_by_pcie {
+                    atomic.operation().widest().into()
+                } else {
+                    16
+                };
+                matches!(len, 4 | 8 | 16) && len <= widest && address.is_multiple_of(len)
+            }
+        };
+        (fits && is_possible).then_some(command)
+    }
+
+    /// Shows the end of the access in progress in the registers, if it has ended by `now`.
+    fn settle(&mut self, now: Time) {
+        let Some((at, failed)) = self.end.take_if(|(at, _)| *at <= now) else {
+            return;
+        };
+        let ended = DONE | if failed { FAILED } else { 0 };
+        self.set_status(self.status() & !BUSY | ended);
+        let cycles = at.since(self.begun).as_fs() / self.cycle.as_fs();
+        self.registers.write(DURATION, &cycles.to_le_bytes());
+        self.interrupts += u32::from(self.interrupt);
+    }
+
+    fn status(&self) -> u32 {
+        self.word(STATUS)
+    }
+
+    fn set_status(&mut self, status: u32) {
+        self.registers.write(STATUS, &status.to_le_bytes());
+    }
+
+    fn word(&self, at: u64) -> u32 {
+        let mut bytes = [0; 4];
+        self.registers.read(at, &mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    fn long(&self, at: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.registers.read(at, &mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// The error bits of `STATUS`, which software clears.
+const CLEARABLE: u32 = FAILED | INVALID | OVERRUN | BAD_WRITE;

@@ -1,0 +1,122 @@
+//! A program that starts accesses of a device by its registers, one after the other, and waits for the end of each.
+
+use device::commands::registers::{ADDRESS, BUSY, CARD, COMMAND, LENGTH, STATUS, command};
+use packet::Observation;
+use transaction::{AccessLoop, Accesses, CallNote};
+
+use crate::{DriverParameters, System};
+
+/// The way in which a program learns of the end of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// It reads `STATUS` until no access is in progress.
+    Poll,
+    /// It sleeps until the device's interrupt.
+    Interrupt,
+}
+
+/// Accesses of a device that a program starts.
+#[derive(Clone, Debug)]
+pub struct Commanded {
+    /// The accesses; their order and intervals are the program's.
+    pub what: Accesses,
+    /// The number of the sequence in the device, from 1.
+    pub sequence: u32,
+    /// The address of the device's registers.
+    pub registers: u64,
+    /// The message of the device's interrupt.
+    pub interrupt: u32,
+    /// Whether the device has memory of its own, whose address each command gives.
+    pub has_card_memory: bool,
+    /// The way in which the program learns of the end.
+    pub completion: Completion,
+}
+
+/// Starts the accesses, each by a system call that writes the registers and waits. The device's interrupt message is also the lock
+/// that one call holds at a time.
+pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) {
+    let flow = commanded.what.flow;
+    let mut all = AccessLoop::new(Accesses {
+        driven: false,
+        ..commanded.what.clone()
+    });
+    let driver = Driver {
+        system: &system,
+        costs: &costs,
+        commanded: &commanded,
+    };
+    for number in 0..all.what.warm_up + all.what.count {
+        let now = system.now().await;
+        if all.next_start() > now {
+            system.sleep(all.next_start().since(now)).await;
+        }
+        if number == all.what.warm_up {
+            system
+                .report(Observation::own(flow, CallNote::Called))
+                .await;
+        }
+        let one = all.begin(system.now().await);
+        system.work(costs.system_call).await;
+        system.lock(commanded.interrupt).await;
+        driver.start(commanded.what.address + one.offset).await;
+        let ended = driver.wait().await;
+        system.unlock(commanded.interrupt).await;
+        if !ended {
+            // The device does not answer any more: what is left stays undone.
+            return;
+        }
+        all.leave(system.now().await);
+    }
+    system
+        .report(Observation::own(flow, CallNote::Returned))
+        .await;
+}
+
+struct Driver<'c> {
+    system: &'c System,
+    costs: &'c DriverParameters,
+    commanded: &'c Commanded,
+}
+
+impl Driver<'_> {
+    /// Starts the access at `address`.
+    async fn start(&self, address: u64) {
+        let what = &self.commanded.what;
+        self.set(ADDRESS, &address.to_le_bytes()).await;
+        if self.commanded.has_card_memory {
+            self.set(CARD, &[0; 8]).await;
+        }
+        self.set(LENGTH, &what.size.to_le_bytes()).await;
+        let interrupt = self.commanded.completion == Completion::Interrupt;
+        let word = command(what.kind, interrupt, self.commanded.sequence);
+        self.set(COMMAND, &word.to_le_bytes()).await;
+    }
+
+    /// Waits for the end of the access; returns false if the device does not answer.
+    async fn wait(&self) -> bool {
+        match self.commanded.completion {
+            Completion::Interrupt => {
+                self.system.interrupt(self.commanded.interrupt).await;
+                self.system.sleep(self.costs.interrupt_latency).await;
+                true
+            }
+            Completion::Poll => loop {
+                let status = self.commanded.registers + STATUS;
+                let bytes = self.system.read(status, 4).await;
+                let Some(word) = bytes.first_chunk() else {
+                    return false;
+                };
+                if u32::from_le_bytes(*word) & BUSY == 0 {
+                    return true;
+                }
+            },
+        }
+    }
+
+    async fn set(&self, register: u64, bytes: &[u8]) {
+        self.system.work(self.costs.register_write).await;
+        self.system
+            .store(self.commanded.registers + register, bytes)
+            .await;
+    }
+}
