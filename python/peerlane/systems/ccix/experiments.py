@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from itertools import product
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from peerlane.reproduction.calibration import moves, quantity, setting
 from peerlane.reproduction.catalogue import system_fabric
@@ -32,7 +32,7 @@ __all__ = [
     "packets",
 ]
 
-SECONDS = {"exp1": 36, "exp1_vck5000": 30, "exp2": 6, "packets": 3, "exp4": 1.3}
+SECONDS = {"exp1": 36, "exp1_vck5000": 30, "exp2": 6, "packets": 3, "exp4": 6}
 """About how long figures take on one processor; the longest are begun first."""
 
 _Found = TypeVar("_Found")
@@ -43,17 +43,27 @@ KINDS = ("read", "write")
 SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n in range(6)))
 """32 B to 32 KiB."""
 
-BUFFER = "64 MiB"
-"""The size of a buffer so large that a random line is in no cache of a card."""
+BUFFER = "8 MiB"
+"""The size of a buffer so large that a random line is hardly ever in the cache of a card, and so
+small that the host's system cache has all of it."""
 
 REGISTERS = 4
 """Registers of the DMA engine that a transfer takes: source, destination, length, command."""
 
 MAKERS: dict[str, tuple[str, dict[str, Setting]]] = {
-    "host": (HOST, {"cores": 3}),
+    "host": (HOST, {"cores": 1}),
     "device": ("u280", {"warm_translations": True}),
 }
-"""The makers of requests for locks, and their settings."""
+"""The makers of requests for locks, and their settings: one core has the database."""
+
+BUCKETS = 1024
+"""Buckets of the lock table, each in a line of its own."""
+
+WITHOUT_END = 10**8
+"""More accesses or requests than a run has time for."""
+
+CONTENTION = 2_000_000
+"""Nanoseconds for which a core and a card request locks of one table."""
 
 HIT = 200
 """Nanoseconds that every access takes longer which leaves the card."""
@@ -61,6 +71,27 @@ HIT = 200
 ALL, FEW = 10_000, 500
 """Accesses of each size in the first experiment, and where only the share counts by which a moved
 parameter moves their mean."""
+
+ROUND, PARTS = 3000, 20
+"""Nanoseconds of which a program needs fewer to start an access of the card and see its end; and
+the parts of the time for all of them after which a run is looked at."""
+
+IN_MEMORY: dict[str, Setting] = {"port_distance": "95.9 ns"}
+"""The path of coherence messages, if the 700 ns of a read are with a read of memory."""
+
+READINGS: dict[str, dict[str, Any]] = {
+    "host-reads": {"host": "read"},
+    "card-reads": {"card": "read"},
+    "back-to-back": {"driven": "device"},
+    "quick-card-snoop": {
+        "of_host": {"timed_access": "242 ns"},
+        "of_card": {"snoop_latency": "80 ns"},
+    },
+    "slow-core-snoop": {"of_host": {"core_snoop_latency": "60 ns"}},
+    "make-unique": {"of_card": {"whole_line_request": "make-unique"}},
+    "exp2-in-memory": {"of_host": IN_MEMORY},
+}
+"""Other readings of the fourth experiment, whose algorithm our copy has lost, and of what it needs."""
 
 SAMPLES = 2000
 """Accesses behind a mean, where nothing depends on their number."""
@@ -133,7 +164,7 @@ def exp3() -> Measurements:
 
 
 def exp4() -> Measurements:
-    """A core reads a buffer that a card writes, at the same time, in random places."""
+    """A core and a card modify lines of one buffer, at the same time, in random places."""
     for cores in (1, 3):
         host, card = _shared("32 KiB", cores)
         yield f"exp4/host/{cores}-cores", mean(host)
@@ -147,6 +178,11 @@ def exp4() -> Measurements:
                 yield f"check/exp4/deviation/{row}", deviation(one, least=HIT if one is card else 0)
         if size in {"2 MiB", "32 KiB"}:
             yield f"check/exp4/own-cache/{_short(size)}", short(card)
+    for reading, settings in READINGS.items():
+        for cores in (1, 3):
+            host, card = _shared("32 KiB", cores, count=SAMPLES, **settings)
+            yield f"reading/exp4/{reading}/host/{cores}-cores", mean(host)
+            yield f"reading/exp4/{reading}/device/{cores}-cores", mean(card)
 
 
 def exp5() -> Measurements:
@@ -158,6 +194,8 @@ def exp5() -> Measurements:
         card = _remote("u280", kind, "8 B")
         yield f"exp5/{name}/host", mean(_only(host))
         yield f"exp5/{name}/device", mean(card)
+    near = _remote("u280", "atomic-compare", "8 B", fabric=_fabric(host=IN_MEMORY))
+    yield "reading/exp5/exp2-in-memory/compare/device", mean(near)
 
 
 def packets() -> Measurements:
@@ -175,39 +213,104 @@ def packets() -> Measurements:
 
 
 def locks() -> Measurements:
-    """Requests of cores and of a card for locks of one table, alone and in each other's way."""
-    alone = _requests(host={"cores": 1, "count": ALL})
-    yield "locks/host-free", request(alone.locks["host"])
-    alone = _requests(device={"count": ALL})
-    yield "locks/device", request(alone.locks["device"])
-    one: dict[str, Setting] = {"records": 1, "hold": "3 us", "count": 1000}
-    yield "locks/host-contended", request(_requests(host=one).locks["host"])
+    """Requests of a core and of a card for locks of one table, alone and in each other's way.
+
+    The latency is that from the beginning of a request until it holds the lock: software of the
+    core, all compare-and-swaps, and the wait for another holder.
+    """
+    alone = _requests(host={"count": ALL})
+    yield "locks/host-free", acquired(alone.locks["host"])
+    alone = _requests(device={"count": SAMPLES})
+    yield "locks/device", acquired(alone.locks["device"])
+    one: dict[str, Setting] = {"records": 1, "count": 1000}
     for cores in (2, 4):
         others = _requests(host={**one, "cores": cores})
-        yield f"check/locks/host-contended/{cores}-cores", request(others.locks["host"])
-    beside = _requests(host=one, device={**one, "count": 200})
-    yield "check/locks/device-contended", request(beside.locks["device"])
+        yield f"check/locks/host-contended/{cores}-cores", acquired(others.locks["host"])
+    both = _contended(1)
+    yield "locks/host-contended", acquired(both.locks["host"])
+    yield "check/locks/device-contended", acquired(both.locks["device"])
+    for name in MAKERS:
+        yield f"reading/locks/last-swap/{name}", request(both.locks[name])
+    for records in (4, 16, 64, 1024):
+        some = _contended(records)
+        for name in MAKERS:
+            yield f"reading/locks/{records}-records/{name}", acquired(some.locks[name])
+    others = {
+        "pauses": _contended(4, pause="1 us"),
+        "4-engines": _contended(16, engines=4),
+        "near-atomics": _contended(1, host={"core_atomics": "near"}),
+    }
+    for reading, result in others.items():
+        for name in MAKERS:
+            yield f"reading/locks/{reading}/{name}", acquired(result.locks[name])
 
 
 def _requests(**by: Mapping[str, Setting]) -> RunResult:
-    """Requests for 1,024 locks in a huge page, whose translation the card has."""
+    """Requests for locks in a huge page, whose translation the card has."""
     fabric = _fabric("2 MiB")
     for name, settings in by.items():
         maker, own = MAKERS[name]
-        fabric.locks(maker, "b", id=name, **{"buckets": 1024, **own, **settings})
+        fabric.locks(maker, "b", id=name, **{"buckets": BUCKETS, **own, **settings})
     return sound(fabric.run())
 
 
+def _contended(
+    records: int,
+    *,
+    engines: int = 1,
+    pause: str = "0 ns",
+    host: Mapping[str, Setting] | None = None,
+) -> RunResult:
+    """A core and lock engines of a card, which request locks all the time.
+
+    Args:
+        records: Number of record versions, of which each request draws one.
+        engines: Number of lock engines of the card.
+        pause: The mean of exponential times from the core's release of a lock to its next request.
+        host: Settings of the host.
+
+    Raises:
+        RuntimeError: A lock had two holders, or passed a waiter by.
+    """
+    fabric = _fabric("2 MiB", host=host)
+    same: dict[str, Setting] = {"buckets": BUCKETS, "records": records, "count": WITHOUT_END}
+    maker, own = MAKERS["host"]
+    fabric.locks(
+        maker,
+        "b",
+        id="host",
+        interval=pause,
+        random_intervals=pause != "0 ns",
+        **same,
+        **own,
+    )
+    maker, own = MAKERS["device"]
+    for engine in range(engines):
+        fabric.locks(maker, "b", id=f"device{engine or ''}", **same, **own)
+    simulation = fabric.simulation()
+    simulation.run_until(CONTENTION)
+    result = simulation.result()
+    if any(one.violations for one in result.locks):
+        raise RuntimeError("a lock had two holders, or passed a waiter by")
+    return result
+
+
 def database() -> Measurements:
-    """Updates of rows by three cores and a card, under a lock for each row or for the table."""
+    """Updates of rows by a core and a card, under a lock for each row or for the table."""
     for lock, percent in product(("row", "table"), (0, 25, 50, 75, 100)):
-        fabric = _fabric("2 MiB").buffer("locks", HOST, size="2 MiB", page="2 MiB")
+        fabric = _fabric("2 MiB").buffer(
+            "locks",
+            HOST,
+            size="2 MiB",
+            page="2 MiB",
+            in_system_cache=True,
+        )
         for name, count in (("host", 1000), ("device", 600)):
             maker, own = MAKERS[name]
             settings: dict[str, Setting] = {
                 "lock": lock,
                 "contention": percent / 100,
-                "buckets": 1024,
+                "buckets": BUCKETS,
                 "count": count,
                 "interval": "2 us",
                 "random_intervals": True,
@@ -267,7 +370,7 @@ def _fabric(
     host: Mapping[str, Setting] | None = None,
 ) -> Fabric:
     fabric = system_fabric("ccix").set(HOST, **host or {})
-    return fabric.buffer("b", HOST, size=size, page=page)
+    return fabric.buffer("b", HOST, size=size, page=page, in_system_cache=True)
 
 
 def _only(fabric: Fabric) -> AccessResult:
@@ -304,26 +407,46 @@ def _missing(length: str, page: str, *, order: str = "random") -> AccessResult:
     return _only(fabric.accesses("u280", "b", size=length, count=SAMPLES, order=order))
 
 
-def _shared(size: str, cores: int) -> tuple[AccessResult, AccessResult]:
-    """Cores and a card in one buffer, 20,000 accesses of the card, while both are there."""
-    count = 20_000
-    # Software starts each access of the card by a register write, and sees its end by reads.
-    software = _register_write("u280") + _poll("u280")
-    fabric = _fabric(size)
-    # An access of the card takes 600 to 750 ns, one of a core 220 and more.
-    accesses = count * int(software + 750) // 220
-    fabric.accesses(HOST, "b", id="host", count=accesses, cores=cores)
-    fabric.accesses(
-        "u280",
-        "b",
-        id="device",
-        kind="write",
-        count=count,
-        interval=f"{software} ns",
-        warm_translations=True,
-    )
-    fabric.measure("100 us", f"{count * (software + 600) / 1000} us")
-    result = sound(fabric.run())
+def _shared(
+    size: str,
+    cores: int,
+    *,
+    count: int = 20_000,
+    host: str = "write",
+    card: str = "write",
+    of_host: Mapping[str, Setting] | None = None,
+    of_card: Mapping[str, Setting] | None = None,
+    **settings: Setting,
+) -> tuple[AccessResult, AccessResult]:
+    """Cores and a card in one buffer, until the card has made its accesses.
+
+    Args:
+        size: Size of the buffer.
+        cores: Number of cores that access it. Another one starts the card's accesses.
+        count: Accesses of the card.
+        host: Kind of the cores' accesses.
+        card: Kind of the card's accesses.
+        of_host: Settings of the host.
+        of_card: Settings of the card.
+        settings: Keys of the card's accesses.
+
+    Raises:
+        RuntimeError: The card did not end its accesses.
+    """
+    fabric = _fabric(size, host=of_host)
+    if of_card:
+        fabric.set("u280", **of_card)
+    fabric.accesses(HOST, "b", id="host", kind=host, count=WITHOUT_END, cores=cores)
+    device: dict[str, Setting] = {"driven": "program", "warm_translations": True, **settings}
+    fabric.accesses("u280", "b", id="device", kind=card, count=count, **device)
+    simulation = fabric.simulation()
+    for part in range(1, 2 * PARTS):
+        simulation.run_until(part * count * ROUND / PARTS)
+        result = simulation.result()
+        if result.accesses["device"].completed:
+            break
+    else:
+        raise RuntimeError("the card did not end its accesses")
     return result.accesses["host"], result.accesses["device"]
 
 
@@ -335,6 +458,11 @@ def mean(accesses: AccessResult) -> float:
 def rate(accesses: AccessResult) -> float:
     """GB/s of accesses one after the other, with what software takes around each."""
     return _measured(accesses.bytes_per_second, accesses.id) / 1e9
+
+
+def acquired(locks: LockResult) -> float:
+    """Nanoseconds from the beginning of a request until it holds its lock, in the mean."""
+    return _measured(locks.acquired_ns, locks.id).mean
 
 
 def request(locks: LockResult) -> float:
