@@ -21,18 +21,31 @@ if TYPE_CHECKING:
     from peerlane.results.sharing import AccessResult, LockResult, TransactionResult
 
 __all__ = [
+    "bulk",
     "database",
     "exp1",
     "exp1_vck5000",
     "exp2",
+    "exp2_cards",
     "exp3",
     "exp4",
     "exp5",
+    "formula1",
+    "lanes",
     "locks",
     "packets",
 ]
 
-SECONDS = {"exp1": 36, "exp1_vck5000": 30, "exp2": 6, "packets": 3, "exp4": 6}
+SECONDS = {
+    "exp1": 18,
+    "exp1_vck5000": 15,
+    "exp2_cards": 12,
+    "exp2": 8,
+    "bulk": 3,
+    "packets": 3,
+    "exp4": 6,
+    "formula1": 1,
+}
 """About how long figures take on one processor; the longest are begun first."""
 
 _Found = TypeVar("_Found")
@@ -47,8 +60,29 @@ BUFFER = "8 MiB"
 """The size of a buffer so large that a random line is hardly ever in the cache of a card, and so
 small that the host's system cache has all of it."""
 
-REGISTERS = 4
-"""Registers of the DMA engine that a transfer takes: source, destination, length, command."""
+STARTED = "program"
+"""Software on the host starts each access of a card by its registers, and polls until it has ended:
+the source's API does so, and TaPaSCo's runtime waits for transfers in a loop, without sleep
+(esa-tu-darmstadt/tapasco, runtime/libtapasco/src/dma_user_space.rs)."""
+
+BULK = tuple(1 << n for n in range(4, 11))
+"""Sizes of bulk transfers in KiB: 16 KiB to 1 MiB."""
+
+BULK_COUNT = 50
+"""Transfers of each of these sizes."""
+
+LENGTHS = ("64 B", "128 B", "4 KiB", "32 KiB")
+"""Sizes of accesses with and without a translation: those of the source's figure 4, and 32 KiB,
+from which on the transfer takes longer than the translation."""
+
+LANES = {
+    "pcie-1.0": 2.5e9 / 8 * 8 / 10,
+    "pcie-4.0": 16e9 / 8 * 128 / 130,
+    "cxl-32gt": 32e9 / 8 * 128 / 130,
+    "pcie-6.0": 64e9 / 8 * 242 / 256,
+}
+"""Bytes per second of a lane: transfers, and coding (PCIe Base 4.2). A flit of 256 bytes has 8 of
+CRC and 6 of error correction."""
 
 MAKERS: dict[str, tuple[str, dict[str, Setting]]] = {
     "host": (HOST, {"cores": 1}),
@@ -69,8 +103,8 @@ HIT = 200
 """Nanoseconds that every access takes longer which leaves the card."""
 
 ALL, FEW = 10_000, 500
-"""Accesses of each size in the first experiment, and where only the share counts by which a moved
-parameter moves their mean."""
+"""Requests for free locks, and accesses where only the share counts by which a moved parameter
+moves their mean."""
 
 ROUND, PARTS = 3000, 20
 """Nanoseconds of which a program needs fewer to start an access of the card and see its end; and
@@ -98,7 +132,7 @@ SAMPLES = 2000
 
 
 def exp1() -> Measurements:
-    """Reads and writes of 32 B to 32 KiB of the U280, coherent and by DMA, 10,000 of each."""
+    """Reads and writes of 32 B to 32 KiB of the U280, coherent and by DMA, 2,000 of each."""
     rows = dict(_sweep("u280"))
     yield from rows.items()
     for size in ("1KiB", "16KiB", "32KiB"):
@@ -114,44 +148,119 @@ def exp1() -> Measurements:
     yield "check/exp1/small-writes-longer", longer("write", "64B")
     better = [kib for kib in (1, 2, 4, 8, 16, 32) if longer("read", f"{kib}KiB") < 0]
     yield "check/exp1/latency-better-up-to", max(better, default=0)
+    slept = _alone("u280-dma", size="1 KiB", count=FEW, driven=STARTED, completion="interrupt")
+    ccix = rows["exp1/throughput/u280/read/ccix/1KiB"]
+    yield "exp1/interrupt/read-throughput-ratio/1KiB", ccix / called(slept)
 
 
 def exp1_vck5000() -> Measurements:
-    """Reads and writes of 32 B to 32 KiB of the VCK5000, coherent and by DMA, 10,000 of each."""
+    """Reads and writes of 32 B to 32 KiB of the VCK5000, coherent and by DMA, 2,000 of each."""
     yield from _sweep("vck5000")
 
 
 def _sweep(card: str) -> Measurements:
-    engine = f"{card}-dma"
-    software = f"{_before_command() + _register_write(engine) + _poll(engine)} ns"
     for kind, size in product(KINDS, SIZES):
-        count = FEW if moves() else ALL
-        shared = _remote(card, kind, size, count=count)
-        moved = _alone(engine, kind=kind, size=size, count=count, turnaround=software)
-        for way, one in (("ccix", shared), ("pcie", moved)):
+        count = FEW if moves() else SAMPLES
+        shared = _there(card, kind, size, count=count)
+        moved = _alone(f"{card}-dma", kind=kind, size=size, count=count, driven=STARTED)
+        for way, one, taken in (("ccix", shared, timed(shared)), ("pcie", moved, called(moved))):
             row = f"{card}/{kind}/{way}/{_short(size)}"
             yield f"exp1/latency/{row}", mean(one)
-            yield f"exp1/throughput/{row}", rate(one)
+            yield f"exp1/throughput/{row}", taken
+
+
+def bulk() -> Measurements:
+    """KiB of the smallest read by the U280's DMA engine that has half of its link's bandwidth."""
+    half = 8 * LANES["pcie-4.0"] / 2 / 1e9
+    for completion in ("poll", "interrupt"):
+        settings: dict[str, Setting] = {"driven": STARTED, "completion": completion}
+        settings["count"] = BULK_COUNT
+        rates = {kib: called(_alone("u280-dma", size=f"{kib} KiB", **settings)) for kib in BULK}
+        enough = [kib for kib, found in rates.items() if found >= half]
+        yield f"bulk/{completion}", min(enough, default=0)
+
+
+def lanes() -> Measurements:
+    """Rates of a lane."""
+    for name, found in LANES.items():
+        yield f"lanes/{name}", found / (1e6 if name == "pcie-1.0" else 1e9)
 
 
 def exp2() -> Measurements:
     """The cost of translations: no cache has them, against a card that has them."""
     missed = _missing("64 B", "4 KiB")
-    read = mean(_remote("u280", "read", "64 B"))
+    read = mean(_there("u280", "read", "64 B"))
     asked = translation(missed)
     yield "exp2/64B/total", mean(missed)
     yield "exp2/64B/iommu", asked
     yield "exp2/64B/read", read
     yield "exp2/64B/atc", mean(missed) - asked - read
-    for length in ("64 B", "128 B", "4 KiB", "32 KiB"):
+    for length in LENGTHS:
         cold = _missing(length, "4 KiB")
-        warm = _remote("u280", "read", length)
+        warm = _there("u280", "read", length)
         yield f"check/exp2/miss-over-hit/{_short(length)}", mean(cold) / mean(warm)
     behind = _missing("4 KiB", "4 KiB", order="sequential")
     yield "check/exp2/sequential/4KiB", mean(behind)
+    for kind, length in product(KINDS, LENGTHS[:3]):
+        first = _missing(length, "4 KiB", kind=kind, order="sequential", count=1)
+        later = _missing(length, "4 KiB", kind=kind, order="sequential", count=FEW, warm_up=1)
+        row = f"{kind}/{_short(length)}"
+        yield f"exp2/first/{row}", mean(first)
+        yield f"exp2/later/{row}", mean(later)
     for page in ("4 KiB", "64 KiB", "2 MiB", "32 MiB", "1 GiB"):
         one = _missing("64 B", page)
         yield f"exp2/pages/{_short(page)}", mean(one)
+
+
+def exp2_cards() -> Measurements:
+    """Random reads and writes of both cards, without and with their translations."""
+    for card, kind, length in product(CARDS, KINDS, LENGTHS):
+        row = f"{card}/{kind}"
+        without = _missing(length, "4 KiB", card=card, kind=kind, count=FEW)
+        yield f"exp2/latency/{row}/ats/{_short(length)}", mean(without)
+        there = _there(card, kind, length, count=FEW)
+        yield f"exp2/latency/{row}/no-ats/{_short(length)}", mean(there)
+
+
+def formula1() -> Measurements:
+    """A mix of hits and misses in both caches of a card, over the source's formula for its mean.
+
+    The card has a small cache and few translations, so that a buffer of 64 KiB in pages of 4 KiB
+    hits each in part. The parts of the formula are measured alone, where all or none hit.
+    """
+    small: dict[str, Setting] = {"cache": "32 KiB"}
+    few: dict[str, Setting] = {"translations": 4, "translation_ways": 4}
+    none: dict[str, Setting] = {"translations": 1, "translation_ways": 1}
+    hit = mean(_local("u280", "read", "64 B"))
+    data_missed = mean(_remote("u280", "read", "64 B", fabric=_card(small)))
+    both_missed = mean(_formula(small | none, "256 MiB", "2 MiB"))
+    mixed = _formula(small | few, "64 KiB", "4 KiB", warm_up=MIX_WARM_UP)
+    cache, asked = mixed.cache, mixed.translations
+    if cache is None or asked is None:
+        raise RuntimeError("an accelerator counts its hits and its translations")
+    data = cache.misses / (cache.hits + cache.misses)
+    translated = asked.count / (cache.hits + cache.misses)
+    expected = hit + data * (data_missed - hit) + translated * (both_missed - data_missed)
+    yield "formula1/mean", mean(mixed)
+    yield "formula1/translations-missed", 100 * translated
+    yield "formula1/lines-missed", 100 * data
+    yield "formula1/mix-over-formula", mean(mixed) / expected
+
+
+MIX_WARM_UP = 4000
+"""Accesses after which the small caches are as full as they become."""
+
+
+def _card(settings: Mapping[str, Setting]) -> Fabric:
+    return _fabric().set("u280", **settings)
+
+
+def _formula(
+    card: Mapping[str, Setting], size: str, page: str, *, warm_up: int = FEW
+) -> AccessResult:
+    """Random reads of the U280 in a buffer of this size, of whose pages it has none at first."""
+    fabric = _fabric(size, page).set("u280", **card)
+    return _only(fabric.accesses("u280", "b", size="64 B", count=SAMPLES, warm_up=warm_up))
 
 
 def exp3() -> Measurements:
@@ -324,11 +433,6 @@ def database() -> Measurements:
             yield f"database/conflicts/{row}", 100 * one.conflicts / one.committed
 
 
-def _before_command() -> float:
-    """Nanoseconds from a program's call to the write of the last register."""
-    return _of_host("system_call") + (REGISTERS - 1) * _of_host("register_write")
-
-
 def _register_write(card: str) -> float:
     """Nanoseconds from a core to a register of the card."""
     return _to_root_port() + _register("write", card)
@@ -395,16 +499,22 @@ def _remote(
     return _only(fabric)
 
 
+def _there(card: str, kind: str, size: str, *, count: int = SAMPLES) -> AccessResult:
+    """The same, each started by software."""
+    settings: dict[str, Setting] = {"warm_translations": True, "driven": STARTED}
+    return _alone(card, kind=kind, size=size, count=count, **settings)
+
+
 def _local(card: str, kind: str, size: str) -> AccessResult:
     """Accesses to one place, again and again."""
     settings: dict[str, Setting] = {"order": "local", "warm_up": 1, "warm_translations": True}
-    return _alone(card, kind=kind, size=size, count=SAMPLES, **settings)
+    return _alone(card, kind=kind, size=size, count=SAMPLES, driven=STARTED, **settings)
 
 
-def _missing(length: str, page: str, *, order: str = "random") -> AccessResult:
-    """Reads of the U280 in 1 GiB, of whose translations it has none at first."""
-    fabric = _fabric("1 GiB", page)
-    return _only(fabric.accesses("u280", "b", size=length, count=SAMPLES, order=order))
+def _missing(length: str, page: str, *, card: str = "u280", **settings: Setting) -> AccessResult:
+    """Accesses of a card in 1 GiB, of whose translations it has none at first."""
+    own: dict[str, Setting] = {"size": length, "count": SAMPLES, "driven": STARTED, **settings}
+    return _only(_fabric("1 GiB", page).accesses(card, "b", id=None, **own))
 
 
 def _shared(
@@ -455,14 +565,19 @@ def mean(accesses: AccessResult) -> float:
     return _measured(accesses.latency_ns, accesses.id).mean
 
 
-def rate(accesses: AccessResult) -> float:
-    """GB/s of accesses one after the other, with what software takes around each."""
+def called(accesses: AccessResult) -> float:
+    """GB/s of accesses that a program starts one after the other, by its own clock."""
     return _measured(accesses.bytes_per_second, accesses.id) / 1e9
 
 
 def acquired(locks: LockResult) -> float:
     """Nanoseconds from the beginning of a request until it holds its lock, in the mean."""
     return _measured(locks.acquired_ns, locks.id).mean
+
+
+def timed(accesses: AccessResult) -> float:
+    """GB/s of accesses as a card times them: the bytes of one over its mean latency."""
+    return accesses.size / mean(accesses)
 
 
 def request(locks: LockResult) -> float:
