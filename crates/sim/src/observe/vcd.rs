@@ -14,7 +14,7 @@ use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
 
 use super::capture::kind::Kind;
 use super::capture::names::{DirectionId, Names};
-use super::capture::{Filter, Format, WireEvent};
+use super::capture::{Filter, Format, Output, WireEvent};
 
 /// The format of value change dumps.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Format for Vcd {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, _out: &mut Vec<u8>) {
-        let (kind, sequence, tag, length) = match event.what {
+        let (kind, sequence, tag, length) = match *event.what {
             Observation::Packet {
                 sequence,
                 packet,
@@ -124,13 +124,17 @@ impl Format for Vcd {
     }
 
     #[inline]
-    fn advance(&mut self, now: Time, out: &mut Vec<u8>) {
-        self.write_before(ticks(now), out);
+    fn advance(&mut self, now: Time, output: &mut Output) {
+        if self.next_change().is_some_and(|next| next < ticks(now)) {
+            self.write_before(ticks(now), output.buffer());
+            output.end_record();
+        }
     }
 
-    fn pause(&mut self, now: Time, out: &mut Vec<u8>) {
-        self.write_before(ticks(now) + 1, out);
-        self.write_time(ticks(now), out);
+    fn pause(&mut self, now: Time, output: &mut Output) {
+        self.write_before(ticks(now) + 1, output.buffer());
+        self.write_time(ticks(now), output.buffer());
+        output.end_record();
     }
 }
 
@@ -215,13 +219,15 @@ impl Vcd {
         }
     }
 
-    /// Writes the changes before `time`.
+    /// The time of the next change, in ticks.
     #[inline]
+    fn next_change(&self) -> Option<u64> {
+        self.changes.peek().map(|Reverse((next, ..))| *next)
+    }
+
+    /// Writes the changes before `time`.
     fn write_before(&mut self, time: u64, out: &mut Vec<u8>) {
-        while let Some(Reverse((next, ..))) = self.changes.peek()
-            && *next < time
-        {
-            let next = *next;
+        while let Some(next) = self.next_change().filter(|next| *next < time) {
             self.write_changes(next, out);
         }
     }

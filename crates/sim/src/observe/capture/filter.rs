@@ -63,11 +63,11 @@ pub struct Filter {
 
 /// The part of an event that passes a filter.
 #[derive(Clone, Debug)]
-pub enum Passing<'a> {
+pub enum Passing {
     Nothing,
     Whole,
-    /// Some of several ordered sets.
-    Part(WireEvent<'a>),
+    /// Some of several ordered sets, and the time of the first.
+    Part(Observation, Time),
 }
 
 /// The transaction ID of a request, with the host of the tree in which it is unique.
@@ -89,14 +89,19 @@ impl Filter {
 
     /// The part of `event` that passes: of several ordered sets, those within the window.
     #[inline]
-    pub fn pass<'a>(&mut self, event: &WireEvent<'a>) -> Passing<'a> {
+    pub fn pass(&mut self, event: &WireEvent<'_>) -> Passing {
         if !self.passes_direction(event.direction) {
             return Passing::Nothing;
         }
-        if !self.looks_at_kinds() {
-            return self.within(event);
+        if self.looks_at_kinds() && !self.passes_kinds(event) {
+            return Passing::Nothing;
         }
-        let passes = match event.what {
+        self.within(event)
+    }
+
+    /// Whether `event` meets the parts that look at more than the link and the time.
+    fn passes_kinds(&mut self, event: &WireEvent<'_>) -> bool {
+        match *event.what {
             Observation::Packet {
                 sequence, packet, ..
             } => {
@@ -116,27 +121,25 @@ impl Filter {
             Observation::OrderedSets { .. } => self.passes_without_packet(Kind::Skip),
             Observation::Block { .. } => self.passes_without_packet(Kind::Block),
             _ => false,
-        };
-        if passes {
-            self.within(event)
-        } else {
-            Passing::Nothing
         }
     }
 
     /// Whether anything of a direction may pass.
+    #[inline]
     pub fn passes_direction(&self, direction: DirectionId) -> bool {
         let all = self.directions.as_ref();
         all.is_none_or(|directions| directions[direction.0])
     }
 
     /// Whether `time` is within the window.
+    #[inline]
     pub fn passes_time(&self, time: Time) -> bool {
         let window = self.window.as_ref();
         window.is_none_or(|window| window.contains(&time))
     }
 
     /// Whether a part of the filter looks at more than the link and the time.
+    #[inline]
     fn looks_at_kinds(&self) -> bool {
         self.kinds.is_some() || self.addresses.is_some() || self.flows.is_some()
     }
@@ -192,13 +195,13 @@ impl Filter {
     }
 
     #[inline]
-    fn within<'a>(&self, event: &WireEvent<'a>) -> Passing<'a> {
+    fn within(&self, event: &WireEvent<'_>) -> Passing {
         let Some(window) = &self.window else {
             return Passing::Whole;
         };
         if let Observation::OrderedSets { .. } = event.what {
-            return match ordered_sets_within(event.what, window) {
-                Some((what, at)) => Passing::Part(WireEvent { at, what, ..*event }),
+            return match ordered_sets_within(*event.what, window) {
+                Some((what, at)) => Passing::Part(what, at),
                 None => Passing::Nothing,
             };
         }

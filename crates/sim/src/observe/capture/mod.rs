@@ -38,7 +38,7 @@ pub struct WireEvent<'a> {
     /// The time at which it was reported.
     pub now: Time,
     /// The observation that tells of it.
-    pub what: Observation,
+    pub what: &'a Observation,
     /// The packets that `what` names.
     pub packets: &'a Packets,
     /// The names of links, components and flows.
@@ -47,8 +47,9 @@ pub struct WireEvent<'a> {
 
 impl<'a> WireEvent<'a> {
     /// The event on a wire that an observation tells of, if it does.
+    #[inline]
     fn of(
-        told: &Observed<Observation>,
+        told: &'a Observed<Observation>,
         packets: &'a Packets,
         names: &'a Names,
     ) -> Option<WireEvent<'a>> {
@@ -69,7 +70,7 @@ impl<'a> WireEvent<'a> {
             direction: if is_arrival { end.arrives } else { end.leaves },
             at,
             now: told.at,
-            what: told.what,
+            what: &told.what,
             packets,
             names,
         })
@@ -87,17 +88,15 @@ pub trait Format: Debug + Send + Sync {
     /// Appends the records of a component's state after it has handled an event.
     fn look(&mut self, _look: &Look<'_>, _filter: &Filter, _out: &mut Vec<u8>) {}
 
-    /// Appends the records of the time before `now`, because time moves on to `now`.
-    fn advance(&mut self, _now: Time, _out: &mut Vec<u8>) {}
+    /// Writes the records of the time before `now` that the format has kept back, as far as it wants to, because time moves on to
+    /// `now`.
+    fn advance(&mut self, _now: Time, _output: &mut Output) {}
 
-    /// Appends what is left to write when the simulation pauses at `now`. It may go on later.
-    fn pause(&mut self, _now: Time, _out: &mut Vec<u8>) {}
+    /// Writes what is left to write when the simulation pauses at `now`. It may go on later.
+    fn pause(&mut self, _now: Time, _output: &mut Output) {}
 
-    /// Writes records that the format has kept back, as far as it wants to, because time moves on to `now`.
-    fn settle(&mut self, _now: Time, _output: &mut Output) {}
-
-    /// Writes all records that the format has kept back.
-    fn settle_all(&mut self, _output: &mut Output) {}
+    /// Writes the records that the format has kept back, because the capture ends.
+    fn end(&mut self, _output: &mut Output) {}
 }
 
 /// A component that has just handled an event.
@@ -123,9 +122,9 @@ struct Capture {
     filter: Filter,
     format: Box<dyn Format>,
     output: Output,
-    /// Records of the present time: the component of each, and its range in `text`. A record is made while its packet is still held.
+    /// Records of the present time: the component of each, and its range in the output's buffer. A record is made while its packet is
+    /// still held.
     noted: Vec<(ComponentId, Range<usize>)>,
-    text: Vec<u8>,
 }
 
 /// All captures of a run.
@@ -158,18 +157,13 @@ impl Captures {
     /// Adds a capture into `file`.
     pub fn add(&mut self, mut format: Box<dyn Format>, filter: Filter, file: File) {
         let mut output = Output::new(file);
-        let mut text = Vec::new();
-        format.begin(&self.names, &filter, &mut text);
-        if !text.is_empty() {
-            output.write(&text);
-            text.clear();
-        }
+        format.begin(&self.names, &filter, output.buffer());
+        output.end_record();
         self.all.push(Capture {
             filter,
             format,
             output,
             noted: Vec::new(),
-            text,
         });
     }
 
@@ -236,11 +230,19 @@ impl Capture {
         if self.output.has_failed() {
             return;
         }
-        let begin = self.text.len();
+        let out = self.output.buffer();
+        let begin = out.len();
         match self.filter.pass(event) {
             Passing::Nothing => return,
-            Passing::Whole => self.format.record(event, &mut self.text),
-            Passing::Part(part) => self.format.record(&part, &mut self.text),
+            Passing::Whole => self.format.record(event, out),
+            Passing::Part(what, at) => {
+                let part = WireEvent {
+                    at,
+                    what: &what,
+                    ..*event
+                };
+                self.format.record(&part, out);
+            }
         }
         self.enter(event.by, begin);
     }
@@ -250,15 +252,16 @@ impl Capture {
         if self.output.has_failed() {
             return;
         }
-        let begin = self.text.len();
-        self.format.look(&look, &self.filter, &mut self.text);
+        let out = self.output.buffer();
+        let begin = out.len();
+        self.format.look(&look, &self.filter, out);
         self.enter(look.id, begin);
     }
 
-    /// Notes that the text from `begin` on is of component `by`.
+    /// Notes that the output's buffer from `begin` on is of component `by`.
     #[inline]
     fn enter(&mut self, by: ComponentId, begin: usize) {
-        let end = self.text.len();
+        let end = self.output.buffer().len();
         match self.noted.last_mut() {
             _ if end == begin => {}
             Some((last, range)) if *last == by => range.end = end,
@@ -266,45 +269,35 @@ impl Capture {
         }
     }
 
+    #[inline]
     fn write_noted(&mut self) {
-        if self.noted.is_sorted_by_key(|(by, _)| *by) {
-            self.noted.clear();
-            self.write_text();
+        if self.noted.is_empty() {
             return;
         }
-        self.noted.sort_by_key(|(by, _)| *by);
-        for (_, record) in self.noted.drain(..) {
-            self.output.write(&self.text[record]);
+        if !self.noted.is_sorted_by_key(|(by, _)| *by) {
+            self.noted.sort_by_key(|(by, _)| *by);
+            let parts = self.noted.iter().map(|(_, part)| part.clone());
+            self.output.reorder(parts);
         }
-        self.text.clear();
+        self.noted.clear();
+        self.output.end_record();
     }
 
     #[inline]
     fn advance(&mut self, now: Time) {
         self.write_noted();
-        self.format.advance(now, &mut self.text);
-        self.write_text();
-        self.format.settle(now, &mut self.output);
+        self.format.advance(now, &mut self.output);
     }
 
     fn flush(&mut self, now: Time) {
         self.write_noted();
-        self.format.pause(now, &mut self.text);
-        self.write_text();
-        self.format.settle_all(&mut self.output);
+        self.format.pause(now, &mut self.output);
         self.output.flush();
-    }
-
-    fn write_text(&mut self) {
-        if !self.text.is_empty() {
-            self.output.write(&self.text);
-            self.text.clear();
-        }
     }
 }
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        self.format.settle_all(&mut self.output);
+        self.format.end(&mut self.output);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::ops::Range;
 
 /// A file that is written in blocks of whole records.
 ///
@@ -44,10 +45,32 @@ impl Output {
     #[inline]
     pub fn write(&mut self, record: &[u8]) {
         self.block.extend_from_slice(record);
+        self.end_record();
+    }
+
+    /// The buffer for the next record, which [`end_record`](Self::end_record) ends. Nothing before it changes.
+    #[inline]
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.block
+    }
+
+    /// Ends the record that has been appended to the buffer.
+    #[inline]
+    pub fn end_record(&mut self) {
         self.ends.push(self.block.len());
         if self.block.len() >= BLOCK {
             self.flush();
         }
+    }
+
+    /// Puts the parts of the record in the buffer, which are all of it, into this order.
+    pub fn reorder(&mut self, parts: impl Iterator<Item = Range<usize>>) {
+        let begin = self.ends.last().copied().unwrap_or(0);
+        let end = self.block.len();
+        for part in parts {
+            self.block.extend_from_within(part);
+        }
+        self.block.drain(begin..end);
     }
 
     /// Writes what is buffered to the file.
@@ -67,6 +90,7 @@ impl Output {
     }
 
     /// Whether the file has failed, so that nothing more is written.
+    #[inline]
     pub fn has_failed(&self) -> bool {
         matches!(self.state, State::Failed(_))
     }

@@ -71,7 +71,7 @@ impl Format for Pcap {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, _out: &mut Vec<u8>) {
-        match event.what {
+        match *event.what {
             Observation::PacketArrival {
                 sequence,
                 verdict,
@@ -104,13 +104,18 @@ impl Format for Pcap {
         }
     }
 
-    fn settle(&mut self, now: Time, output: &mut Output) {
+    #[inline]
+    fn advance(&mut self, now: Time, output: &mut Output) {
         if self.queue.is_full() {
             self.queue.release(now, |block| output.write(block));
         }
     }
 
-    fn settle_all(&mut self, output: &mut Output) {
+    fn pause(&mut self, _now: Time, output: &mut Output) {
+        self.end(output);
+    }
+
+    fn end(&mut self, output: &mut Output) {
         self.queue.release_all(|block| output.write(block));
     }
 }
@@ -139,7 +144,7 @@ fn emit(event: &WireEvent<'_>, direction: &Direction, out: &mut Vec<u8>) -> Opti
         flow,
     };
     let flow = |packet: &Packet| event.names.flow(packet).unwrap_or_default();
-    match event.what {
+    match *event.what {
         Observation::Packet {
             sequence,
             packet,

@@ -17,7 +17,7 @@ pub(super) fn tlp(seen: &WireEvent<'_>, packet: &Packet, event: &mut Event) {
         replay,
         nullified,
         ..
-    } = seen.what
+    } = *seen.what
     else {
         return;
     };
@@ -117,7 +117,7 @@ pub(super) fn ordered_set(bytes: u16, token_bytes: u8, event: &mut Event) {
 
 /// Adds the fields of a frame on a fibre.
 pub(super) fn fibre(seen: &WireEvent<'_>, packet: &Packet, event: &mut Event) {
-    let Observation::Fibre { frame, replay, .. } = seen.what else {
+    let Observation::Fibre { frame, replay, .. } = *seen.what else {
         return;
     };
     let route = packet.route();

@@ -115,7 +115,7 @@ impl Format for Perfetto {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
-        match event.what {
+        match *event.what {
             Observation::Packet { packet, length, .. } => {
                 let content = &event.packets[packet];
                 let kind = Kind::of_tlp(content.header());

@@ -32,7 +32,7 @@ impl Format for Trace {
 /// The content of the line of an event.
 fn content<'a>(event: &WireEvent<'a>) -> Option<What<'a>> {
     let flow = |packet| event.names.flow(packet).map(str::to_owned);
-    Some(match event.what {
+    Some(match *event.what {
         Observation::Packet {
             sequence,
             packet,
