@@ -174,6 +174,7 @@ impl EndpointParameters {
             device,
             bars: vec![bar],
             msi_vectors,
+            msix: None,
         })
     }
 

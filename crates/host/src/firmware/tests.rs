@@ -192,6 +192,7 @@ fn physical(total: u8, bars: Vec<Bar>) -> Shape {
         device: 2,
         bars,
         msi_vectors: 2,
+        msix: None,
     };
     Shape::Device(Vec::new(), 512, Some(virtual_functions))
 }

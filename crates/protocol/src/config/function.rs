@@ -56,14 +56,7 @@ impl ConfigSpace {
             space.declare_bar(*bar);
         }
         let last = space.declare_first(function.msi_vectors);
-        let last = match &function.msix {
-            Some(place) => {
-                space.declare_capability(Some(last), interrupts::MSIX_BYTES, interrupts::MSIX_ID);
-                space.declare_msix(place);
-                interrupts::MSIX_BYTES
-            }
-            None => last,
-        };
+        let last = space.declare_table(last, function.msix.as_ref());
         space.declare_rest(last, &function.express);
         let last = match &function.virtual_functions {
             Some(virtual_functions) => {
@@ -93,8 +86,9 @@ impl ConfigSpace {
         });
         space.declare_capability(None, interrupts::MSI_BYTES, interrupts::MSI_ID);
         space.declare_msi(virtual_functions.msi_vectors);
-        let last = Some(interrupts::MSI_BYTES);
-        space.declare_capability(last, express::EXPRESS_BYTES, express::ID);
+        let last = interrupts::MSI_BYTES;
+        let last = space.declare_table(last, virtual_functions.msix.as_ref());
+        space.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
         space.declare_virtual_express(&function.express);
         space.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
         space.declare_virtual_errors();
@@ -155,6 +149,14 @@ impl ConfigSpace {
         );
         self.declare_msi(vectors);
         interrupts::MSI_BYTES
+    }
+
+    /// Declares MSI-X, if the function has a table, behind the capability at byte `last`; returns the offset of the last capability.
+    fn declare_table(&mut self, last: u16, place: Option<&MsixTable>) -> u16 {
+        let Some(place) = place else { return last };
+        self.declare_capability(Some(last), interrupts::MSIX_BYTES, interrupts::MSIX_ID);
+        self.declare_msix(place);
+        interrupts::MSIX_BYTES
     }
 
     /// Declares PCI Express and error reporting.
@@ -261,6 +263,7 @@ mod tests {
                 device: 0x7025,
                 bars: vec![BAR],
                 msi_vectors: 2,
+                msix: None,
             }),
             ..function(None)
         }

@@ -17,11 +17,44 @@ pub(super) const MSI_BYTES: u16 = 0x48;
 pub(super) const MSIX_BYTES: u16 = 0x58;
 /// ID of the MSI capability.
 pub const MSI_ID: u8 = 0x05;
-pub(super) const MSIX_ID: u8 = 0x11;
+/// ID of the MSI-X capability.
+pub const MSIX_ID: u8 = 0x11;
+
+/// The register with Message Control of MSI-X in the upper half, and the capability's header in the lower half.
+pub const MSIX: u16 = MSIX_BYTES / 4;
+/// MSI-X Enable, in that register.
+pub const MSIX_ENABLE: u32 = 1 << 31;
+/// Function Mask, in that register.
+pub const MSIX_FUNCTION_MASK: u32 = 1 << 30;
+/// Position of Table Size, in that register: the number of entries less one.
+pub const MSIX_SIZE_SHIFT: u32 = 16;
 
 const ADDRESS_64: u32 = 1 << 23;
-const MSIX_ENABLE: u32 = 1 << 31;
-const MSIX_MASK_ALL: u32 = 1 << 30;
+const SIZE: u32 = 0x7ff;
+/// The bits of a register with an offset that give the BAR.
+const BAR: u32 = 7;
+
+/// Bytes of an entry of an MSI-X table: Message Address, Message Upper Address, Message Data and Vector Control (PCIe Base 7.7.2).
+pub const MSIX_ENTRY: u64 = 16;
+/// Offset of Vector Control in an entry.
+pub const MSIX_VECTOR_CONTROL: u64 = 12;
+/// Mask Bit, in Vector Control.
+pub const MSIX_VECTOR_MASK: u32 = 1;
+
+/// The use that a function may make of message signalled interrupts, as its registers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signalling {
+    /// It may send no messages: neither capability is enabled. Both at once are an error of software with an undefined result (PCIe
+    /// Base 7.7.1.2, 7.7.2.2: each is permitted while the other's enable is clear); this model then sends nothing.
+    None,
+    /// MSI.
+    Msi,
+    /// MSI-X, with the value of Function Mask.
+    Msix {
+        /// Whether all vectors are masked.
+        is_masked: bool,
+    },
+}
 
 /// Location of a function's MSI-X table and pending bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +69,18 @@ pub struct MsixTable {
     pub pending: u32,
 }
 
+impl MsixTable {
+    /// Size of the table in bytes.
+    pub fn table_bytes(&self) -> u64 {
+        u64::from(self.vectors) * MSIX_ENTRY
+    }
+
+    /// Size of the pending bits in bytes: whole quadwords.
+    pub fn pending_bytes(&self) -> u64 {
+        u64::from(self.vectors).div_ceil(64) * 8
+    }
+}
+
 impl ConfigSpace {
     /// Declares MSI with 64-bit addresses and `vectors` vectors, 1 to 32, rounded up to a power of two.
     pub(super) fn declare_msi(&mut self, vectors: u8) {
@@ -48,12 +93,39 @@ impl ConfigSpace {
     }
 
     pub(super) fn declare_msix(&mut self, place: &MsixTable) {
-        let register = MSIX_BYTES / 4;
-        let size = u32::from(place.vectors.clamp(1, 2048) - 1) << 16;
-        self.declare(register, size, MSIX_ENABLE | MSIX_MASK_ALL, 0);
+        let size = u32::from(place.vectors.clamp(1, 2048) - 1) << MSIX_SIZE_SHIFT;
+        self.declare(MSIX, size, MSIX_ENABLE | MSIX_FUNCTION_MASK, 0);
         let bar = u32::from(place.bar);
-        self.declare(register + 1, place.table & !7 | bar, 0, 0);
-        self.declare(register + 2, place.pending & !7 | bar, 0, 0);
+        self.declare(MSIX + 1, place.table & !BAR | bar, 0, 0);
+        self.declare(MSIX + 2, place.pending & !BAR | bar, 0, 0);
+    }
+
+    /// The location of the MSI-X table and its pending bits, if the function has MSI-X.
+    pub fn msix_table(&self) -> Option<MsixTable> {
+        let control = self.read(MSIX);
+        if control as u8 != MSIX_ID {
+            return None;
+        }
+        let (table, pending) = (self.read(MSIX + 1), self.read(MSIX + 2));
+        Some(MsixTable {
+            vectors: (control >> MSIX_SIZE_SHIFT & SIZE) as u16 + 1,
+            bar: (table & BAR) as u8,
+            table: table & !BAR,
+            pending: pending & !BAR,
+        })
+    }
+
+    /// The use that the function may make of message signalled interrupts.
+    pub fn signalling(&self) -> Signalling {
+        let control = self.read(MSIX);
+        let has_msix = control as u8 == MSIX_ID && control & MSIX_ENABLE != 0;
+        match (self.read(MSI) & MSI_ENABLE != 0, has_msix) {
+            (true, false) => Signalling::Msi,
+            (false, true) => Signalling::Msix {
+                is_masked: control & MSIX_FUNCTION_MASK != 0,
+            },
+            _ => Signalling::None,
+        }
     }
 
     /// Address and data of the memory write that signals interrupt `vector`; none while MSI is disabled or has fewer vectors.
@@ -86,6 +158,41 @@ mod tests {
         assert_eq!(space.msi(0), Some((0xfee0_0000, 0x24)));
         assert_eq!(space.msi(3), Some((0xfee0_0000, 0x27)));
         assert_eq!(space.msi(4), None);
+    }
+
+    #[test]
+    fn either_capability_signals_and_both_together_do_not() {
+        let mut space = ConfigSpace::empty();
+        space.declare_capability(None, MSI_BYTES, MSI_ID);
+        space.declare_msi(1);
+        space.declare_capability(Some(MSI_BYTES), MSIX_BYTES, MSIX_ID);
+        let table = MsixTable {
+            vectors: 2048,
+            bar: 4,
+            table: 0x1000,
+            pending: 0x9008,
+        };
+        space.declare_msix(&table);
+        assert_eq!(space.msix_table(), Some(table));
+        assert_eq!(
+            (table.table_bytes(), table.pending_bytes()),
+            (32 << 10, 256)
+        );
+        let masked = Signalling::Msix { is_masked: true };
+        let open = Signalling::Msix { is_masked: false };
+        let both = MSIX_ENABLE | MSIX_FUNCTION_MASK;
+        for (msi, msix, expected) in [
+            (0, 0, Signalling::None),
+            (0, MSIX_FUNCTION_MASK, Signalling::None),
+            (0, MSIX_ENABLE, open),
+            (0, both, masked),
+            (MSI_ENABLE, 0, Signalling::Msi),
+            (MSI_ENABLE, both, Signalling::None),
+        ] {
+            space.write(MSI, msi, 0xf);
+            space.write(MSIX, msix, 0xf);
+            assert_eq!(space.signalling(), expected, "{msi:#x} {msix:#x}");
+        }
     }
 
     #[test]

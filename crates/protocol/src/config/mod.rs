@@ -25,7 +25,7 @@ pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError
 pub use express::{Express, PortType};
 pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
 pub use header::Identity;
-pub use interrupts::MsixTable;
+pub use interrupts::{MsixTable, Signalling};
 pub use page_requests::PageRequests;
 pub use space::ConfigSpace;
 pub use sriov::{SrIov, VirtualBar};
@@ -49,7 +49,10 @@ pub mod register {
         BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,
         HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, SECONDARY_STATUS, TYPE_1,
     };
-    pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID};
+    pub use super::interrupts::{
+        MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID, MSIX, MSIX_ENABLE, MSIX_ENTRY,
+        MSIX_FUNCTION_MASK, MSIX_ID, MSIX_SIZE_SHIFT, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK,
+    };
     pub use super::page_requests::{
         ID as PAGE_REQUESTS_ID, PAGE_REQUEST_ALLOCATION, PAGE_REQUEST_CAPACITY,
         PAGE_REQUEST_ENABLE, PAGE_REQUEST_RESET, PAGE_REQUESTS,

@@ -2,7 +2,7 @@
 //! are enabled, and their addresses.
 
 use super::bar::FLAGS;
-use super::{Bar, ConfigSpace};
+use super::{Bar, ConfigSpace, MsixTable};
 use crate::FunctionId;
 
 /// The register of the capability's header.
@@ -52,6 +52,8 @@ pub struct SrIov {
     pub bars: Vec<Bar>,
     /// Number of MSI vectors that each VF requests, 1 to 32.
     pub msi_vectors: u8,
+    /// The MSI-X table of each VF in a BAR of its own, if any.
+    pub msix: Option<MsixTable>,
 }
 
 impl SrIov {
@@ -171,6 +173,7 @@ mod tests {
             device: 0x1234,
             bars,
             msi_vectors: 1,
+            msix: None,
         });
         space
     }

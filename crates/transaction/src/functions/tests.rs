@@ -81,6 +81,7 @@ fn physical() -> Functions {
         device: 2,
         bars: Vec::new(),
         msi_vectors: 1,
+        msix: None,
     }));
     write(&mut device, 0, COMMAND, MEMORY_SPACE);
     device
