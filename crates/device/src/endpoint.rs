@@ -2,9 +2,11 @@
 //!
 //! An engine receives packets after the receive path, and sends packets into the send path.
 
+mod interrupts;
 mod service;
 mod standing;
 mod timer;
+mod vectors;
 mod virtual_functions;
 
 use std::collections::VecDeque;
@@ -17,8 +19,10 @@ use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Datapath, FunctionPlace, Functions, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
+use interrupts::Tables;
 pub use standing::Gate;
 pub use timer::EndpointTimer;
+pub use vectors::VectorCounts;
 use virtual_functions::VirtualMemory;
 
 /// The configuration of an endpoint.
@@ -48,6 +52,8 @@ pub struct Endpoint {
     bar: Memory,
     /// Boxed, because few endpoints have it.
     virtual_memory: Option<Box<VirtualMemory>>,
+    /// Boxed, because few endpoints have MSI-X.
+    tables: Option<Box<Tables>>,
     patterns: Arc<[Pattern]>,
     /// The datapath from the engine.
     sending: Datapath,
@@ -98,6 +104,7 @@ impl Endpoint {
             bus_master: false,
             bar: Memory::new(parameters.bar.0),
             virtual_memory: VirtualMemory::of(&parameters),
+            tables: None,
             patterns,
             sending: Datapath::new(
                 parameters.clock.period(),
@@ -159,11 +166,6 @@ impl Endpoint {
         self.bus_master && space.atomic_requester_enable()
     }
 
-    /// Address and data of the memory write that signals interrupt `vector`; none while MSI is disabled or has fewer vectors.
-    pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {
-        self.functions.space(FunctionPlace::Own).msi(vector)
-    }
-
     /// Applies the registers of the physical function to the engine's requester.
     pub fn configure_requester(&self, requester: &mut Requester) {
         self.configure_requester_of(FunctionPlace::Own, requester);
@@ -182,6 +184,7 @@ impl Endpoint {
         if let Some(behind) = &mut self.virtual_memory {
             behind.apply_registers(space);
         }
+        self.apply_to_tables();
     }
 
     /// The pattern of each flow.
@@ -246,7 +249,10 @@ impl Endpoint {
     }
 
     /// The header of the next packet that has reached the engine.
-    pub(crate) fn front<C: Device>(&self, fx: &mut Effects<'_, C>) -> Option<Header> {
+    pub(crate) fn front<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<Header> {
+        if self.tables.is_some() {
+            self.serve_tables(fx);
+        }
         let (due, packet) = self.inbound.front()?;
         (*due <= fx.now()).then(|| *fx.store()[*packet].header())
     }
@@ -263,6 +269,9 @@ impl Endpoint {
         &mut self,
         fx: &mut Effects<'_, C>,
     ) -> Option<(PacketId, Charge)> {
+        if self.tables.is_some() {
+            self.serve_tables(fx);
+        }
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
         let content = &fx.store()[packet];
         if let Kind::Completion(completion) = &content.header().kind
@@ -290,7 +299,7 @@ impl Endpoint {
         self.bars[bar]
     }
 
-    /// Whether the datapath can take a packet of the engine now; completions go first. If not, the engine is woken when it can.
+    /// Whether the datapath can take a packet of the engine now; completions, and messages that masks held back, go first. If not, the engine is woken when it can.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         loop {
             if self.waiting(fx.now()) >= self.parameters.send_queue as usize {
@@ -300,6 +309,12 @@ impl Endpoint {
             if self.sending.opens() > fx.now() {
                 self.wake_engine(self.sending.opens(), fx);
                 return false;
+            }
+            if self.tables.is_some()
+                && let Some(packet) = self.released(fx)
+            {
+                self.hand_over(packet, fx);
+                continue;
             }
             match self.answers.front().copied() {
                 Some((due, packet)) if due <= fx.now() => {

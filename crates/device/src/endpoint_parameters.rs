@@ -18,9 +18,18 @@ kernel::parameters! {
         virtual_bar: Bytes = Bytes(4096), from "PCIe Base 9.3.3.14: a system page";
         /// Number of MSI vectors that each function requests.
         msi_vectors: u32 = 1, among [1, 2, 4, 8, 16, 32], from "PCIe Base 7.7.1.2";
-        /// Number of entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. Software can read and write the table,
-        /// but interrupts use MSI.
-        msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
+        /// Number of entries of the MSI-X table of each function; 0 for no MSI-X. Firmware then enables MSI-X instead of MSI, and
+        /// drivers write the entries before they use the device.
+        msix_vectors: u32 = 0, within 0..=2048, from "our choice: MSI only; PCIe Base 7.7.2.2: 1 to 2048";
+        /// BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each virtual function's BAR 0; another number
+        /// for a BAR that contains nothing else.
+        msix_bar: u32 = 0, within 0..=5, from "our choice: no other BAR; PCIe Base 7.7.2.3";
+        /// Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many whole 4 KiB at the end of BAR 0 as
+        /// table and pending bits need, or of a BAR of their own.
+        msix_table: Option<Bytes> = None, within None..=Some(Bytes(u32::MAX as u64 - 7)), from "PCIe Base 7.7.2: in a range of 4 KiB of its own";
+        /// Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table: 2 KiB after its beginning, or the
+        /// first 4 KiB after the end of a table of more than 128 entries.
+        msix_pending: Option<Bytes> = None, within None..=Some(Bytes(u32::MAX as u64 - 7)), from "our choice: beside the table";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
@@ -168,32 +177,128 @@ impl EndpointParameters {
 
     /// The SR-IOV capability with the VF Device ID `device`, if there are virtual functions.
     pub fn sriov(&self, device: u16, msi_vectors: u8) -> Option<SrIov> {
-        let bar = self.virtual_bar()?;
+        let bars = self.virtual_bars()?;
         Some(SrIov {
             total: self.virtual_functions as u8,
             device,
-            bars: vec![bar],
+            msix: self.msix(&bars),
+            bars,
             msi_vectors,
-            msix: None,
         })
     }
 
-    /// The location of the MSI-X table, if it is enabled and BAR 0 is larger than it; its pending bits are in the second half of
-    /// the last 4 KiB.
-    pub fn msix(&self) -> Option<MsixTable> {
-        let Bytes(size) = self.bar;
-        let table = size.checked_sub(MSIX_BYTES).filter(|before| *before > 0)? as u32;
-        (self.msix_vectors > 0).then_some(MsixTable {
-            vectors: self.msix_vectors as u16,
-            bar: 0,
-            table,
-            pending: table + (MSIX_BYTES / 2) as u32,
+    /// The BARs of a virtual function, if there are any.
+    pub fn virtual_bars(&self) -> Option<Vec<Bar>> {
+        let bar = self.virtual_bar()?;
+        Some([bar].into_iter().chain(self.msix_bar()).collect())
+    }
+
+    /// The MSI-X table of a function in a BAR of this size, if there is one; it need not fit.
+    fn msix_in(&self, size: u64) -> Option<MsixTable> {
+        let vectors = u16::try_from(self.msix_vectors).ok()?;
+        let place = MsixTable {
+            vectors,
+            bar: self.msix_bar as u8,
+            table: 0,
+            pending: 0,
+        };
+        let behind = if place.table_bytes() <= PAGE / 2 {
+            PAGE / 2
+        } else {
+            place.table_bytes().next_multiple_of(PAGE)
+        };
+        let whole = (behind + place.pending_bytes()).next_multiple_of(PAGE);
+        let begin = match self.msix_bar {
+            0 => size.saturating_sub(whole),
+            _ => 0,
+        };
+        let table = self.msix_table.map_or(begin, |Bytes(at)| at);
+        let pending = self.msix_pending.map_or(table + behind, |Bytes(at)| at);
+        (vectors > 0).then_some(MsixTable {
+            table: u32::try_from(table).ok()?,
+            pending: u32::try_from(pending).ok()?,
+            ..place
         })
+    }
+
+    /// The BAR of its own that the MSI-X table of each function has, if it has one.
+    pub fn msix_bar(&self) -> Option<Bar> {
+        let place = self.msix_in(0).filter(|place| place.bar > 0)?;
+        let table = u64::from(place.table) + place.table_bytes();
+        let pending = u64::from(place.pending) + place.pending_bytes();
+        Some(Bar {
+            index: place.bar,
+            size: table.max(pending).max(PAGE).next_power_of_two(),
+            wide: self.bar_address_bits == 64 && place.bar < Bar::COUNT as u8 - 1,
+        })
+    }
+
+    /// The MSI-X table of a function with these BARs, if there is one; none, too, if its BAR is missing.
+    pub fn msix(&self, bars: &[Bar]) -> Option<MsixTable> {
+        let bar = bars
+            .iter()
+            .find(|bar| u32::from(bar.index) == self.msix_bar)?;
+        self.msix_in(bar.size)
+    }
+
+    /// The reason why the MSI-X table of a function with these BARs cannot be where it should be, with the key to change.
+    pub fn msix_contradiction(&self, bars: &[Bar]) -> Option<(&'static str, String)> {
+        if self.msix_vectors == 0 {
+            return None;
+        }
+        let of_bar = |bar: &&Bar| u32::from(bar.index) == self.msix_bar;
+        let Some(bar) = bars.iter().find(of_bar) else {
+            return Some(("msix_vectors", "there is no BAR 0 for the MSI-X table; write a bar of 8 KiB at least, or msix_bar = 4".to_owned()));
+        };
+        let Some(place) = self.msix_in(bar.size) else {
+            return Some((
+                "msix_table",
+                "an MSI-X table must begin within 4 GiB of its BAR; write less, or msix_bar = 4"
+                    .to_owned(),
+            ));
+        };
+        let table = u64::from(place.table)..u64::from(place.table) + place.table_bytes();
+        let pending = u64::from(place.pending)..u64::from(place.pending) + place.pending_bytes();
+        let key = if self.msix_pending.is_some() {
+            "msix_pending"
+        } else if self.msix_table.is_some() {
+            "msix_table"
+        } else {
+            "msix_vectors"
+        };
+        if table.start % 8 != 0 || pending.start % 8 != 0 {
+            return Some((key, "the MSI-X table and its pending bits begin at multiples of 8 B; write such an offset".to_owned()));
+        }
+        if table.start < pending.end && pending.start < table.end {
+            return Some((
+                key,
+                format!(
+                    "the pending bits at {} B lie in the MSI-X table, which takes {} B from {} B on; write an msix_pending behind it",
+                    pending.start,
+                    place.table_bytes(),
+                    table.start
+                ),
+            ));
+        }
+        let end = table.end.max(pending.end);
+        if end > bar.size || self.msix_bar == 0 && self.msix_table.is_none() && table.start == 0 {
+            let least = (end.max(PAGE) + PAGE).next_power_of_two();
+            return Some((
+                key,
+                format!(
+                    "the MSI-X table and its pending bits take whole 4 KiB of BAR {} beside other things, which has {} B; write a BAR of {} KiB at least, or msix_bar = 4",
+                    bar.index,
+                    bar.size,
+                    least / 1024
+                ),
+            ));
+        }
+        None
     }
 }
 
-/// Size of the MSI-X table's page at the end of BAR 0.
-const MSIX_BYTES: u64 = 4096;
+/// A page of a BAR, which software can map by itself.
+const PAGE: u64 = 4096;
 
 /// The smallest max read request size, in bytes (PCIe Base 7.5.3.4).
 const SMALLEST_READ: u64 = 128;

@@ -19,7 +19,7 @@ pub mod sg_dma;
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
 pub use dma::{Dma, DmaParameters};
-pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
 pub use endpoint_parameters::EndpointParameters;
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
 pub use leaf::{AnyLeaf, Engine, Leaf, LeafParameters};

@@ -6,6 +6,7 @@ use kernel::{Bandwidth, Span};
 use packet::{FlowId, Observation};
 use transaction::CallNote;
 
+use crate::interrupts::Interrupt;
 use crate::{System, ThreadId};
 
 kernel::parameters! {
@@ -25,6 +26,9 @@ kernel::parameters! {
         poll: Span = Span::from_ns(80), from "common for a line that is in no cache any more: a memory read";
         /// Time from the arrival of an interrupt until the waiting thread is ready to run. The thread uses no core while it waits.
         interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
+        /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
+        /// meanwhile come as one.
+        interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
         /// Time to read the clock before and after a measured memory access.
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time for which a process reads the clock.
@@ -49,8 +53,8 @@ pub struct Transfer {
     pub unit: Unit,
     /// The address of the engine's registers.
     pub registers: u64,
-    /// The interrupt message of the unit.
-    pub interrupt: u32,
+    /// The interrupt of the unit.
+    pub interrupt: Interrupt,
     /// The first address of the buffer.
     pub address: u64,
     /// The size of the buffer in bytes.
@@ -63,8 +67,8 @@ pub struct Transfer {
     pub reply: Option<(u64, u64)>,
     /// The lock of the unit, which one call holds at a time.
     pub lock: u32,
-    /// The thread that must have ended before this transfer starts.
-    pub after: Option<ThreadId>,
+    /// The threads that must have ended before this transfer starts: of an earlier call, and of the set-up of vectors.
+    pub after: [Option<ThreadId>; 2],
 }
 
 /// Splits the buffer of `len` bytes at `address` into one descriptor for each page. The first and the last may be shorter.
@@ -88,7 +92,7 @@ pub fn pages(address: u64, len: u64) -> u64 {
 
 /// The system call that moves a buffer.
 pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
-    if let Some(thread) = transfer.after {
+    for thread in transfer.after.into_iter().flatten() {
         system.join(thread).await;
     }
     let flow = transfer.flow;
@@ -103,8 +107,8 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
         block: transfer.registers + transfer.unit.base(),
     };
     driver.program(&transfer).await;
-    system.interrupt(transfer.interrupt).await;
-    system.sleep(costs.interrupt_latency).await;
+    transfer.interrupt.wait(&system, &costs).await;
+    transfer.interrupt.rearm(&system, &costs).await;
     system.unlock(transfer.lock).await;
     system
         .report(Observation::own(flow, CallNote::Returned))

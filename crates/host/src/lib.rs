@@ -5,6 +5,7 @@ pub mod commanded;
 mod coroutine;
 pub mod driver;
 pub mod firmware;
+pub mod interrupts;
 mod loads;
 pub mod locked;
 pub mod message;

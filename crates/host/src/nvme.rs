@@ -13,6 +13,7 @@ use packet::{FlowId, Observation};
 use transaction::CallNote;
 
 use crate::driver::{PAGE, pages};
+use crate::interrupts::Interrupt;
 use crate::{DriverParameters, System, ThreadId};
 
 /// The memory of the driver of a drive.
@@ -63,8 +64,8 @@ pub struct BlockTransfer {
     pub writes_blocks: bool,
     /// Address of the drive's registers.
     pub registers: u64,
-    /// Message of the drive's interrupt.
-    pub interrupt: u32,
+    /// The drive's interrupt.
+    pub interrupt: Interrupt,
     /// The memory of the driver.
     pub area: Area,
     /// Address of the buffer, a multiple of 4.
@@ -77,13 +78,13 @@ pub struct BlockTransfer {
     pub block: u64,
     /// Bytes of a command: a multiple of the block size, and at most `max_transfer`.
     pub command: u64,
-    /// The thread that must have ended before.
-    pub after: Option<ThreadId>,
+    /// The threads that must have ended before: of an earlier call, and of the set-up of vectors.
+    pub after: [Option<ThreadId>; 2],
 }
 
 /// The system call that moves a buffer.
 pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransfer) {
-    if let Some(thread) = transfer.after {
+    for thread in transfer.after.into_iter().flatten() {
         system.join(thread).await;
     }
     let flow = transfer.flow;
@@ -91,13 +92,13 @@ pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransf
         .report(Observation::own(flow, CallNote::Called))
         .await;
     system.work(costs.system_call).await;
-    system.lock(transfer.interrupt).await;
+    system.lock(transfer.interrupt.message).await;
     let pinned = pages(transfer.address, transfer.len);
     system.work(costs.page_pin * pinned).await;
     let mut driver = Driver::new(&system, &costs, &transfer).await;
     driver.move_all().await;
     driver.keep_state().await;
-    system.unlock(transfer.interrupt).await;
+    system.unlock(transfer.interrupt.message).await;
     let ended = Observation::Ended {
         flow,
         bytes: transfer.len,
@@ -197,10 +198,15 @@ impl<'s> Driver<'s> {
             if self.tail != tail {
                 self.set(TAIL, &self.tail.to_le_bytes()).await;
             }
-            self.system.interrupt(self.transfer.interrupt).await;
-            self.system.sleep(self.costs.interrupt_latency).await;
-            self.take_completions().await;
+            let interrupt = self.transfer.interrupt;
+            interrupt.wait(self.system, self.costs).await;
+            if interrupt.control.is_some() {
+                self.take_all_completions().await;
+            } else {
+                self.take_completions().await;
+            }
             self.set(HEAD, &self.head.to_le_bytes()).await;
+            interrupt.rearm(self.system, self.costs).await;
         }
     }
 
@@ -265,7 +271,8 @@ impl<'s> Driver<'s> {
         loop {
             match self.next_completion().await {
                 Some(_) if come == 0 => {
-                    self.system.interrupt(self.transfer.interrupt).await;
+                    let message = self.transfer.interrupt.message;
+                    self.system.interrupt(message).await;
                     come += 1;
                 }
                 Some(entry) => {
@@ -276,6 +283,16 @@ impl<'s> Driver<'s> {
                 None if come > 0 => self.poll().await,
                 None => return,
             }
+        }
+    }
+
+    /// Takes the completion entries that are there, while the interrupt is masked: one interrupt may stand for several of them, or for
+    /// entries that were taken before it came.
+    async fn take_all_completions(&mut self) {
+        // The interrupt does not wait for the memory to take the entry before it.
+        self.poll().await;
+        while let Some(entry) = self.next_completion().await {
+            self.take(entry).await;
         }
     }
 

@@ -166,7 +166,11 @@ struct Card {
 pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
     let simulation = &simulation.try_borrow()?.0;
     let cards = simulation.cards().into_iter().map(|place| {
-        let message = |vector| simulation.interrupt_message(&place.name, vector).ok()?;
+        let message = |vector: u8| {
+            simulation
+                .interrupt_message(&place.name, u16::from(vector))
+                .ok()?
+        };
         Card {
             function: place.function.to_string(),
             vendor_id: place.vendor_id,

@@ -221,7 +221,7 @@ impl Server {
             for opened in self.handles.iter() {
                 let card = &self.cards[opened.card].place.name;
                 for (vector, file) in &opened.listening {
-                    let own = self.simulation.interrupt_message(card, *vector);
+                    let own = self.simulation.interrupt_message(card, (*vector).into());
                     if own.ok().flatten() == Some(message) {
                         // A write fails only if the process has closed its end.
                         let _ = rustix::io::write(file, &u64::from(count).to_ne_bytes());

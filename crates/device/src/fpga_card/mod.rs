@@ -37,8 +37,8 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use kernel::{Bytes, Component, Effects, Port, Span, Time};
-use packet::{Frame, PacketId, Pcie, Stamp};
-use protocol::{Bar, Header, Identity};
+use packet::{Frame, Pcie};
+use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory};
 
 use crate::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters};
@@ -283,22 +283,12 @@ impl FpgaCard {
         self.port.errors.take_alert().then_some(PORT_ALERT)
     }
 
-    /// Sends the write that signals an interrupt; none while software has not enabled it.
+    /// Sends the write that signals an interrupt; none while it is masked, or while software has not enabled it.
     fn signal(&mut self, vector: u8, fx: &mut Effects<'_, Self>) {
-        if let Some(packet) = self.message(vector, fx) {
+        let place = FunctionPlace::Own;
+        if let Some(packet) = self.endpoint.interrupt(place, vector.into(), fx) {
             self.endpoint.hand_over(packet, fx);
         }
-    }
-
-    fn message(&self, vector: u8, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        let (address, message) = self.endpoint.msi(vector)?;
-        let header = Header::memory_write(self.endpoint.id(), address, 4)
-            .expect("an interrupt message is one dword");
-        let packet = fx.store().claim();
-        fx.store()[packet]
-            .write(header, Stamp::default())
-            .copy_from_slice(&message.to_le_bytes());
-        Some(packet)
     }
 
     /// Wakes the unit if it may continue; returns whether it was woken.

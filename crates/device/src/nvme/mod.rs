@@ -123,12 +123,20 @@ pub struct Nvme {
     accesses: BinaryHeap<Reverse<(Time, usize)>>,
     /// Slots of commands with data to write to host memory, oldest first.
     to_send: VecDeque<usize>,
-    /// Posted requests, oldest first.
-    posted: VecDeque<PacketId>,
+    /// Posted requests and interrupts, oldest first.
+    posted: VecDeque<Posted>,
     /// Commands that have ended without an entry in the completion queue, oldest first.
     ended: VecDeque<(u16, Status)>,
     /// Whether the next packet is a read, if there is one: reads and posted requests take turns.
     is_turn_of_reads: bool,
+}
+
+/// A posted request.
+#[derive(Clone, Copy, Debug)]
+enum Posted {
+    Write(PacketId),
+    /// The interrupt after a completion entry.
+    Interrupt,
 }
 
 /// A range of host memory to read.
@@ -297,6 +305,10 @@ impl Nvme {
             }
             if written.contains(&HEAD) {
                 queues.set_head(head);
+                // With no entry left to take, the interrupt is served (NVM Express 1.4, 7.5).
+                if queues.are_completions_taken() {
+                    self.endpoint.withdraw_interrupt(FunctionPlace::Own, VECTOR);
+                }
             }
         }
     }
@@ -332,9 +344,12 @@ impl Nvme {
         self.accesses.clear();
         self.to_send.clear();
         self.ended.clear();
-        for packet in self.posted.drain(..) {
-            fx.store().release(packet);
+        for posted in self.posted.drain(..) {
+            if let Posted::Write(packet) = posted {
+                fx.store().release(packet);
+            }
         }
+        self.endpoint.withdraw_interrupt(FunctionPlace::Own, VECTOR);
     }
 
     /// Restores the registers that software cannot write.
@@ -556,9 +571,7 @@ impl Nvme {
             };
             self.ended.pop_front();
             self.post(address, &bytes, Stamp::default(), fx);
-            if let Some((address, message)) = self.endpoint.msi(0) {
-                self.post(address, &message.to_le_bytes(), Stamp::default(), fx);
-            }
+            self.posted.push_back(Posted::Interrupt);
         }
     }
 
@@ -566,7 +579,7 @@ impl Nvme {
     fn post(&mut self, address: u64, bytes: &[u8], stamp: Stamp, fx: &mut Effects<'_, Self>) {
         let (id, largest) = (self.endpoint.id(), self.endpoint.max_payload());
         let requests = writes(bytes, stamp, (id, address), largest, fx.store());
-        self.posted.extend(requests);
+        self.posted.extend(requests.into_iter().map(Posted::Write));
     }
 
     /// Enqueues the data of the next page to host memory, if there is any.
@@ -610,7 +623,15 @@ impl Nvme {
         let packet = if reads {
             self.next_read(fx)
         } else {
-            self.posted.pop_front()
+            match self.posted.pop_front() {
+                Some(Posted::Write(packet)) => Some(packet),
+                Some(Posted::Interrupt) => {
+                    let message = self.endpoint.interrupt(FunctionPlace::Own, VECTOR, fx);
+                    let Some(packet) = message else { return true };
+                    Some(packet)
+                }
+                None => None,
+            }
         };
         let Some(packet) = packet else {
             return false;
@@ -672,6 +693,9 @@ impl Nvme {
         }
     }
 }
+
+/// The interrupt vector of the queue pair: that of the first queue pair of a controller (NVM Express 1.4, 5.3).
+const VECTOR: u16 = 0;
 
 /// The bits of an address within a page.
 const PAGE_OFFSET: u64 = work::PAGE - 1;

@@ -63,6 +63,11 @@ impl Queues {
         }
     }
 
+    /// Whether software has taken every completion entry.
+    pub(super) fn are_completions_taken(&self) -> bool {
+        self.completion.head == self.completion.tail
+    }
+
     /// The next read of submission entries, if there are any and none is in progress: address and number. The read has at most `most`
     /// entries, and stays within a page and before the end of the ring.
     pub(super) fn fetch(&mut self, most: u32) -> Option<(u64, u32)> {

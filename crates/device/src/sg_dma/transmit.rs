@@ -3,7 +3,7 @@
 use kernel::{Effects, Time};
 use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::Header;
-use transaction::Pattern;
+use transaction::{FunctionPlace, Pattern};
 
 use super::reader::{Limits, Purpose};
 use super::registers::{Status, Unit, offset};
@@ -174,24 +174,21 @@ impl SgDma {
         }
     }
 
-    /// The next interrupt, after all data that was sent before it.
+    /// The message of the next interrupt that can be signalled, after all data that was sent before it.
     fn next_interrupt(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        let vector = self.interrupts.pop_front()?;
-        let (address, message) = self.endpoint.msi(vector)?;
-        let header = Header::memory_write(self.endpoint.id(), address, 4)
-            .expect("an interrupt message is one dword");
-        let packet = fx.store().claim();
-        fx.store()[packet]
-            .write(header, Stamp::default())
-            .copy_from_slice(&message.to_le_bytes());
-        Some(packet)
+        while let Some(vector) = self.interrupts.pop_front() {
+            let place = FunctionPlace::Own;
+            if let Some(packet) = self.endpoint.interrupt(place, vector.into(), fx) {
+                return Some(packet);
+            }
+        }
+        None
     }
 
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint
-                .record_timeout(transaction::FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own);
             let flow = self.reader.as_ref().and_then(|reader| reader.label());
             if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
                 fx.observe(Observation::timed_out(flow, 0));

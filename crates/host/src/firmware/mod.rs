@@ -21,7 +21,7 @@ use transaction::ConfigAccess;
 use crate::Desk;
 use access::Registers;
 use layout::Layout;
-use scan::{FoundFunction, FoundMsi, msi, reaches_atomic_completer, scan};
+use scan::{FoundFunction, FoundMessages, messages, reaches_atomic_completer, scan};
 
 /// The address of message signalled interrupts. The interrupt controllers are above the BARs.
 pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
@@ -29,10 +29,23 @@ pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
 /// The first interrupt vector for devices. Processors use lower vectors for exceptions.
 pub const FIRST_VECTOR: u32 = 32;
 
+/// The interrupt vectors of a function with MSI-X. Its table, which no configuration request reaches, is written by its driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssignedVectors {
+    /// The function.
+    pub function: FunctionId,
+    /// The message of vector 0; the others follow.
+    pub first: u32,
+}
+
 /// The enumeration program: it scans bus 0 and all buses below, assigns addresses, and configures every function.
 ///
+/// Returns the vectors of functions with MSI-X, which signal by it instead of MSI.
+///
 /// Max payload size is set to the smallest value that all functions support, because every port on a route must accept the packets.
-pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareError> {
+pub async fn enumerate(
+    desk: Desk<ConfigAccess, u32>,
+) -> Result<Vec<AssignedVectors>, FirmwareError> {
     let registers = Registers(desk);
     let found = scan(&registers).await?;
     for zone in Zone::ALL {
@@ -44,21 +57,24 @@ pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareErro
         .map(|express| express.max_payload_supported)
         .min()
         .unwrap_or(128);
-    let mut vector = FIRST_VECTOR;
+    let mut vectors = Vectors {
+        next: FIRST_VECTOR,
+        assigned: Vec::new(),
+    };
     for (index, one) in found.iter().enumerate() {
         configure(&registers, one, max_payload).await;
         if reaches_atomic_completer(&found, index) {
             enable_atomics(&registers, one).await;
         }
-        vector = signal(&registers, one.id, one.msi.as_ref(), vector).await;
+        vectors.assign(&registers, one.id, &one.messages).await;
         let command = register::MEMORY_SPACE | register::BUS_MASTER;
         registers
             .replace(one.id, register::COMMAND, (command, command))
             .await;
         forget_errors(&registers, one).await;
-        vector = enable_virtual_functions(&registers, one, vector).await;
+        enable_virtual_functions(&registers, one, &mut vectors).await;
     }
-    Ok(())
+    Ok(vectors.assigned)
 }
 
 /// Writes the addresses of `layout` to BARs and bridge windows. Windows without addresses are closed.
@@ -138,38 +154,56 @@ async fn enable_atomics(registers: &Registers, one: &FoundFunction) {
     registers.replace(one.id, control, field).await;
 }
 
-/// Assigns interrupt vectors to a function, from `next` on. Returns the next free vector.
-async fn signal(registers: &Registers, id: FunctionId, msi: Option<&FoundMsi>, next: u32) -> u32 {
-    let Some(msi) = msi else { return next };
-    let count = 1 << msi.capable;
-    let first = next.next_multiple_of(count);
-    registers
-        .write(id, msi.register + 1, MSI_ADDRESS as u32)
-        .await;
-    registers.write(id, msi.register + 2, 0).await;
-    registers.write(id, msi.register + 3, first).await;
-    let enable = register::MSI_ENABLE | msi.capable << register::MSI_COUNT_SHIFT;
-    let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
-    registers.replace(id, msi.register, (field, enable)).await;
-    first + count
+/// The interrupt vectors that functions have not got yet.
+struct Vectors {
+    next: u32,
+    assigned: Vec<AssignedVectors>,
 }
 
-/// Enables the virtual functions of a function, with interrupt vectors from `next` on. Returns the next free vector.
+impl Vectors {
+    /// Enables the messages of a function, and assigns vectors to it.
+    async fn assign(&mut self, registers: &Registers, id: FunctionId, found: &FoundMessages) {
+        if let Some(msix) = &found.msix {
+            let fields = register::MSIX_ENABLE | register::MSIX_FUNCTION_MASK;
+            let enable = (fields, register::MSIX_ENABLE);
+            registers.replace(id, msix.register, enable).await;
+            self.assigned.push(AssignedVectors {
+                function: id,
+                first: self.next,
+            });
+            self.next += msix.vectors;
+            return;
+        }
+        let Some(msi) = &found.msi else { return };
+        let count = 1 << msi.capable;
+        let first = self.next.next_multiple_of(count);
+        registers
+            .write(id, msi.register + 1, MSI_ADDRESS as u32)
+            .await;
+        registers.write(id, msi.register + 2, 0).await;
+        registers.write(id, msi.register + 3, first).await;
+        let enable = register::MSI_ENABLE | msi.capable << register::MSI_COUNT_SHIFT;
+        let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
+        registers.replace(id, msi.register, (field, enable)).await;
+        self.next = first + count;
+    }
+}
+
+/// Enables the virtual functions of a function.
 async fn enable_virtual_functions(
     registers: &Registers,
     one: &FoundFunction,
-    mut next: u32,
-) -> u32 {
+    vectors: &mut Vectors,
+) {
     let Some(virtual_functions) = &one.virtual_functions else {
-        return next;
+        return;
     };
     for id in virtual_functions.enable(registers, one.id).await {
-        let msi = msi(registers, id).await;
-        next = signal(registers, id, msi.as_ref(), next).await;
+        let found = messages(registers, id).await;
+        vectors.assign(registers, id, &found).await;
         let master = (register::BUS_MASTER, register::BUS_MASTER);
         registers.replace(id, register::COMMAND, master).await;
     }
-    next
 }
 
 /// Clears errors that the scan has caused: accesses to functions that do not exist are unsupported requests.

@@ -17,7 +17,7 @@ pub(super) struct FoundFunction {
     /// The BARs of the function; empty for a bridge.
     pub(super) asks: Vec<BarRequest>,
     pub(super) express: Option<FoundExpress>,
-    pub(super) msi: Option<FoundMsi>,
+    pub(super) messages: FoundMessages,
     pub(super) virtual_functions: Option<FoundVirtual>,
 }
 
@@ -44,6 +44,20 @@ pub(super) struct FoundExpress {
 pub(super) struct FoundMsi {
     pub(super) register: u16,
     pub(super) capable: u32,
+}
+
+/// The MSI-X capability of a function.
+#[derive(Clone, Debug)]
+pub(super) struct FoundMsix {
+    pub(super) register: u16,
+    pub(super) vectors: u32,
+}
+
+/// The ways in which a function can signal interrupts.
+#[derive(Clone, Debug)]
+pub(super) struct FoundMessages {
+    pub(super) msi: Option<FoundMsi>,
+    pub(super) msix: Option<FoundMsix>,
 }
 
 /// A bus during the scan.
@@ -155,7 +169,7 @@ async fn look(
         is_bridge,
         asks,
         express: express(registers, id).await,
-        msi: msi(registers, id).await,
+        messages: messages(registers, id).await,
         virtual_functions,
     }
 }
@@ -181,7 +195,23 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
     })
 }
 
-pub(super) async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
+pub(super) async fn messages(registers: &Registers, id: FunctionId) -> FoundMessages {
+    FoundMessages {
+        msi: msi(registers, id).await,
+        msix: msix(registers, id).await,
+    }
+}
+
+async fn msix(registers: &Registers, id: FunctionId) -> Option<FoundMsix> {
+    let at = registers.capability(id, register::MSIX_ID).await?;
+    let size = registers.read(id, at).await >> register::MSIX_SIZE_SHIFT & 0x7ff;
+    Some(FoundMsix {
+        register: at,
+        vectors: size + 1,
+    })
+}
+
+async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
     let at = registers.capability(id, register::MSI_ID).await?;
     let capable = registers.read(id, at).await >> register::MSI_CAPABLE_SHIFT & 7;
     Some(FoundMsi {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use protocol::{
     Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, FunctionId, Generation, Identity,
-    PortType, SrIov, Tag,
+    MsixTable, PortType, Signalling, SrIov, Tag,
 };
 use transaction::{FunctionPlace, Functions, PortFunction, Reach};
 
@@ -115,6 +115,11 @@ impl Tree {
     }
 
     fn enumerate(&mut self) -> Result<(), FirmwareError> {
+        self.assigned().map(drop)
+    }
+
+    /// Enumerates; the vectors of functions with MSI-X.
+    fn assigned(&mut self) -> Result<Vec<AssignedVectors>, FirmwareError> {
         Coroutine::new(enumerate).run(|access| self.answer(access))
     }
 
@@ -283,6 +288,32 @@ fn each_virtual_function_is_a_bus_master_with_interrupt_vectors_of_its_own() {
     let expected = [40, 42, 44].map(|vector| (Some((MSI_ADDRESS, vector)), None));
     assert_eq!(data, expected);
     assert_eq!(tree.own(2).msi(0), Some((MSI_ADDRESS, 48)));
+}
+
+#[test]
+fn a_function_with_msix_has_it_enabled_instead_of_msi_and_vectors_as_many_as_its_table() {
+    let Shape::Device(bars, payload, Some(mut virtual_functions)) = physical(2, Vec::new()) else {
+        panic!("a physical function is a device");
+    };
+    virtual_functions.msix = Some(MsixTable {
+        vectors: 5,
+        bar: 4,
+        table: 0,
+        pending: 2048,
+    });
+    let shape = Shape::Device(bars, payload, Some(virtual_functions));
+    let mut tree = Tree::below_a_host(&[shape, device(4096)]);
+    let assigned = tree.assigned().expect("there is room for all");
+    let functions = &tree.nodes[1].0;
+    // One vector of each root port and four of the physical function come before, aligned.
+    for (place, first) in functions.virtual_places().zip([40, 45]) {
+        let function = functions.id_of(place);
+        assert!(assigned.contains(&AssignedVectors { function, first }));
+        let signalling = functions.space(place).signalling();
+        assert_eq!(signalling, Signalling::Msix { is_masked: false });
+    }
+    assert_eq!(assigned.len(), 2);
+    assert_eq!(tree.own(2).msi(0), Some((MSI_ADDRESS, 52)));
 }
 
 #[test]

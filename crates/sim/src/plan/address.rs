@@ -1,9 +1,10 @@
 //! Address ranges, and the limits of BAR sizes.
 
+use device::EndpointParameters;
 use kernel::Bytes;
 use protocol::{Bar, Interval};
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
 
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +35,11 @@ impl Region {
     }
 }
 
-/// Checks that BAR 0 of each function of `node` has a valid size and room for an MSI-X table.
+/// Checks that BAR 0 of each function of `node` has a valid size, and that its MSI-X table has a place.
 pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
-    let NodeKind::Device(endpoint, _) = &node.kind else {
+    let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
-    let msix_fits = endpoint.msix().is_some() && endpoint.bar.0 <= MSIX_REACH;
-    if endpoint.msix_vectors > 0 && !msix_fits {
-        let message = format!(
-            "{}.msix_vectors: the table takes the last 4 KiB of BAR 0, beside other things and within 4 GiB; write bar = \"8 KiB\" to \"4 GiB\"",
-            node.name.value
-        );
-        return Err(scenario.error(node.lines.of("msix_vectors"), message));
-    }
     if let Some(bar) = endpoint.bar() {
         check_size(scenario, node, "bar", bar, SMALLEST_BAR)?;
     }
@@ -59,6 +52,68 @@ pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
             );
             Err(scenario.error(node.lines.of("virtual_bar"), message))
         }
+        None => Ok(()),
+    }?;
+    check_table(scenario, node, endpoint, device)
+}
+
+/// Checks that the MSI-X table of each function of `node` has entries for all interrupts, and a place in its BAR.
+fn check_table(
+    scenario: &Scenario,
+    node: &Node,
+    endpoint: &EndpointParameters,
+    device: &DeviceParameters,
+) -> Result<(), ScenarioError> {
+    let name = &node.name.value;
+    let error = |key: &str, message: String| {
+        scenario.error(node.lines.of(key), format!("{name}.{key}: {message}"))
+    };
+    if endpoint.msix_vectors == 0 {
+        let keys = ["msix_bar", "msix_table", "msix_pending"];
+        let Some(key) = keys.into_iter().find(|key| node.lines.has(key)) else {
+            return Ok(());
+        };
+        let message = "there is no MSI-X table; write msix_vectors, or leave it out";
+        return Err(error(key, message.to_owned()));
+    }
+    let sources = device.parameters().msi_vectors();
+    if endpoint.msix_vectors < sources {
+        let message = format!(
+            "{} is too few for a device with {sources} interrupts; write {sources} to 2048",
+            endpoint.msix_vectors
+        );
+        return Err(error("msix_vectors", message));
+    }
+    let mut bars = device.parameters().bars(endpoint, None);
+    // The window of a router or a network interface controller, whose size is not known yet.
+    if device.parameters().joins_hosts() {
+        bars.push(Bar {
+            index: 2,
+            size: 1 << 20,
+            wide: true,
+        });
+    }
+    if let Some(own) = endpoint.msix_bar() {
+        let registers = |bar: &Bar| bar.index..bar.index + bar.registers();
+        let taken = bars.iter().any(|bar| {
+            let (one, other) = (registers(bar), registers(&own));
+            one.start < other.end && other.start < one.end
+        });
+        if taken {
+            let message = format!(
+                "the device has BAR {} already; write 4, or 0 for the end of BAR 0",
+                own.index
+            );
+            return Err(error("msix_bar", message));
+        }
+        bars.push(own);
+    }
+    let of_virtual = endpoint.virtual_bars();
+    if let Some((key, message)) = endpoint.msix_contradiction(&bars) {
+        return Err(error(key, message));
+    }
+    match of_virtual.and_then(|bars| endpoint.msix_contradiction(&bars)) {
+        Some((key, message)) => Err(error(key, format!("virtual functions: {message}"))),
         None => Ok(()),
     }
 }
@@ -94,9 +149,6 @@ const SMALLEST_BAR: u64 = 128;
 
 /// PCIe Base 9.3.3.14: the smallest BAR of a virtual function is one system page.
 const SMALLEST_VIRTUAL_BAR: u64 = 4096;
-
-/// The offset of an MSI-X table has 32 bits (PCIe Base 7.7.2.3).
-const MSIX_REACH: u64 = 4 << 30;
 
 /// The largest BAR that a simulation can hold: its page table takes some MiB.
 const LARGEST_BAR: u64 = 1 << 40;

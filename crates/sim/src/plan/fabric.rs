@@ -9,7 +9,7 @@ use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
 use link::PortParameters;
 use protocol::{Bar, FunctionId, Generation};
-use transaction::{Functions, Pattern};
+use transaction::{FunctionPlace, Functions, Pattern};
 
 use crate::scenario::NodeKind;
 
@@ -84,6 +84,8 @@ pub struct NodePlan {
     pub max_read_request: u32,
     /// The BARs of a device, by number.
     pub bars: [Option<Region>; Bar::COUNT],
+    /// The message of vector 0 of each function with MSI-X, by number; empty without MSI-X.
+    pub vectors: Vec<u32>,
     /// BAR 0 of a device's virtual functions, one after the other.
     pub virtual_bars: Option<Region>,
     /// The memory region of a host.
@@ -146,22 +148,60 @@ impl NodePlan {
         let NodeKind::Device(endpoint, _) = &self.kind else {
             return None;
         };
-        match u64::from(function).checked_sub(1) {
-            None => self.bars[0],
-            Some(number) => {
-                let bars = self.virtual_bars?;
+        let place = match usize::from(function).checked_sub(1) {
+            None => FunctionPlace::Own,
+            Some(number) => FunctionPlace::Virtual(number),
+        };
+        let region = match place {
+            FunctionPlace::Virtual(number) => {
+                let (bars, number) = (self.virtual_bars?, number as u64);
                 let there = number < u64::from(endpoint.virtual_functions);
                 there.then(|| Region {
                     base: bars.base + number * endpoint.virtual_bar.0,
                     size: endpoint.virtual_bar.0,
-                })
+                })?
             }
+            _ => self.bars[0]?,
+        };
+        Some(self.before_table(place, region))
+    }
+
+    /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.
+    pub fn region(&self) -> Option<Region> {
+        let bar = self.bars[0];
+        self.memory
+            .or(bar.map(|region| self.before_table(FunctionPlace::Own, region)))
+    }
+
+    /// The part of `bar`, BAR 0 of the function at `place`, that is before an MSI-X table and its pending bits.
+    fn before_table(&self, place: FunctionPlace, bar: Region) -> Region {
+        let there = self.functions.places().any(|one| one == place);
+        let table = there.then(|| self.functions.space(place).msix_table());
+        match table.flatten().filter(|table| table.bar == 0) {
+            Some(table) => Region {
+                size: bar.size.min(table.table.min(table.pending).into()),
+                ..bar
+            },
+            None => bar,
         }
     }
 
-    /// The node's own addresses: a host's memory, or a device's BAR 0.
-    pub fn region(&self) -> Option<Region> {
-        self.memory.or(self.bars[0])
+    /// The message of interrupt `vector` of a device's physical function, as firmware has chosen it; none if it has fewer vectors.
+    pub fn interrupt_message(&self, vector: u16) -> Option<u32> {
+        let own = self.functions.space(FunctionPlace::Own);
+        match (self.vectors.first(), own.msix_table()) {
+            (Some(first), Some(table)) => {
+                (vector < table.vectors).then(|| first + u32::from(vector))
+            }
+            _ => Some(own.msi(u8::try_from(vector).ok()?)?.1),
+        }
+    }
+
+    /// Address of the MSI-X table of a device's physical function.
+    pub fn vector_table(&self) -> Option<u64> {
+        let table = self.functions.space(FunctionPlace::Own).msix_table()?;
+        let bar = self.bars[usize::from(table.bar)]?;
+        Some(bar.base + u64::from(table.table))
     }
 }
 

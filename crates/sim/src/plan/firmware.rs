@@ -1,7 +1,7 @@
 //! The firmware of each host, which enumerates the host's tree in no simulated time.
 
 use host::Coroutine;
-use host::firmware::{FirmwareError, Setting, Zone, apply, enumerate};
+use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
 use protocol::{ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
 
@@ -18,8 +18,8 @@ pub(crate) struct Firmware<'a> {
 }
 
 impl Firmware<'_> {
-    /// Enumerates the tree of `host`.
-    pub(crate) fn enumerate(&mut self, host: usize) -> Result<(), ScenarioError> {
+    /// Enumerates the tree of `host`; returns the vectors of its functions with MSI-X.
+    pub(crate) fn enumerate(&mut self, host: usize) -> Result<Vec<AssignedVectors>, ScenarioError> {
         let done = Coroutine::new(enumerate).run(|access| self.access(host, &access));
         done.map_err(|error| self.error(host, error))
     }

@@ -1,13 +1,13 @@
 //! The functions of each node in their state after reset.
 
-use device::Router;
+use device::{EndpointParameters, Router};
 use protocol::{
     Bar, BridgeFunction, ConfigSpace, DataLinkFeatures, EndpointFunction, Express, Generation,
     Identity, PortType,
 };
 use transaction::{Functions, PortFunction};
 
-use crate::scenario::{Code, Node, NodeKind, Scenario};
+use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario};
 
 use super::ControllerPlan;
 use super::network::{Networks, router};
@@ -44,14 +44,15 @@ pub(crate) fn functions(
             ports(PortType::Downstream, SWITCH_PORT),
         ),
         NodeKind::Device(endpoint, device) => {
+            let bars = bars(endpoint, device, window);
             let device = device.parameters();
             let identity = identity(node, device.identity());
             let msi_vectors = endpoint.msi_vectors.max(device.msi_vectors()) as u8;
             Functions::device(&EndpointFunction {
                 identity,
-                bars: device.bars(endpoint, window),
+                msix: endpoint.msix(&bars),
+                bars,
                 msi_vectors,
-                msix: endpoint.msix(),
                 express: express(node, PortType::Endpoint, (node, above), 0),
                 // The ID after that of the physical function, as several makers have it.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
@@ -59,6 +60,17 @@ pub(crate) fn functions(
             })
         }
     }
+}
+
+/// The BARs of a device; `window` is the BAR through which it reaches others of its network.
+pub(crate) fn bars(
+    endpoint: &EndpointParameters,
+    device: &DeviceParameters,
+    window: Option<Bar>,
+) -> Vec<Bar> {
+    let mut bars = device.parameters().bars(endpoint, window);
+    bars.extend(endpoint.msix_bar());
+    bars
 }
 
 /// The BAR through which the router or network interface controller at `index` reaches others; none for other nodes.

@@ -27,6 +27,7 @@ mod workloads;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
+use host::firmware::AssignedVectors;
 use kernel::{Span, Time};
 use protocol::{Bar, ConfigSpace};
 use transaction::{FunctionPlace, Functions};
@@ -166,8 +167,9 @@ fn enumerated(
             .map(|index| functions::functions(scenario, tree, index, window(index)))
             .collect(),
     };
+    let mut assigned = vec![Vec::new(); scenario.nodes.len()];
     for host in all.clone().filter(|index| tree.roots[*index] == *index) {
-        firmware.enumerate(host)?;
+        assigned[host] = firmware.enumerate(host)?;
     }
     let settings: Vec<_> = all.map(|node| firmware.set(node)).collect();
     let nodes = scenario.nodes.iter().zip(firmware.functions).zip(settings);
@@ -182,6 +184,7 @@ fn enumerated(
             max_payload: max_payload(node, &functions),
             max_read_request: max_read_request(node, &functions),
             bars: bars(node, &functions, window(index)),
+            vectors: vectors(&functions, &assigned[tree.roots[index]]),
             virtual_bars: virtual_bars(node, &functions),
             member: tree.networks.members[index],
             attachment: controllers.attachments[index],
@@ -218,7 +221,7 @@ fn max_read_request(node: &Node, functions: &Functions) -> u32 {
 fn bars(node: &Node, functions: &Functions, window: Option<Bar>) -> [Option<Region>; Bar::COUNT] {
     let mut regions = [None; Bar::COUNT];
     if let NodeKind::Device(endpoint, device) = &node.kind {
-        for bar in device.parameters().bars(endpoint, window) {
+        for bar in functions::bars(endpoint, device, window) {
             let base = functions.space(FunctionPlace::Own).bar_base(bar.index);
             regions[usize::from(bar.index)] = Some(Region {
                 base,
@@ -227,6 +230,15 @@ fn bars(node: &Node, functions: &Functions, window: Option<Bar>) -> [Option<Regi
         }
     }
     regions
+}
+
+/// The message of vector 0 of each function with MSI-X: of the physical function, then of each virtual function.
+fn vectors(functions: &Functions, assigned: &[AssignedVectors]) -> Vec<u32> {
+    let own = functions.space(FunctionPlace::Own).msix_table();
+    let places = own.iter().flat_map(|_| functions.places());
+    let ids = places.map(|place| functions.id_of(place));
+    let found = ids.filter_map(|id| assigned.iter().find(|one| one.function == id));
+    found.map(|one| one.first).collect()
 }
 
 fn virtual_bars(node: &Node, functions: &Functions) -> Option<Region> {

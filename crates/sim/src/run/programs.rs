@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use device::Nic;
+use device::{AnyLeaf, Endpoint, Nic, VectorCounts};
 use host::queue_pair::{ENTRIES, QueuePairPlace, area};
 use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
-use protocol::QueuePairId;
-use transaction::Backing;
+use protocol::{QueuePairId, Signalling};
+use transaction::{Backing, FunctionPlace};
 
 use crate::plan::Attachment;
 use crate::run::access::AccessError;
@@ -97,11 +97,27 @@ impl Simulation {
         Ok(())
     }
 
-    /// The message that the function of `device` writes to interrupt its host; `None` while it may not.
-    pub fn interrupt_message(&self, device: &str, vector: u8) -> Result<Option<u32>, AccessError> {
-        let functions = self.models[self.node(device)?].functions(self.world.now());
-        let message = functions.space(transaction::FunctionPlace::Own).msi(vector);
-        Ok(message.map(|(_, message)| message))
+    /// The message that the function of `device` writes to interrupt its host: that in its MSI registers, or that which firmware has
+    /// assigned to the vector of its MSI-X table. `None` while neither is enabled, or if there are fewer vectors.
+    pub fn interrupt_message(&self, device: &str, vector: u16) -> Result<Option<u32>, AccessError> {
+        let node = self.node(device)?;
+        let functions = self.models[node].functions(self.world.now());
+        let own = functions.space(FunctionPlace::Own);
+        let number = u8::try_from(vector).ok();
+        Ok(match own.signalling() {
+            Signalling::None => None,
+            Signalling::Msi => number.and_then(|vector| Some(own.msi(vector)?.1)),
+            Signalling::Msix { .. } => self.plan().nodes[node].interrupt_message(vector),
+        })
+    }
+
+    /// The interrupts of each function of `device` with MSI-X, by vector: the physical function, then the virtual ones; empty without
+    /// MSI-X.
+    pub fn interrupt_counts(&self, device: &str) -> Result<Vec<Vec<VectorCounts>>, AccessError> {
+        let model = &self.models[self.node(device)?];
+        let endpoint = model.leaf().map(AnyLeaf::endpoint).into_iter();
+        let counts = endpoint.flat_map(Endpoint::interrupt_counts);
+        Ok(counts.map(<[_]>::to_vec).collect())
     }
 
     /// First address of `to`, a host, an I/O port or a device below either, for loads and stores of the host `from`: in the window of a

@@ -478,7 +478,9 @@ impl Simulation {
             up,
             models: &mut self.models,
             calls: BTreeMap::new(),
+            ready: BTreeMap::new(),
         };
+        loading.set_up_vectors();
         for one in &self.plan.workloads {
             one.workload.kind().load(&one.own, &mut loading);
         }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use host::interrupts::{self, Interrupt, VectorEntries, vector_control};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{Span, Time};
 use packet::{FlowId, Observation};
@@ -190,9 +191,58 @@ pub(crate) struct Loading<'a> {
     pub(crate) models: &'a mut [Model],
     /// The threads that make the calls of flows, by the number of the flow.
     pub(crate) calls: BTreeMap<u32, ThreadId>,
+    /// The threads that write the MSI-X tables of devices, by node.
+    pub(crate) ready: BTreeMap<usize, ThreadId>,
 }
 
 impl Loading<'_> {
+    /// Starts a thread for each device that its driver sets up vectors of.
+    pub(crate) fn set_up_vectors(&mut self) {
+        for (node, planned) in self.plan.nodes.iter().enumerate() {
+            let (NodeKind::Device(_, device), Some(address), Some(first)) = (
+                &planned.kind,
+                planned.vector_table(),
+                planned.vectors.first(),
+            ) else {
+                continue;
+            };
+            let device = device.parameters();
+            let has_driver = device.needs_driver() && self.models[planned.root].host().is_some();
+            if !has_driver {
+                continue;
+            }
+            let entries = VectorEntries {
+                address,
+                count: device.msi_vectors() as u16,
+                first: *first,
+            };
+            let thread = self.spawn(planned.root, Time::ZERO + self.up, |system, costs| {
+                interrupts::set_up(system, costs, entries)
+            });
+            self.ready.insert(node, thread);
+        }
+    }
+
+    /// Interrupt `vector` of the device `node`, for its driver.
+    pub(crate) fn interrupt(&self, node: usize, vector: u16) -> Interrupt {
+        let device = &self.plan.nodes[node];
+        let table = device.vector_table().filter(|_| self.masks(device.root));
+        Interrupt {
+            message: device
+                .interrupt_message(vector)
+                .expect("firmware gives every device vectors for all its interrupts"),
+            control: table.map(|table| vector_control(table, vector)),
+        }
+    }
+
+    /// Whether drivers of `host` mask vectors.
+    fn masks(&self, host: usize) -> bool {
+        match &self.plan.nodes[host].kind {
+            NodeKind::Host(_, costs) => costs.interrupt_masking,
+            _ => false,
+        }
+    }
+
     /// Begins a program on `host` at `start`, with what the software of that host costs.
     pub(crate) fn spawn<F>(
         &mut self,

@@ -271,6 +271,7 @@ fn host() -> impl Strategy<Value = Host> {
             "largest_peer_payload",
             &[r#""4096 B""#, r#""128 B""#, r#""64 B""#],
         ),
+        setting("interrupt_masking", &["false", "true"]),
     );
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
@@ -340,12 +341,16 @@ fn device() -> impl Strategy<Value = Device> {
         setting("receive_idle_cycles", &["0", "2"]),
         setting("completion_buffer", &[r#""1 MiB""#, r#""1000 B""#]),
         setting("completion_buffer_headers", &["1000", "9"]),
-        latency,
+        (latency, weighted(0.33, select(&[3, 200][..]))),
     );
     (node(), lines, weighted(0.33, engine())).prop_map(
-        |(node, (a, b, c, d, e, f, g, h, i, j, k), engine)| Device {
+        |(node, (a, b, c, d, e, f, g, h, i, j, (k, vectors)), engine)| Device {
             node,
-            lines: "bar = \"256 KiB\"\n".to_owned() + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
+            lines: "bar = \"256 KiB\"\n".to_owned()
+                + &[a, b, c, d, e, f, g, h, i, j, k].concat()
+                + &vectors.map_or(String::new(), |vectors| {
+                    format!("msix_vectors = {vectors}\nmsix_bar = 4\n")
+                }),
             engine,
         },
     )

@@ -61,7 +61,7 @@ fn firmware_over_packets_leaves_the_registers_that_it_leaves_in_the_plan() {
     };
     for host in ["h0", "h1"] {
         let done = Coroutine::new(enumerate).run(|asked| access(host, asked));
-        assert_eq!(done, Ok(()));
+        assert!(done.is_ok(), "{done:?}");
     }
     for node in &plan.nodes {
         let host = plan.nodes[node.root].name.clone();
@@ -93,7 +93,7 @@ fn a_fabric_that_was_enumerated_over_packets_carries_flows() {
             .expect("a host");
         answer.unwrap_or(u32::MAX)
     });
-    assert_eq!(done, Ok(()));
+    assert!(done.is_ok(), "{done:?}");
     running
         .write("a", bar, vec![7; 300])
         .expect("a makes requests");

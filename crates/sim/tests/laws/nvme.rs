@@ -109,6 +109,24 @@ fn a_call_ends_after_its_last_interrupt() {
     );
 }
 
+#[test]
+fn completions_while_the_vector_is_masked_come_as_one_interrupt() {
+    let flow = flow("f", "size = \"1 MiB\"\nrequest_size = \"4 KiB\"");
+    let sent = |text: &str| {
+        let mut simulation = simulation(text);
+        assert!(simulation.run(&mut |_| true));
+        simulation.result().all_intact();
+        simulation.interrupt_counts("d").expect("a drive")[0][0]
+    };
+    let open = machine("msix_vectors = 1", &flow);
+    let each = sent(&open);
+    assert_eq!((each.sent, each.held), (256, 0));
+    let masked = open.replace("system_call", "interrupt_masking = true\nsystem_call");
+    let few = sent(&masked);
+    assert!(few.sent < 128 && few.held > 0, "{few:?}");
+    assert!(few.sent + few.held >= 256 && few.withdrawn > 0, "{few:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
@@ -120,13 +138,14 @@ proptest! {
         commands in 1_u32..12,
         offset in 0_u64..2048,
         max_payload in prop::sample::select(vec![128, 256, 512]),
+        (vectors, is_masking) in prop::sample::select(vec![(0, false), (1, false), (4, true)]),
     ) {
-        let drive = format!("block_size = \"{block} B\"\nqueue_entries = {entries}\ncommands = {commands}");
+        let drive = format!("block_size = \"{block} B\"\nqueue_entries = {entries}\ncommands = {commands}\nmsix_vectors = {vectors}");
         let sizes = format!("size = \"{} B\"\nrequest_size = \"{} B\"", block * blocks, block * each);
         let there = format!("direction = \"read\"\noffset = \"{} B\"\n{sizes}", offset * 4);
         let back = format!("carries = \"there\"\noffset = \"{} B\"\n{sizes}", (8 << 20) + offset * 4);
         let flows = flow("there", &there) + &flow("back", &back);
-        let text = machine(&drive, &flows).replace("system_call", &format!("max_payload_supported = \"{max_payload} B\"\nsystem_call"));
+        let text = machine(&drive, &flows).replace("system_call", &format!("interrupt_masking = {is_masking}\nmax_payload_supported = \"{max_payload} B\"\nsystem_call"));
         run(&text).all_intact();
     }
 }

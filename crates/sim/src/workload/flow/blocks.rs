@@ -3,7 +3,6 @@
 use device::{Nvme, NvmeParameters};
 use host::nvme::{self, Area, BlockTransfer};
 use kernel::Bytes;
-use transaction::FunctionPlace;
 
 use crate::model::Model;
 use crate::plan::address::show;
@@ -34,23 +33,21 @@ impl BlocksPlan {
     /// Starts the thread that makes the call for `flow`.
     pub(super) fn spawn_call(&self, flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
         let drive = &to.plan.nodes[flow.from];
-        let (_, interrupt) = drive
-            .functions
-            .space(FunctionPlace::Own)
-            .msi(0)
-            .expect("firmware gives every drive an interrupt");
         let transfer = BlockTransfer {
             flow: own.first(),
             writes_blocks: flow.direction == Direction::Read,
             registers: drive.bars[0].map_or(0, |bar| bar.base),
-            interrupt,
+            interrupt: to.interrupt(flow.from, 0),
             area: self.area,
             address: flow.address,
             len: flow.window,
             first_block: self.first,
             block: self.block,
             command: self.command,
-            after: self.after.and_then(|after| to.calls.get(&after).copied()),
+            after: [
+                self.after.and_then(|after| to.calls.get(&after).copied()),
+                to.ready.get(&flow.from).copied(),
+            ],
         };
         let start = flow.start + to.up;
         let thread = to.spawn(drive.root, start, |system, costs| {

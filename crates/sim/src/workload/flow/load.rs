@@ -3,7 +3,7 @@
 use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
 use kernel::Stream;
-use transaction::{Addresses, Content, Direction as Way, Extent, Flow, FunctionPlace, Pattern};
+use transaction::{Addresses, Content, Direction as Way, Extent, Flow, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -82,10 +82,7 @@ pub(super) fn spawn_call(
     let earlier = to.workloads[..own.number as usize].iter();
     let earlier = earlier.filter_map(|one| one.workload.flow());
     let order = earlier.filter(together).count();
-    let function = engine.functions.space(FunctionPlace::Own);
-    let (_, interrupt) = function
-        .msi(transfer.unit.vector())
-        .expect("firmware gives an engine an interrupt for each unit");
+    let interrupt = to.interrupt(flow.from, transfer.unit.vector().into());
     let job = Transfer {
         flow: own.first(),
         unit: transfer.unit,
@@ -99,10 +96,13 @@ pub(super) fn spawn_call(
             let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
             (registers + REPLY, to)
         }),
-        lock: interrupt,
-        after: transfer
-            .after
-            .and_then(|after| to.calls.get(&after).copied()),
+        lock: interrupt.message,
+        after: [
+            transfer
+                .after
+                .and_then(|after| to.calls.get(&after).copied()),
+            to.ready.get(&flow.from).copied(),
+        ],
     };
     let start = flow.start + to.up + costs.thread_wake * order as u64;
     let thread = to.spawn(engine.root, start, |system, costs| {

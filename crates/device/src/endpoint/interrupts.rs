@@ -1,0 +1,268 @@
+//! The interrupts of an endpoint's functions, by MSI or MSI-X: the one place from which every device model signals.
+//!
+//! A model asks for the message when it would hand it to the datapath, so that the message follows all data before it, and obeys the
+//! masks that software has read back. Messages that a mask has held back are sent by the endpoint itself.
+
+use kernel::Effects;
+use packet::{Packet, PacketId, Stamp};
+use protocol::{Header, Kind, MemoryRequest};
+use transaction::{Completions, FunctionPlace, Memory, arrived, written};
+
+use super::vectors::{Message, Raised, VectorCounts, VectorTable};
+use super::{BOUNDARY, CLOSED, Device, Endpoint};
+
+/// The MSI-X tables of an endpoint with that capability.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    /// The table of the physical function, then of each virtual function that has existed.
+    all: Vec<Table>,
+    /// Whether a pending bit may be set.
+    is_pending: bool,
+}
+
+/// The table of one function.
+#[derive(Clone, Debug)]
+struct Table {
+    /// Address of the BAR with the table.
+    base: u64,
+    /// Whether the function exists.
+    is_there: bool,
+    vectors: VectorTable,
+}
+
+impl Endpoint {
+    /// The interrupt `vector` of the function at `place`: the packet that signals it, to be handed over now. None if it is held back,
+    /// or if the function may not signal it.
+    pub(crate) fn interrupt<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        vector: u16,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<PacketId> {
+        let message = self.message_now(place, vector)?;
+        Some(self.message_packet(place, message, fx))
+    }
+
+    /// The message of an interrupt that may be sent now; counts the interrupt, or sets its pending bit.
+    fn message_now(&mut self, place: FunctionPlace, vector: u16) -> Option<Message> {
+        let Some(tables) = &mut self.tables else {
+            return self.msi_of(place, u8::try_from(vector).ok()?);
+        };
+        let table = tables.all.get_mut(number(place))?;
+        if !table.is_there || vector >= table.vectors.place().vectors {
+            return None;
+        }
+        if !table.vectors.is_used() {
+            return self.msi_of(place, u8::try_from(vector).ok()?);
+        }
+        match table.vectors.raise(vector) {
+            Raised::Sent(message) => Some(message),
+            Raised::Held => {
+                tables.is_pending = true;
+                None
+            }
+            Raised::Dropped => None,
+        }
+    }
+
+    /// Clears the pending bit of `vector`, because software has served the cause of the interrupt (PCIe Base 6.1.4).
+    pub(crate) fn withdraw_interrupt(&mut self, place: FunctionPlace, vector: u16) {
+        let tables = self.tables.as_mut();
+        let table = tables.and_then(|tables| tables.all.get_mut(number(place)));
+        if let Some(table) = table.filter(|table| vector < table.vectors.place().vectors) {
+            table.vectors.withdraw(vector);
+        }
+    }
+
+    /// The interrupts of each vector of each function with an MSI-X table: the physical function, then the virtual ones.
+    pub fn interrupt_counts(&self) -> impl Iterator<Item = &[VectorCounts]> {
+        let tables = self.tables.iter().flat_map(|tables| &tables.all);
+        tables.map(|table| table.vectors.counts())
+    }
+
+    /// Applies the registers of all functions to their tables.
+    pub(super) fn apply_to_tables(&mut self) {
+        let own = self.functions.space(FunctionPlace::Own);
+        if self.tables.is_none() {
+            let Some(place) = own.msix_table() else {
+                return;
+            };
+            self.tables = Some(Box::new(Tables {
+                all: vec![Table::new(VectorTable::new(place))],
+                is_pending: false,
+            }));
+        }
+        let Some(tables) = &mut self.tables else {
+            return;
+        };
+        let there = 1 + self.functions.virtual_places().count();
+        for place in self.functions.virtual_places().skip(tables.all.len() - 1) {
+            let space = self.functions.space(place);
+            let place = space.msix_table().or_else(|| own.msix_table());
+            let vectors = place.map(VectorTable::new);
+            tables.all.extend(vectors.map(Table::new));
+        }
+        for (number, table) in tables.all.iter_mut().enumerate() {
+            let was_there = std::mem::replace(&mut table.is_there, number < there);
+            if !table.is_there {
+                if was_there {
+                    table.vectors.reset();
+                }
+                table.base = CLOSED;
+                continue;
+            }
+            let bar = table.vectors.place().bar;
+            let place = place(number);
+            table.base = match place {
+                FunctionPlace::Virtual(number) if own.virtual_memory_enable() => {
+                    let bar = own.virtual_bar(bar);
+                    bar.map_or(CLOSED, |bar| bar.base + bar.share * number as u64)
+                }
+                FunctionPlace::Virtual(_) => CLOSED,
+                FunctionPlace::Own | FunctionPlace::Port(_) => self.bars[usize::from(bar)],
+            };
+            let space = self.functions.space(place);
+            let may_send = space.bus_master_enable();
+            table.vectors.apply_registers(space.signalling(), may_send);
+        }
+    }
+
+    /// Serves the requests for MSI-X tables that are next among the packets that have reached the engine, which does not see them.
+    pub(super) fn serve_tables<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        while let Some((due, packet)) = self.inbound.front().copied()
+            && due <= fx.now()
+            && let Some(number) = self.table_of(fx.store()[packet].header())
+        {
+            self.inbound.pop_front();
+            let charge = fx.store()[packet].charge();
+            self.free(charge, fx);
+            self.serve_table(number, packet, fx);
+        }
+    }
+
+    /// The table that a memory request is for.
+    fn table_of(&self, header: &Header) -> Option<usize> {
+        let (Kind::MemoryRead(request) | Kind::MemoryWrite(request)) = &header.kind else {
+            return None;
+        };
+        self.check_size(header).ok()?;
+        let (first, len) = (request.first_byte(), u64::from(request.byte_len()));
+        let mut tables = self.tables.iter().flat_map(|tables| &tables.all);
+        tables.position(|table| {
+            let offset = first.checked_sub(table.base);
+            offset.is_some_and(|offset| table.vectors.holds(offset, len))
+        })
+    }
+
+    fn serve_table<C: Device>(&mut self, number: usize, packet: PacketId, fx: &mut Effects<'_, C>) {
+        let Some(tables) = &mut self.tables else {
+            return;
+        };
+        let table = &mut tables.all[number];
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        match &header.kind {
+            Kind::MemoryWrite(request) => {
+                for (at, value) in enabled_bytes(content, request) {
+                    table.vectors.write(at - table.base, value);
+                }
+                let told = arrived(content, request, &self.patterns);
+                fx.store().release(packet);
+                if let Some(told) = told {
+                    fx.observe(told);
+                }
+            }
+            Kind::MemoryRead(request) => {
+                let (first, len) = (request.first_byte(), request.byte_len());
+                let bytes =
+                    (0..u64::from(len)).map(|at| table.vectors.read(first - table.base + at));
+                let mut copy = Memory::new(len.into());
+                copy.write(0, &bytes.collect::<Vec<u8>>());
+                let completer = self.functions.id_of(place(number));
+                let answers = Completions::of(&header, completer, self.max_payload, BOUNDARY);
+                let due = fx.now() + self.parameters.read_latency;
+                let answers = answers.packets(packet, &copy, first, fx.store());
+                self.answers.extend(answers.map(|answer| (due, answer)));
+                fx.store().release(packet);
+            }
+            _ => {}
+        }
+    }
+
+    /// The next message that was held back and may be sent now.
+    pub(super) fn released<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
+        let tables = self.tables.as_mut().filter(|tables| tables.is_pending)?;
+        let mut all = tables.all.iter_mut().enumerate();
+        let found = all.find_map(|(number, table)| {
+            let message = table.vectors.release()?;
+            Some((place(number), message))
+        });
+        let Some((place, message)) = found else {
+            let mut all = tables.all.iter();
+            tables.is_pending = all.any(|table| table.vectors.has_pending());
+            return None;
+        };
+        Some(self.message_packet(place, message, fx))
+    }
+
+    /// The memory write of a message.
+    fn message_packet<C: Device>(
+        &self,
+        place: FunctionPlace,
+        (address, data): Message,
+        fx: &mut Effects<'_, C>,
+    ) -> PacketId {
+        let header = Header::memory_write(self.id_of(place), address, 4)
+            .expect("a message is one aligned dword");
+        let packet = fx.store().claim();
+        fx.store()[packet]
+            .write(header, Stamp::default())
+            .copy_from_slice(&data.to_le_bytes());
+        packet
+    }
+}
+
+impl Table {
+    fn new(vectors: VectorTable) -> Self {
+        Table {
+            base: CLOSED,
+            is_there: true,
+            vectors,
+        }
+    }
+}
+
+/// The bytes of a write that its byte enables select, each with its address.
+fn enabled_bytes<'p>(
+    content: &'p Packet,
+    request: &MemoryRequest,
+) -> impl Iterator<Item = (u64, u8)> + use<'p> {
+    let (first_be, last_be) = (request.first_be(), request.last_be());
+    let dwords = u64::from(request.dwords());
+    let (start, base) = (request.first_byte(), request.address());
+    let bytes = (start..).zip(written(content, request).iter().copied());
+    bytes.filter(move |(at, _)| {
+        let (dword, byte) = ((at - base) / 4, (at - base) % 4);
+        let enables = match dword {
+            0 => first_be,
+            last if last + 1 == dwords => last_be,
+            _ => 0xf,
+        };
+        enables >> byte & 1 != 0
+    })
+}
+
+/// The number of the function at `place`.
+fn number(place: FunctionPlace) -> usize {
+    match place {
+        FunctionPlace::Virtual(number) => number + 1,
+        FunctionPlace::Own | FunctionPlace::Port(_) => 0,
+    }
+}
+
+/// The place of function `number`.
+fn place(number: usize) -> FunctionPlace {
+    number
+        .checked_sub(1)
+        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
+}

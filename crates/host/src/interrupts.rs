@@ -1,0 +1,66 @@
+//! The part of a driver that deals with the MSI-X table of its function: it writes the entries, and masks vectors.
+
+use protocol::register::{MSIX_ENTRY, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK};
+
+use crate::firmware::MSI_ADDRESS;
+use crate::{DriverParameters, System};
+
+/// The entries of an MSI-X table that a driver uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorEntries {
+    /// Address of the table.
+    pub address: u64,
+    /// Number of entries, from vector 0 on.
+    pub count: u16,
+    /// The message of vector 0; the others follow.
+    pub first: u32,
+}
+
+/// Address of Vector Control of a vector in the MSI-X table at `table`.
+pub fn vector_control(table: u64, vector: u16) -> u64 {
+    table + u64::from(vector) * MSIX_ENTRY + MSIX_VECTOR_CONTROL
+}
+
+/// Writes the entries, with a message for each vector, and unmasks them.
+pub async fn set_up(system: System, costs: DriverParameters, entries: VectorEntries) {
+    for vector in 0..entries.count {
+        let entry = entries.address + u64::from(vector) * MSIX_ENTRY;
+        let message = u64::from(entries.first + u32::from(vector));
+        // Message Data, and Vector Control with a mask of 0, are the halves of a quadword.
+        for (at, value) in [(entry, MSI_ADDRESS), (entry + 8, message)] {
+            system.work(costs.register_write).await;
+            system.store(at, &value.to_le_bytes()).await;
+        }
+    }
+}
+
+/// An interrupt of a device, as its driver waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// The message.
+    pub message: u32,
+    /// Address of Vector Control, if the driver masks the vector while it serves the device.
+    pub control: Option<u64>,
+}
+
+impl Interrupt {
+    /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then.
+    pub async fn wait(&self, system: &System, costs: &DriverParameters) {
+        system.interrupt(self.message).await;
+        if let Some(control) = self.control {
+            system.work(costs.register_write).await;
+            system.store(control, &MSIX_VECTOR_MASK.to_le_bytes()).await;
+            // The completion passes no message that was sent before the mask was there (PCIe Base 6.1.4).
+            system.read(control, 4).await;
+        }
+        system.sleep(costs.interrupt_latency).await;
+    }
+
+    /// Unmasks the vector, if it is masked: an interrupt that came meanwhile is signalled once.
+    pub async fn rearm(&self, system: &System, costs: &DriverParameters) {
+        if let Some(control) = self.control {
+            system.work(costs.register_write).await;
+            system.store(control, &0_u32.to_le_bytes()).await;
+        }
+    }
+}
