@@ -66,8 +66,9 @@ class LockResult(Document):
 
     `count` is the number of requests that have ended, with the release of the lock. `request_ns` is
     the latency of the compare-and-swap that placed the owner, with the software before it;
-    `histogram_ns` counts it in steps of 10 ns, by the lower bound of each step. `attempts` counts
-    all compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is
+    `histogram_ns` counts it in steps of 10 ns, by the lower bound of each step. `acquired_ns` is the
+    latency from the beginning of a request until it holds the lock. `attempts` counts all
+    compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is
     the time that they waited. `violations` counts the times that a lock of the table had two
     holders or passed a waiter by.
     """
@@ -78,6 +79,7 @@ class LockResult(Document):
     count: int
     request_ns: Latency | None
     histogram_ns: tuple[tuple[float, int], ...]
+    acquired_ns: Latency | None
     attempts: int
     waited: int
     waiting_ns: Latency | None

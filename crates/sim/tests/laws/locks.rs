@@ -81,6 +81,9 @@ fn a_request_for_a_free_lock_is_one_compare_and_swap() {
     let locks = &result.locks[0];
     assert_eq!((locks.count, locks.attempts, locks.waited), (50, 50, 0));
     assert!(locks.waiting_ns.is_none());
+    // Nobody waits and nobody tries twice: the request is its one compare-and-swap.
+    let means = [&locks.request_ns, &locks.acquired_ns].map(|one| one.as_ref().map(|one| one.mean));
+    assert!(means[0].is_some() && means[0] == means[1], "{means:?}");
     assert_free(&one);
 }
 
@@ -136,6 +139,9 @@ fn all_who_want_one_lock_have_it_one_after_the_other() {
         // Three others are before each, in the mean of many.
         let waiting = one.waiting_ns.as_ref().expect("most waited").mean;
         assert!((2000.0..5000.0).contains(&waiting), "{waiting}");
+        // All wait; only the very first may not.
+        let acquired = one.acquired_ns.as_ref().expect("all had it").mean;
+        assert!(acquired > waiting * 0.97, "{acquired} {waiting}");
     }
     assert!(simulation.now() > Time::ZERO + Span::from_us(160));
     assert_free(&simulation);

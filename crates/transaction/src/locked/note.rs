@@ -25,6 +25,11 @@ pub enum LockNote {
         /// The lock.
         bucket: u64,
     },
+    /// The owner holds the lock that it requested.
+    Acquired {
+        /// The time since the request began: software, all compare-and-swaps, and the wait.
+        took: Span,
+    },
     /// The owner starts to release the lock.
     Releasing {
         /// The lock.
@@ -62,6 +67,7 @@ impl Note for LockNote {
             LockNote::Releasing { bucket } => [bucket, 3],
             LockNote::Removing { bucket, behind: b } => [bucket, 4 | behind(b)],
             LockNote::Lost { bucket } => [bucket, 5],
+            LockNote::Acquired { took } => [took.as_fs(), 6],
         }
     }
 
@@ -77,6 +83,9 @@ impl Note for LockNote {
             3 => LockNote::Releasing { bucket },
             4 => LockNote::Removing { bucket, behind },
             5 => LockNote::Lost { bucket },
+            6 => LockNote::Acquired {
+                took: Span::from_fs(bucket),
+            },
             other => panic!("{other} is not a kind of a lock's note"),
         }
     }
@@ -95,6 +104,7 @@ mod tests {
                 LockNote::Requested { swaps, took },
                 LockNote::Placed { bucket, behind },
                 LockNote::Held { bucket },
+                LockNote::Acquired { took },
                 LockNote::Releasing { bucket },
                 LockNote::Removing { bucket, behind },
                 LockNote::Lost { bucket },

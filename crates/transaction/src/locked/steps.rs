@@ -165,7 +165,8 @@ impl LockedLoop {
                 Some(acquired) => {
                     let swaps = piece.swaps + acquire.swaps();
                     let piece = Piece { swaps, ..piece };
-                    self.acquired(piece, acquired, queue.owners().last(), now.since(since))
+                    let last = queue.owners().last();
+                    self.acquired(piece, acquired, last, (now.since(since), now))
                 }
             },
             Point::Waiting(mut wait) => match wait.answered(queue) {
@@ -173,7 +174,7 @@ impl LockedLoop {
                     self.first.push_back(Step::Work(self.work.poll));
                     Stage::Doing(piece, Point::Waiting(wait))
                 }
-                Some(Waited::Held) => self.hold(piece),
+                Some(Waited::Held) => self.hold(piece, now),
                 Some(Waited::Removed) => self.lose(piece),
             },
             Point::Releasing(mut release) => match release.answered(queue) {
@@ -185,13 +186,14 @@ impl LockedLoop {
         }
     }
 
-    /// Handles the end of a request. Its last compare-and-swap took `took` and found the owner `last` at the end of the queue.
+    /// Handles the end of a request at `now`. Its last compare-and-swap took `took` and found the owner `last` at the end of the
+    /// queue.
     fn acquired(
         &mut self,
         piece: Piece,
         acquired: Acquired,
         last: Option<Owner>,
-        took: Span,
+        (took, now): (Span, Time),
     ) -> Stage {
         let requested = LockNote::Requested {
             swaps: piece.swaps,
@@ -205,7 +207,7 @@ impl LockedLoop {
             Acquired::Held => {
                 self.report(requested);
                 self.report(placed);
-                self.hold(piece)
+                self.hold(piece, now)
             }
             Acquired::Queued { .. } => {
                 self.report(requested);
@@ -223,9 +225,11 @@ impl LockedLoop {
     }
 
     /// Starts the work under a lock that is now held.
-    fn hold(&mut self, piece: Piece) -> Stage {
+    fn hold(&mut self, piece: Piece, now: Time) -> Stage {
         let bucket = piece.index;
         self.report(LockNote::Held { bucket });
+        let took = now.since(piece.born);
+        self.report(LockNote::Acquired { took });
         match self.work.under {
             Under::Update(_) => Stage::Doing(piece, Point::Reading),
             Under::Hold { span, .. } => {

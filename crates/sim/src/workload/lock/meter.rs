@@ -36,6 +36,8 @@ struct Maker {
 pub(super) struct WorkMeter {
     /// Latencies of the compare-and-swaps that placed owners, with the software time before.
     pub requests: Latencies,
+    /// Times from the beginnings of requests to their locks.
+    pub acquisitions: Latencies,
     /// Times from a place in a queue to the lock, of requests that waited.
     pub waits: Latencies,
     /// Compare-and-swaps of requests.
@@ -152,6 +154,7 @@ impl LockMeter {
                 work.conflicts += u64::from(swaps > 1);
                 work.requests.record(took);
             }
+            LockNote::Acquired { took } => work.acquisitions.record(took),
             LockNote::Held { bucket } => {
                 let placed = maker.placed.take();
                 let (since, behind) = placed.expect("who holds a lock had a place in its queue");

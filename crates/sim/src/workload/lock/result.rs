@@ -25,6 +25,8 @@ pub struct LockResult {
     pub request_ns: Option<Latency>,
     /// Histogram of the request latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
+    /// Latency from the beginning of each request until it holds the lock: the software time, all compare-and-swaps, and the wait.
+    pub acquired_ns: Option<Latency>,
     /// Compare-and-swaps that it took to place all requests.
     pub attempts: u64,
     /// Requests that found the lock taken and waited for it.
@@ -79,6 +81,7 @@ pub(super) fn locks(locked: &LockPlan, own: &Own, seen: &Seen<'_>) -> LockResult
         count: ended.count,
         request_ns: work.requests.told(),
         histogram_ns: work.requests.steps(STEP_NS),
+        acquired_ns: work.acquisitions.told(),
         attempts: work.attempts,
         waited: work.waited,
         waiting_ns: work.waits.told(),

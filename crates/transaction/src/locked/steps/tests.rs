@@ -96,6 +96,11 @@ fn requested(swaps: u32) -> String {
     lock(LockNote::Requested { swaps, took })
 }
 
+fn acquired(ns: u64) -> String {
+    let took = Span::from_ns(ns);
+    lock(LockNote::Acquired { took })
+}
+
 fn placed(behind: Option<u16>) -> String {
     lock(LockNote::Placed { bucket: 0, behind })
 }
@@ -123,6 +128,7 @@ fn a_free_lock_is_placed_held_and_released() {
             (60.0, requested(1)),
             (60.0, placed(None)),
             (60.0, lock(LockNote::Held { bucket: 0 })),
+            (60.0, acquired(60)),
             (160.0, lock(LockNote::Releasing { bucket: 0 })),
             (170.0, shown(delivered)),
         ]
@@ -141,6 +147,7 @@ fn who_finds_another_waits_behind_it_until_that_has_gone() {
     memory.insert(0, 1);
     let after = told(&mut work, &mut memory, 20);
     assert_eq!(after[0].1, lock(LockNote::Held { bucket: 0 }));
+    assert!(after[1].1.contains("Acquired"), "{after:?}");
 }
 
 #[test]
