@@ -537,7 +537,7 @@ impl Accelerator {
         while self.endpoint.is_open(fx)
             && self.commands.owes_interrupt(fx.now())
             && self.endpoint.is_bus_master()
-            && let Some(packet) = self.commands.next_interrupt(&self.endpoint, fx)
+            && let Some(packet) = self.commands.next_interrupt(&mut self.endpoint, fx)
         {
             self.endpoint.hand_over(packet, fx);
         }

@@ -215,7 +215,7 @@ impl BlockDma {
         while self.commands.owes_interrupt(fx.now())
             && self.endpoint.is_bus_master()
             && self.endpoint.is_open(fx)
-            && let Some(packet) = self.commands.next_interrupt(&self.endpoint, fx)
+            && let Some(packet) = self.commands.next_interrupt(&mut self.endpoint, fx)
         {
             self.endpoint.hand_over(packet, fx);
         }

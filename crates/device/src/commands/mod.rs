@@ -5,9 +5,9 @@
 pub mod registers;
 
 use kernel::{Effects, Span, Time};
-use packet::{PacketId, Stamp};
-use protocol::{Bar, Header, Kind, MemoryRequest};
-use transaction::{AccessKind, Memory, written};
+use packet::PacketId;
+use protocol::{Bar, Kind, MemoryRequest};
+use transaction::{AccessKind, FunctionPlace, Memory, written};
 
 use crate::Endpoint;
 use crate::endpoint::Device;
@@ -24,7 +24,7 @@ pub(crate) const REGISTERS: Bar = Bar {
 };
 
 /// The interrupt vector for the end of an access.
-const VECTOR: u8 = 0;
+const VECTOR: u16 = 0;
 
 /// The commands that a device model obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,21 +170,14 @@ impl Commands {
         self.end.map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// The next interrupt, behind all data that was sent before it; none while interrupts are disabled.
+    /// The message of the next interrupt that can be signalled, behind all data that was sent before it.
     pub(crate) fn next_interrupt<C: Device>(
         &mut self,
-        endpoint: &Endpoint,
+        endpoint: &mut Endpoint,
         fx: &mut Effects<'_, C>,
     ) -> Option<PacketId> {
         self.interrupts = self.interrupts.checked_sub(1)?;
-        let (address, message) = endpoint.msi(VECTOR)?;
-        let header = Header::memory_write(endpoint.id(), address, 4)
-            .expect("an interrupt message is one dword");
-        let packet = fx.store().claim();
-        fx.store()[packet]
-            .write(header, Stamp::default())
-            .copy_from_slice(&message.to_le_bytes());
-        Some(packet)
+        endpoint.interrupt(FunctionPlace::Own, VECTOR, fx)
     }
 
     /// Whether interrupts wait to be sent at `now`.
