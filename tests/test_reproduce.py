@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
+from peerlane import ScenarioError
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.reproduction.calibration import moved, quantity, setting
@@ -24,6 +25,8 @@ from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce
 from peerlane.reproduction.tally import Count, Predictions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import RenderableType
 
     from conftest import Run
@@ -118,6 +121,26 @@ def test_a_derived_row_names_rows_that_there_are() -> None:
         expected(rows[0], rows[1] | {"derived_from": ["f/9"]})
     with pytest.raises(ValidationError, match='derived_from is for rows of kind = "derived"'):
         expected(rows[0] | {"derived_from": ["f/1"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('title = "t', "expected.toml: Unterminated string"),
+        ('title = "t"\nsource = "s"\nfigures = []\nplot = 1', "plot: Extra inputs"),
+        (
+            """title = "t"\nsource = "s"\n[[figures]]\nname = "f"
+            rows = [{ id = "f/1", what = "w", unit = "1", published = 1 }]""",
+            r"figures.0.rows.0: f/1: a published value needs a kind, .* \(and 1 more\)",
+        ),
+    ],
+)
+def test_a_file_of_rows_that_is_wrong_is_an_error_with_its_place(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    (tmp_path / "expected.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=reason):
+        Expected.load(tmp_path)
 
 
 def test_a_source_is_of_one_key_or_of_several() -> None:

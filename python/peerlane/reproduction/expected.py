@@ -5,8 +5,16 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    ValidationError,
+    model_validator,
+)
 
+from peerlane._core import ScenarioError
 from peerlane.reproduction.plots import Plot  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
@@ -186,6 +194,21 @@ class Expected(_Strict):
 
     @classmethod
     def load(cls, system: Traversable) -> Expected:
-        """Reads `expected.toml` in a system's folder."""
+        """Reads `expected.toml` in a system's folder.
+
+        Raises:
+            ScenarioError: It says what cannot be; the message has the first fault.
+        """
         text = (system / "expected.toml").read_text(encoding="utf-8")
-        return cls.model_validate(tomllib.loads(text))
+        try:
+            return cls.model_validate(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            wrong = str(error)
+        except ValidationError as error:
+            first, *others = error.errors()
+            place = ".".join(map(str, first["loc"]))
+            said = first["msg"].removeprefix("Value error, ")
+            wrong = f"{place}: {said}" if place else said
+            if others:
+                wrong += f" (and {len(others)} more)"
+        raise ScenarioError(f"{system.name}/expected.toml: {wrong}")
