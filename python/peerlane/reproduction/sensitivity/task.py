@@ -128,7 +128,9 @@ class _Mover:
         self._used = {
             one.input.name: one for one in moves if one.input.kind in {"default", "profile"}
         }
-        self._placed = {
+        # The name, since experiments may take fewer samples while any key is moved.
+        self._placed: dict[str, Any] = {"name": system}
+        self._placed |= {
             one.input.name: self._value(one) for one in moves if one.input.kind == "scenario"
         }
         self.share: float | None = None
