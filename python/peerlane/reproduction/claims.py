@@ -54,7 +54,8 @@ class ClaimEntry(_Strict):
     unit: str = ""
     status: Status
     row: tuple[str, ...] = ()
-    """Rows of `expected.toml`: each states the value, or none does where it is lost."""
+    """Rows of `expected.toml`: each states the value, or none does where it is lost; those of an
+    input have it in their names."""
     where: tuple[str, ...] = ()
     """Keys of `scenario.toml`; or `MODULE.NAME`, the constant of a measurement; or
     `profile:NAME.KEY`, the setting of a shipped profile."""
@@ -81,9 +82,11 @@ class ClaimEntry(_Strict):
         is_lost, is_input = self.status == "lost", self.status == "input"
         if (self.value is None) != is_lost:
             raise ValueError(f"{self.id}: a claim has a value, unless it is lost")
-        if bool(self.where) != is_input:
-            raise ValueError(f"{self.id}: an input has a key at `where`, and no other claim has")
-        if self.row and not (is_lost or self.status in _KINDS):
+        if bool(self.where) and not is_input:
+            raise ValueError(f"{self.id}: only an input has a key at `where`")
+        if is_input and bool(self.where) == bool(self.row):
+            raise ValueError(f"{self.id}: an input has a key at `where`, or rows named after it")
+        if self.row and self.status == "impossible":
             raise ValueError(f"{self.id}: a claim with the status {self.status!r} has no row")
         if not (self.row or self.where or self.reason):
             raise ValueError(f"{self.id}: write the row that has the claim, or the reason")
