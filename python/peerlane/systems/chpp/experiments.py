@@ -37,6 +37,9 @@ __all__ = [
 SECONDS = {"fig20": 24, "fig19": 11, "fig16": 2.4, "eq2": 0.8, "fig5": 0.7}
 """About how long figures take on one processor; the longest are begun first."""
 
+FEWER = {"TRANSFER": "256 KiB"}
+"""Where only the share counts by which a moved parameter moves a rate."""
+
 NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
 
