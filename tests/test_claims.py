@@ -116,6 +116,11 @@ def shipped() -> dict[str, dict[str, str]]:
     }
 
 
+@cache
+def scenario(system: str) -> dict[str, Any]:
+    return tomllib.loads(scenario_text(system))
+
+
 def values(claim: ClaimEntry) -> tuple[object, ...]:
     return claim.value if isinstance(claim.value, tuple) else (claim.value,)
 
@@ -125,12 +130,11 @@ def places(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow]) -> Iter
     for name in claim.row:
         row = rows[name]
         yield from ((value, row.unit) for value in row.published_range or [row.published])
-    scenario = tomllib.loads(scenario_text(system))
     for where in claim.where:
         if ":" in where or where.rpartition(".")[2].isupper():
             yield constant(system, where)
         else:
-            number, unit = quantity(setting(scenario, where))
+            number, unit = quantity(setting(scenario(system), where))
             yield number, ("" if unit == "1" else unit)
 
 
