@@ -53,6 +53,7 @@ UNITS = {
     "MB/s": ("B/s", 1e6),
     "GB/s": ("B/s", 1e9),
     "MiB/s": ("B/s", 2**20),
+    "2^20 B": ("B", 2**20),
     "2^20 B/s": ("B/s", 2**20),
     "1024 MB/s": ("B/s", 1024e6),
     "Gbit/s": ("B/s", 1e9 / 8),
@@ -87,7 +88,7 @@ def converted(form: str, it: float) -> float:
 
 def in_unit(number: float, unit: str, wanted: str) -> float:
     """The number in another unit of the same dimension; one without a unit takes any of things."""
-    if unit == wanted or (not unit and wanted not in UNITS):
+    if unit == wanted or (unit in {"", "1"} and wanted not in UNITS):
         return number
     (dimension, size), (other, per) = UNITS.get(unit, (unit, 1)), UNITS.get(wanted, (wanted, 1))
     if dimension != other:
