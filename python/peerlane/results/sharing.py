@@ -66,10 +66,10 @@ class LockResult(Document):
 
     `count` is the number of requests that have ended, with the release of the lock. `request_ns` is
     the latency of the compare-and-swap that placed the owner, with the software before it;
-    `histogram_ns` counts it in steps of 10 ns, by the lower bound of each step. `acquired_ns` is the
-    latency from the beginning of a request until it holds the lock. `attempts` counts all
-    compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is
-    the time that they waited. `violations` counts the times that a lock of the table had two
+    `histogram_ns` counts it in steps of 10 ns, by the lower bound of each step. `acquired_ns` is
+    the latency from the beginning of a request until it holds the lock. `attempts` counts all
+    compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is the
+    time that they waited. `violations` counts the times that a lock of the table had two
     holders or passed a waiter by.
     """
 

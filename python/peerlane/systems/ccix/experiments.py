@@ -125,7 +125,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "make-unique": {"of_card": {"whole_line_request": "make-unique"}},
     "exp2-in-memory": {"of_host": IN_MEMORY},
 }
-"""Other readings of the fourth experiment, whose algorithm our copy has lost, and of what it needs."""
+"""Other readings of the fourth experiment, whose algorithm our copy has lost."""
 
 SAMPLES = 2000
 """Accesses behind a mean, where nothing depends on their number."""
@@ -331,10 +331,12 @@ def locks() -> Measurements:
     yield "locks/host-free", acquired(alone.locks["host"])
     alone = _requests(device={"count": SAMPLES})
     yield "locks/device", acquired(alone.locks["device"])
+    alone = _requests(IN_MEMORY, device={"count": SAMPLES})
+    yield "reading/locks/exp2-in-memory/device", acquired(alone.locks["device"])
     one: dict[str, Setting] = {"records": 1, "count": 1000}
     for cores in (2, 4):
-        others = _requests(host={**one, "cores": cores})
-        yield f"check/locks/host-contended/{cores}-cores", acquired(others.locks["host"])
+        several = _requests(host={**one, "cores": cores})
+        yield f"check/locks/host-contended/{cores}-cores", acquired(several.locks["host"])
     both = _contended(1)
     yield "locks/host-contended", acquired(both.locks["host"])
     yield "check/locks/device-contended", acquired(both.locks["device"])
@@ -354,9 +356,11 @@ def locks() -> Measurements:
             yield f"reading/locks/{reading}/{name}", acquired(result.locks[name])
 
 
-def _requests(**by: Mapping[str, Setting]) -> RunResult:
+def _requests(
+    of_host: Mapping[str, Setting] | None = None, **by: Mapping[str, Setting]
+) -> RunResult:
     """Requests for locks in a huge page, whose translation the card has."""
-    fabric = _fabric("2 MiB")
+    fabric = _fabric("2 MiB", host=of_host)
     for name, settings in by.items():
         maker, own = MAKERS[name]
         fabric.locks(maker, "b", id=name, **{"buckets": BUCKETS, **own, **settings})
@@ -517,7 +521,7 @@ def _missing(length: str, page: str, *, card: str = "u280", **settings: Setting)
     return _only(_fabric("1 GiB", page).accesses(card, "b", id=None, **own))
 
 
-def _shared(
+def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
     size: str,
     cores: int,
     *,
