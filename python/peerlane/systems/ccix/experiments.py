@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from peerlane.reproduction.calibration import moves, quantity, setting
+from peerlane.reproduction.calibration import moves
 from peerlane.reproduction.catalogue import system_fabric
-from peerlane.systems.measured import latency, sound
+from peerlane.systems.measured import sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -435,40 +434,6 @@ def database() -> Measurements:
             row = f"{lock}/{percent}%/{one.id}"
             yield f"database/committed/{row}", committed(one)
             yield f"database/conflicts/{row}", 100 * one.conflicts / one.committed
-
-
-def _register_write(card: str) -> float:
-    """Nanoseconds from a core to a register of the card."""
-    return _to_root_port() + _register("write", card)
-
-
-def _poll(card: str) -> float:
-    """Nanoseconds until reads of a register, one after the other, show a change, in the mean.
-
-    Half a read until the next one is at the register, and the other half back to the core.
-    """
-    return 2 * _to_root_port() + _register("read", card)
-
-
-def _register(direction: str, card: str) -> float:
-    """Nanoseconds of an access to a register, from the root port on."""
-    fabric = system_fabric("ccix")
-    fabric.flow(HOST, card, direction=direction, count=8, request_size="4 B", interval="10 us")
-    return latency(sound(fabric.run()).flows[0])
-
-
-def _to_root_port() -> float:
-    """Nanoseconds from a core to a root port: over the mesh, as to the home agent and on."""
-    return _of_host("core_distance") + _of_host("port_distance")
-
-
-def _of_host(key: str) -> float:
-    """A parameter of the host that is a time, in ns."""
-    scenario = tomllib.loads(system_fabric("ccix").to_toml())
-    number, unit = quantity(setting(scenario, f"hosts.{HOST}.{key}"))
-    if unit != "ns":
-        raise ValueError(f"{key} has the unit {unit}; write it in ns")
-    return number
 
 
 def _fabric(
