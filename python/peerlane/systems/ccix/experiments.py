@@ -105,6 +105,9 @@ ALL, FEW = 10_000, 500
 """Requests for free locks, and accesses where only the share counts by which a moved parameter
 moves their mean."""
 
+RANDOM, HISTOGRAM = 1024, 20_000
+"""Accesses of the card in the two halves of the source's figure 6."""
+
 ROUND, PARTS = 3000, 20
 """Nanoseconds of which a program needs fewer to start an access of the card and see its end; and
 the parts of the time for all of them after which a run is looked at."""
@@ -278,14 +281,14 @@ def exp4() -> Measurements:
         yield f"exp4/host/{cores}-cores", mean(host)
         yield f"exp4/device/{cores}-cores", mean(card)
     for size in ("2 MiB", "512 KiB", "128 KiB", "32 KiB"):
+        host, card = _shared(size, 1, count=RANDOM)
+        yield f"exp4/buffers/host/{_short(size)}", mean(host)
+        yield f"exp4/buffers/device/{_short(size)}", mean(card)
+    for size in ("2 MiB", "32 KiB"):
         host, card = _shared(size, 1)
-        for name, one in (("host", host), ("device", card)):
-            row = f"{name}/{_short(size)}"
-            yield f"exp4/buffers/{row}", mean(one)
-            if size in {"2 MiB", "32 KiB"}:
-                yield f"check/exp4/deviation/{row}", deviation(one, least=HIT if one is card else 0)
-        if size in {"2 MiB", "32 KiB"}:
-            yield f"check/exp4/own-cache/{_short(size)}", short(card)
+        yield f"check/exp4/deviation/host/{_short(size)}", deviation(host, least=0)
+        yield f"check/exp4/deviation/device/{_short(size)}", deviation(card, least=HIT)
+        yield f"check/exp4/own-cache/{_short(size)}", short(card)
     for reading, settings in READINGS.items():
         for cores in (1, 3):
             host, card = _shared("32 KiB", cores, count=SAMPLES, **settings)
@@ -490,7 +493,7 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
     size: str,
     cores: int,
     *,
-    count: int = 20_000,
+    count: int = HISTOGRAM,
     host: str = "write",
     card: str = "write",
     of_host: Mapping[str, Setting] | None = None,
