@@ -264,7 +264,7 @@ impl Transmitter {
         } else {
             now.round_up(self.timing.symbol())
         };
-        if cx.watched() {
+        if cx.watched() && self.skips.are_due(at) {
             self.observe_skips(at, cx);
         }
         let (free, skips) = self.skips.pass(at, self.busy_until, &self.timing);

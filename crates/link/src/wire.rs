@@ -107,7 +107,7 @@ impl Skips {
     /// it. The wire was last busy until `busy_until`.
     #[inline]
     pub(crate) fn pass(&mut self, at: Time, busy_until: Time, timing: &WireTiming) -> (Time, u64) {
-        if at < self.next {
+        if !self.are_due(at) {
             return (at, 0);
         }
         let (due, queued) = self.due(at, busy_until, timing);
@@ -122,6 +122,12 @@ impl Skips {
         };
         self.next = last + timing.skip_interval;
         (at.max(end), due)
+    }
+
+    /// Whether [`pass`](Self::pass) sends any ordered set before a packet that is ready at `at`.
+    #[inline]
+    pub(crate) fn are_due(&self, at: Time) -> bool {
+        at >= self.next
     }
 
     /// The number of ordered sets that are due by `at`, and of those among them that wait for the wire, busy until `busy_until`: the
