@@ -169,7 +169,7 @@ def searched(effect: Callable[[set[str]], Outcome], count: int = 40) -> tuple[Se
     """A search of inputs, answered by a function of the names of those that are moved."""
     search = Search("f", {"r": 100.0}, frozenset({"r"}), 1.0)
     inputs = [Input("default", f"default:hosts.k{n}", "1") for n in range(count)]
-    search.add([Move(one) for one in inputs], movers=set())
+    search.add([Move(one) for one in inputs], movers=set(), still=set())
     simulations = 0
     while search.left:
         group = search.left.pop()
@@ -203,6 +203,22 @@ def test_an_input_that_is_refused_is_named_and_hides_no_other() -> None:
     assert search.changes == {"default:hosts.k4": {"r": pytest.approx(10)}}
 
 
+def test_what_moved_nothing_before_is_moved_in_large_groups_and_what_moved_singly() -> None:
+    inputs = [Input("scenario", f"hosts.h.k{n}", "1") for n in range(100)]
+    still = {one.name for one in inputs[:98]}
+    search = Search("f", {"r": 1.0}, frozenset({"r"}), 1.0)
+    search.add([Move(one) for one in inputs], movers={"hosts.h.k98"}, still=still)
+    assert sorted(map(len, search.left)) == [1, 1, 34, 64]
+
+
+def test_alternatives_of_one_choice_are_not_taken_together() -> None:
+    choice = Input("default", "default:hosts.c", "a")
+    moves = [Move(choice, to=to) for to in ("b", "c")]
+    search = Search("f", {"r": 1.0}, frozenset({"r"}), 1.0)
+    search.add(moves, movers=set(), still={choice.name})
+    assert len(search.left) == 2
+
+
 def test_a_larger_step_counts_by_the_tenth() -> None:
     search, _ = searched(lambda _: Outcome({"r": 150.0}, share=1.0), count=1)
     assert search.changes["default:hosts.k0"] == {"r": pytest.approx(5)}
@@ -226,9 +242,10 @@ def test_a_record_is_read_as_it_was_written(
         {"links.lanes": "4"},
         {"r": 1.5},
         {"r": {"links.lanes": 3.25}},
-        {"default:hosts.iommu=x": "no"},
-        ["experiments.A"],
+        refused={"default:hosts.iommu=x": "no"},
+        axes=["experiments.A"],
     )
+    figure.little = ["default:links.delay"]
     half = Figure("e", {}, {"q": 2.0}, untried=["links.lanes", "x.y"])
     written = Record("s", {"plx": "p"}, {"hosts": "d"}, {"f": figure, "g": half})
     monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
@@ -259,6 +276,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(measure, "folder_of", lambda _: tmp_path)
     monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
     monkeypatch.setattr(measure, "needed", lambda _: ["latency"])
+    monkeypatch.setattr(measure, "predicted", lambda _: ["latency/1-switch", "latency/3-switches"])
     return tmp_path
 
 

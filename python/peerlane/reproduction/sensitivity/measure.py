@@ -14,13 +14,14 @@ from peerlane.reproduction.sensitivity import record
 from peerlane.reproduction.sensitivity.code import digests, used_by
 from peerlane.reproduction.sensitivity.inputs import PROFILE, Input, of_scenario
 from peerlane.reproduction.sensitivity.pool import Processes
-from peerlane.reproduction.sensitivity.record import LISTED, Figure, Record
-from peerlane.reproduction.sensitivity.search import Search, base
+from peerlane.reproduction.sensitivity.record import LISTED, Figure, Record, base
+from peerlane.reproduction.sensitivity.search import Search
 from peerlane.reproduction.sensitivity.task import Move, Outcome, probe, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from peerlane.reproduction.expected import ExpectedRow
     from peerlane.reproduction.sensitivity.search import Group
 
     Tell = Callable[[Progress], object]
@@ -52,11 +53,12 @@ class Measured:
 
 def needed(expected: Expected) -> list[str]:
     """The figures with predicted rows that have a published value."""
-    return [
-        name
-        for name, rows in expected.by_figure().items()
-        if any(row.kind == "predicted" and row.is_published for row in rows)
-    ]
+    return [name for name, rows in expected.by_figure().items() if predicted(rows)]
+
+
+def predicted(rows: Iterable[ExpectedRow]) -> list[str]:
+    """The ids of the predicted rows that have a published value."""
+    return [row.id for row in rows if row.kind == "predicted" and row.is_published]
 
 
 def save(system: str, *, only: str | None = None, progress: Tell | None = None) -> Measured:
@@ -161,8 +163,7 @@ class _Work:
         if isinstance(outcome, TimeoutError) or outcome.refused:
             why = outcome if isinstance(outcome, TimeoutError) else outcome.refused
             raise RuntimeError(f"{self._system} {name} cannot be simulated: {why}")
-        published = frozenset(row.id for row in self._expected[name] if row.is_published)
-        watched = published & outcome.rows.keys()
+        watched = frozenset(predicted(self._expected[name])) & outcome.rows.keys()
         self._searches[name] = Search(name, outcome.rows, watched, outcome.seconds)
         mentioned = used_by(self._system, name)
         self._inputs[name] = {
@@ -183,7 +184,7 @@ class _Work:
             or old is None
             or self._known.scenario != record.scenario_digest(self._system)
             or old.experiments != new.experiments
-            or old.rows != new.rows
+            or not new.rows.items() <= old.rows.items()
         ):
             return new
         there = self._inputs[name]
@@ -192,10 +193,12 @@ class _Work:
             for key, value in old.inputs.items()
             if key not in there or there[key].value == value
         }
-        for row, found in old.moved.items():
+        for row in new.rows.keys() & old.moved.keys():
+            found = old.moved[row]
             new.moved[row] = {key: v for key, v in found.items() if base(key) in new.inputs}
         new.refused = {key: why for key, why in old.refused.items() if base(key) in new.inputs}
         new.axes = [key for key in old.axes if key in new.inputs]
+        new.little = [key for key in old.little if base(key) in new.inputs]
         return new
 
     def _plan(self, pool: Processes[tuple[str, Group]]) -> None:
@@ -231,7 +234,7 @@ class _Work:
         """Begins the next simulation, of the quickest figure first; no if there is none."""
         for search in order:
             if todo := self._todo.pop(search.figure, None):
-                search.add(todo, movers=self._movers())
+                search.add(todo, movers=self._movers(), still=self._still(search.figure))
             if search.left:
                 group = search.left.pop(0)
                 search.running += 1
@@ -245,9 +248,14 @@ class _Work:
     def _movers(self) -> set[str]:
         """The inputs that have moved a figure."""
         found = {base(key) for one in self._searches.values() for key in one.changes}
-        for kept in self._kept.values():
-            found |= {base(key) for moved in kept.moved.values() for key in moved}
+        for known in self._known.figures.values() if self._known else ():
+            found |= known.movers
         return found
+
+    def _still(self, name: str) -> set[str]:
+        """The inputs that moved nothing of the figure when it was measured before."""
+        old = self._known.figures.get(name) if self._known else None
+        return old.inputs.keys() - old.movers if old else set()
 
     def _heard(self, name: str, group: Group, outcome: Outcome | TimeoutError) -> None:
         search = self._searches[name]
@@ -313,10 +321,14 @@ class _Work:
             key: why for key, why in (self._refused | search.refused).items() if base(key) in done
         }
         merged.moved = {row: dict(found) for row, found in figure.moved.items()}
+        little = {*figure.little}
         for key, found in search.changes.items():
-            for row, percent in found.items():
-                if base(key) in done and abs(percent) > LISTED:
-                    merged.moved.setdefault(row, {})[key] = percent
+            much = {row: percent for row, percent in found.items() if abs(percent) > LISTED}
+            for row, percent in much.items() if base(key) in done else ():
+                merged.moved.setdefault(row, {})[key] = percent
+            if not much and base(key) in done:
+                little.add(key)
+        merged.little = sorted(little)
         return merged
 
 

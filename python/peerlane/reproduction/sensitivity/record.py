@@ -38,15 +38,23 @@ class Figure:
     inputs: dict[str, str] = field(default_factory=dict)
     """Every input that was tried, with its value."""
     rows: dict[str, float] = field(default_factory=dict)
-    """The values of all rows with nothing moved."""
+    """The values of the predicted rows with nothing moved."""
     moved: dict[str, dict[str, float]] = field(default_factory=dict)
     """The inputs that move each row by more than 2 %, with the percent."""
+    little: list[str] = field(default_factory=list)
+    """Inputs that move rows, but none of them by more than 2 %."""
     refused: dict[str, str] = field(default_factory=dict)
     """Moves that the fabric or the experiment does not take, and why."""
     axes: list[str] = field(default_factory=list)
     """Constants that are an axis of the figure: moved, they change the ids of rows."""
     untried: list[str] = field(default_factory=list)
     """Inputs that are left to move."""
+
+    @property
+    def movers(self) -> set[str]:
+        """The inputs that move something, or are refused."""
+        moved = {key for found in self.moved.values() for key in found}
+        return {base(key) for key in (*moved, *self.little, *self.refused, *self.axes)}
 
 
 @dataclass
@@ -60,6 +68,11 @@ class Record:
     defaults: dict[str, str]
     """SHA-256 of the defaults of each kind of table that the fabric and its workloads have."""
     figures: dict[str, Figure]
+
+
+def base(name: str) -> str:
+    """The name of the input of a move: without the alternative of a choice."""
+    return name.partition("=")[0]
 
 
 def digest(value: object) -> str:
@@ -148,6 +161,7 @@ def _written(name: str, figure: Figure, inputs: dict[str, str]) -> dict[str, Any
         "experiments": figure.experiments,
         **({"untried": untried} if untried else {}),
         **({"axes": sorted(figure.axes)} if figure.axes else {}),
+        **({"little": sorted(figure.little)} if figure.little else {}),
         "rows": dict(sorted(figure.rows.items())),
         **({"refused": dict(sorted(figure.refused.items()))} if figure.refused else {}),
         "moved": moved,

@@ -12,8 +12,7 @@ from peerlane.reproduction.sensitivity import record
 from peerlane.reproduction.sensitivity.code import digests
 from peerlane.reproduction.sensitivity.inputs import source_of
 from peerlane.reproduction.sensitivity.measure import needed
-from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice
-from peerlane.reproduction.sensitivity.search import base
+from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice, base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

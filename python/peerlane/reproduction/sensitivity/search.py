@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 GROUP = 16
-"""Inputs of a group at first, of those that have moved nothing so far."""
+"""Inputs of a group at first, where nobody knows which of them move anything."""
+
+STILL_GROUP = 64
+"""The same of inputs that moved nothing when they were measured before."""
 
 STILL = 0.2
 """Percent of each row by which a group may move it and count as moving nothing."""
@@ -36,7 +39,7 @@ class Search:
     Args:
         figure: The name of the figure.
         nominal: The rows with nothing moved.
-        watched: The rows that must not move: those with a published value.
+        watched: The rows whose changes are wanted.
         seconds: How long the simulation takes.
     """
 
@@ -52,18 +55,39 @@ class Search:
     axes: set[str] = field(default_factory=set)
     """Constants that the ids of rows have in them."""
 
-    def add(self, moves: Iterable[Move], *, movers: set[str]) -> None:
-        """Adds inputs to move, singly where an input has moved another figure."""
-        groups: dict[str, list[Move]] = {}
+    def add(self, moves: Iterable[Move], *, movers: set[str], still: set[str]) -> None:
+        """Adds inputs to move.
+
+        Args:
+            moves: Their moves.
+            movers: Inputs that are known to move something, which are moved singly.
+            still: Inputs that moved nothing before, which are moved in large groups.
+        """
+        groups: dict[tuple[str, int], list[Move]] = {}
         for move in moves:
-            name = move.input.name
-            if move.input.kind in SINGLY or name in movers or move.to is not None:
+            name, kind = move.input.name, move.input.kind
+            if name in movers or (name not in still and (kind in SINGLY or move.to is not None)):
                 self.left.append((move,))
+            elif name in still:
+                groups.setdefault(("", STILL_GROUP), []).append(move)
             else:
-                groups.setdefault(move.input.kind, []).append(move)
-        for together in groups.values():
-            chunks = range(0, len(together), GROUP)
-            self.left += [tuple(together[at : at + GROUP]) for at in chunks]
+                groups.setdefault((kind, GROUP), []).append(move)
+        for (_, most), together in groups.items():
+            taken: list[list[Move]] = []
+            for move in together:  # alternatives of one choice cannot be taken together
+                there = next(
+                    (
+                        one
+                        for one in taken
+                        if len(one) < most and all(o.input != move.input for o in one)
+                    ),
+                    None,
+                )
+                if there is None:
+                    taken.append([move])
+                else:
+                    there.append(move)
+            self.left += map(tuple, taken)
 
     def heard(self, group: Group, outcome: Outcome | TimeoutError) -> None:
         """Takes what came of moving a group."""
@@ -121,8 +145,3 @@ def named(move: Move) -> str:
         return move.input.name
     to = str(move.to).lower() if isinstance(move.to, bool) else move.to
     return f"{move.input.name}={to}"
-
-
-def base(name: str) -> str:
-    """The name of the input of a move."""
-    return name.partition("=")[0]
