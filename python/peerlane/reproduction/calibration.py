@@ -52,21 +52,27 @@ def quantity(value: object) -> tuple[float, str]:
 
 
 @contextmanager
-def moved(value: object, where: tuple[str, ...], share: float) -> Iterator[float]:
-    """Makes the parameter at `where`, which has `value`, larger by `share` for a while.
+def moved(values: Mapping[str, object], share: float) -> Iterator[float]:
+    """Makes a parameter larger by `share` for a while: all its keys, which have these values.
 
-    One that is counted moves to the next whole number. Yields the share by which it moved.
+    One that is counted moves to the next whole number. Yields the share by which the first key
+    moved.
     """
-    number, unit = quantity(value)
-    larger = number * (1 + share)
-    new: str | int | float = math.ceil(larger) if isinstance(value, int) else larger
-    if isinstance(value, str):
-        new = f"{larger:g} {unit}"
-    token = _moves.set(dict.fromkeys(where, new))
+    new = {where: _larger(value, share) for where, value in values.items()}
+    first = next(iter(values))
+    token = _moves.set(new)
     try:
-        yield quantity(new)[0] / number - 1
+        yield quantity(new[first])[0] / quantity(values[first])[0] - 1
     finally:
         _moves.reset(token)
+
+
+def _larger(value: object, share: float) -> str | int | float:
+    number, unit = quantity(value)
+    larger = number * (1 + share)
+    if isinstance(value, str):
+        return f"{larger:g} {unit}"
+    return math.ceil(larger) if isinstance(value, int) else larger
 
 
 @contextmanager

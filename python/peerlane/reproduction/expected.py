@@ -107,9 +107,9 @@ class Figure(_Strict):
 
 
 class Calibration(_Strict):
-    """A parameter that was fitted: where its one value stands, and which rows it came from.
+    """A parameter that was fitted: where its value stands, and which rows it came from.
 
-    Where several keys have that one value, the first is shown and all are moved together.
+    Of several keys the first one's value is shown, and all are moved together by one share.
     """
 
     name: str

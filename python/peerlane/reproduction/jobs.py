@@ -150,7 +150,8 @@ def _simulate(job: Job) -> Outcome:
         if not job.where:
             return Outcome(dict(figure()), 0)
         scenario = tomllib.loads(system_fabric(job.system).to_toml())
-        with moved(setting(scenario, job.where[0]), job.where, STEP) as share:
+        values = {where: setting(scenario, where) for where in job.where}
+        with moved(values, STEP) as share:
             return Outcome(dict(figure()), share)
 
 
