@@ -291,7 +291,8 @@ def exp4() -> Measurements:
         yield f"check/exp4/own-cache/{_short(size)}", short(card)
     for reading, settings in READINGS.items():
         for cores in (1, 3):
-            host, card = _shared("32 KiB", cores, count=SAMPLES, **settings)
+            few = FEW if moves() else SAMPLES
+            host, card = _shared("32 KiB", cores, count=few, **settings)
             yield f"reading/exp4/{reading}/host/{cores}-cores", mean(host)
             yield f"reading/exp4/{reading}/device/{cores}-cores", mean(card)
 
@@ -518,6 +519,7 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
     fabric = _fabric(size, host=of_host)
     if of_card:
         fabric.set("u280", **of_card)
+    count = min(count, SAMPLES) if moves() else count
     fabric.accesses(HOST, "b", id="host", kind=host, count=WITHOUT_END, cores=cores)
     device: dict[str, Setting] = {"driven": "program", "warm_translations": True, **settings}
     fabric.accesses("u280", "b", id="device", kind=card, count=count, **device)
