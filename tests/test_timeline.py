@@ -30,6 +30,10 @@ CAPTURED_NS = 100
 """A transmitter chooses a packet at most so long before its first bit is on the wire."""
 
 
+MOST_OTHERS = 8
+"""Perfetto's trace processor takes no event with more counters beside its own."""
+
+
 class Slice(NamedTuple):
     """A slice of a track."""
 
@@ -61,16 +65,25 @@ class Timeline:
             if not packet.HasField("track_event"):
                 continue
             event = packet.track_event
-            name = self.tracks[event.track_uuid].name
             if event.type == proto.TrackEvent.TYPE_COUNTER:
-                self.counters[name].append((packet.timestamp, event.counter_value))
+                self._count(packet)
             elif event.type == proto.TrackEvent.TYPE_SLICE_BEGIN:
                 assert event.track_uuid not in open_slices
                 open_slices[event.track_uuid] = packet
             else:
                 begun = open_slices.pop(event.track_uuid)
+                name = self.tracks[event.track_uuid].name
                 self.slices[name].append(self._slice(begun, packet.timestamp))
         assert not open_slices
+
+    def _count(self, packet: Any) -> None:
+        """Takes the counters of an event, which has one of its own and others beside it."""
+        event = packet.track_event
+        others = list(event.extra_counter_track_uuids)
+        values = [event.counter_value, *event.extra_counter_values]
+        assert len(others) <= MOST_OTHERS
+        for uuid, value in zip([event.track_uuid, *others], values, strict=True):
+            self.counters[self.tracks[uuid].name].append((packet.timestamp, value))
 
     def _slice(self, begun: Any, end: int) -> Slice:
         event = begun.track_event

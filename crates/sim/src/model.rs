@@ -103,6 +103,23 @@ impl Model {
         }
     }
 
+    /// Calls `visit` with each port that has a link end, and the link end.
+    #[inline]
+    pub fn each_link(&self, mut visit: impl FnMut(usize, &LinkEnd)) {
+        let mut visit = |(port, link)| visit(port, link);
+        match self {
+            Model::Host(host) => host.links().enumerate().for_each(visit),
+            Model::IoPort(port) => visit((0, port.link())),
+            Model::Switch(switch) => switch.links().enumerate().for_each(visit),
+            Model::Controller(controller) => controller.links().for_each(visit),
+            _ => {
+                if let Some(leaf) = self.leaf() {
+                    visit((0, leaf.endpoint().link()));
+                }
+            }
+        }
+    }
+
     /// The component's functions with their registers at `now`, and what its links have recorded.
     pub fn functions(&self, now: Time) -> Functions {
         let (functions, links): (_, Vec<&LinkEnd>) = match self {

@@ -219,6 +219,11 @@ impl Controller {
         Some(cable.link())
     }
 
+    /// The ports with cables, and their link ends.
+    pub fn links(&self) -> impl Iterator<Item = (usize, &LinkEnd)> {
+        (self.own..).zip(self.cables.iter().map(CableEnd::link))
+    }
+
     fn cable(&mut self, port: Port) -> &mut CableEnd {
         &mut self.cables[port.index() - self.own]
     }

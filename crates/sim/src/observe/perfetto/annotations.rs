@@ -2,16 +2,18 @@
 
 use packet::{Observation, Packet};
 use protocol::{
-    Credit, Dllp, FunctionId, Kind as Content, MemoryRequest, Message, MessageRouting, Scale,
+    Credit, Dllp, FunctionId, Header, Kind as Content, MemoryRequest, Message, MessageRouting,
+    Scale,
 };
 
 use crate::observe::capture::WireEvent;
 
-use super::event::Event;
+use super::event::Events;
 use super::texts::{self, Field};
 
 /// Adds the fields of a TLP.
-pub(super) fn tlp(seen: &WireEvent<'_>, packet: &Packet, event: &mut Event) {
+#[inline(always)]
+pub(super) fn tlp<'a>(seen: &WireEvent<'_>, packet: &Packet, mut to: Events<'a>) -> Events<'a> {
     let Observation::Packet {
         sequence,
         replay,
@@ -19,70 +21,74 @@ pub(super) fn tlp(seen: &WireEvent<'_>, packet: &Packet, event: &mut Event) {
         ..
     } = *seen.what
     else {
-        return;
+        return to;
     };
-    event.uint(Field::Sequence.iid(), sequence.into());
-    flags(
-        [(Field::Replay, replay), (Field::Nullified, nullified)],
-        event,
-    );
     let header = packet.header();
-    if header.traffic_class.number() > 0 {
-        let class = header.traffic_class.number();
-        event.uint(Field::TrafficClass.iid(), class.into());
+    to = to.uint(Field::Sequence.iid(), sequence.into());
+    if replay | nullified | header.poisoned || header.traffic_class.number() > 0 {
+        to = rare(header, (replay, nullified), to);
     }
-    flags([(Field::Poisoned, header.poisoned)], event);
-    function(Field::Requester, header.requester(), event);
-    event.uint(Field::Tag.iid(), header.tag().0.into());
-    content(&header.kind, event);
-    event.uint(Field::Bytes.iid(), header.payload_len() as u64);
-    flow(packet, event);
+    to = function(Field::Requester, header.requester(), to);
+    to = to.uint(Field::Tag.iid(), header.tag().0.into());
+    to = match &header.kind {
+        Content::MemoryRead(request) | Content::MemoryWrite(request) => range(request, to),
+        Content::Completion(completion) => {
+            to = function(Field::Completer, completion.completer, to);
+            to.interned(Field::Status.iid(), texts::status(completion.status))
+                .uint(Field::ByteCount.iid(), completion.byte_count.into())
+                .uint(Field::LowerAddress.iid(), completion.lower_address.into())
+        }
+        other => content(other, to),
+    };
+    to = to.uint(Field::Bytes.iid(), header.payload_len() as u64);
+    flow(packet, to)
+}
+
+/// Adds the fields that most headers do not have.
+#[cold]
+fn rare<'a>(header: &Header, (replay, nullified): (bool, bool), mut to: Events<'a>) -> Events<'a> {
+    to = flags([(Field::Replay, replay), (Field::Nullified, nullified)], to);
+    let class = header.traffic_class.number();
+    if class > 0 {
+        to = to.uint(Field::TrafficClass.iid(), class.into());
+    }
+    flags([(Field::Poisoned, header.poisoned)], to)
 }
 
 /// Adds the fields of a header that only some kinds have.
-fn content(content: &Content, event: &mut Event) {
+fn content<'a>(content: &Content, mut to: Events<'a>) -> Events<'a> {
     match content {
-        Content::MemoryRead(request) | Content::MemoryWrite(request) => {
-            range(request, event);
-        }
-        Content::Atomic(atomic) => {
-            event.pointer(Field::Address.iid(), atomic.address());
-            event.uint(Field::Length.iid(), atomic.width().into());
-        }
-        Content::Network(network) => {
-            event.pointer(Field::Address.iid(), network.address());
-            event.uint(Field::Length.iid(), network.len().into());
-        }
-        Content::Completion(completion) => {
-            function(Field::Completer, completion.completer, event);
-            event.interned(Field::Status.iid(), texts::status(completion.status));
-            event.uint(Field::ByteCount.iid(), completion.byte_count.into());
-            event.uint(Field::LowerAddress.iid(), completion.lower_address.into());
-        }
+        Content::Atomic(atomic) => to
+            .pointer(Field::Address.iid(), atomic.address())
+            .uint(Field::Length.iid(), atomic.width().into()),
+        Content::Network(network) => to
+            .pointer(Field::Address.iid(), network.address())
+            .uint(Field::Length.iid(), network.len().into()),
         Content::ConfigRead(request) | Content::ConfigWrite(request) => {
-            function(Field::Target, request.target, event);
-            event.pointer(Field::Register.iid(), u64::from(request.register) * 4);
+            function(Field::Target, request.target, to)
+                .pointer(Field::Register.iid(), u64::from(request.register) * 4)
         }
         Content::Message(request) => {
             if let Message::PageRequest(page) = &request.message {
-                event.pointer(Field::Address.iid(), page.page.address());
+                to = to.pointer(Field::Address.iid(), page.page.address());
             }
-            if let MessageRouting::ById(target) = request.message.routing() {
-                function(Field::Target, target, event);
+            match request.message.routing() {
+                MessageRouting::ById(target) => function(Field::Target, target, to),
+                _ => to,
             }
         }
-        Content::Coherence(_) => {}
+        _ => to,
     }
 }
 
 /// Adds the fields of a DLLP.
-pub(super) fn dllp(dllp: Option<&Dllp>, event: &mut Event) {
+pub(super) fn dllp<'a>(dllp: Option<&Dllp>, to: Events<'a>) -> Events<'a> {
     match dllp {
         Some(Dllp::Ack { sequence } | Dllp::Nak { sequence }) => {
-            event.uint(Field::Sequence.iid(), (*sequence).into());
+            to.uint(Field::Sequence.iid(), (*sequence).into())
         }
         Some(Dllp::InitFc1(credit) | Dllp::InitFc2(credit) | Dllp::UpdateFc(credit)) => {
-            limits(credit, event);
+            limits(credit, to)
         }
         Some(Dllp::Feature {
             acknowledges,
@@ -92,79 +98,94 @@ pub(super) fn dllp(dllp: Option<&Dllp>, event: &mut Event) {
                 (Field::Acknowledges, *acknowledges),
                 (Field::ScaledFlowControl, *scaled_flow_control),
             ],
-            event,
+            to,
         ),
-        None => {}
+        None => to,
     }
 }
 
-fn limits(credit: &Credit, event: &mut Event) {
-    event.interned(Field::Class.iid(), texts::class(credit.class));
-    event.uint(Field::Channel.iid(), credit.channel.into());
-    event.uint(Field::Headers.iid(), credit.headers.into());
-    event.uint(Field::Data.iid(), credit.data.into());
-    if credit.header_scale != Scale::Unscaled {
-        event.uint(Field::HeaderScale.iid(), 1 << credit.header_scale.shift());
-        event.uint(Field::DataScale.iid(), 1 << credit.data_scale.shift());
+fn limits<'a>(credit: &Credit, to: Events<'a>) -> Events<'a> {
+    let to = to
+        .interned(Field::Class.iid(), texts::class(credit.class))
+        .uint(Field::Channel.iid(), credit.channel.into())
+        .uint(Field::Headers.iid(), credit.headers.into())
+        .uint(Field::Data.iid(), credit.data.into());
+    if credit.header_scale == Scale::Unscaled {
+        return to;
     }
+    to.uint(Field::HeaderScale.iid(), 1 << credit.header_scale.shift())
+        .uint(Field::DataScale.iid(), 1 << credit.data_scale.shift())
 }
 
 /// Adds the fields of an ordered set.
-pub(super) fn ordered_set(bytes: u16, token_bytes: u8, event: &mut Event) {
-    flags([(Field::Eds, token_bytes > 0)], event);
-    event.uint(Field::Bytes.iid(), bytes.into());
+pub(super) fn ordered_set(bytes: u16, token_bytes: u8, to: Events<'_>) -> Events<'_> {
+    flags([(Field::Eds, token_bytes > 0)], to).uint(Field::Bytes.iid(), bytes.into())
 }
 
 /// Adds the fields of a frame on a fibre.
-pub(super) fn fibre(seen: &WireEvent<'_>, packet: &Packet, event: &mut Event) {
+pub(super) fn fibre<'a>(seen: &WireEvent<'_>, packet: &Packet, mut to: Events<'a>) -> Events<'a> {
     let Observation::Fibre { frame, replay, .. } = *seen.what else {
-        return;
+        return to;
     };
     let route = packet.route();
-    event.uint(Field::Sequence.iid(), frame.sequence.into());
-    flags(
+    to = to.uint(Field::Sequence.iid(), frame.sequence.into());
+    to = flags(
         [(Field::Replay, replay), (Field::Damaged, frame.damaged)],
-        event,
+        to,
     );
-    event.uint(Field::Channel.iid(), frame.channel.into());
-    event.uint(Field::Source.iid(), route.source.into());
-    event.uint(Field::Destination.iid(), route.destination.into());
+    to = to
+        .uint(Field::Channel.iid(), frame.channel.into())
+        .uint(Field::Source.iid(), route.source.into())
+        .uint(Field::Destination.iid(), route.destination.into());
     if let Content::MemoryWrite(write) = &packet.header().kind {
-        range(write, event);
+        to = range(write, to);
     }
-    event.uint(Field::Bytes.iid(), route.frame_len.into());
-    flow(packet, event);
+    flow(packet, to.uint(Field::Bytes.iid(), route.frame_len.into()))
 }
 
-fn range(request: &MemoryRequest, event: &mut Event) {
-    event.pointer(Field::Address.iid(), request.first_byte());
-    event.uint(Field::Length.iid(), request.byte_len().into());
+#[inline(always)]
+fn range<'a>(request: &MemoryRequest, to: Events<'a>) -> Events<'a> {
+    to.pointer(Field::Address.iid(), request.first_byte())
+        .uint(Field::Length.iid(), request.byte_len().into())
 }
 
-fn flow(packet: &Packet, event: &mut Event) {
-    if let Some(flow) = packet.stamp.flow {
-        event.interned(Field::Flow.iid(), texts::flow(flow.0));
+#[inline(always)]
+fn flow<'a>(packet: &Packet, to: Events<'a>) -> Events<'a> {
+    match packet.stamp.flow {
+        Some(flow) => to.interned(Field::Flow.iid(), texts::flow(flow.0)),
+        None => to,
     }
 }
 
-fn flags<const N: usize>(all: [(Field, bool); N], event: &mut Event) {
-    for (field, _) in all.into_iter().filter(|(_, is_set)| *is_set) {
-        event.flag(field.iid());
-    }
+fn flags<const N: usize>(all: [(Field, bool); N], to: Events<'_>) -> Events<'_> {
+    let set = all.into_iter().filter(|(_, is_set)| *is_set);
+    set.fold(to, |to, (field, _)| to.flag(field.iid()))
 }
 
 /// Adds a function as `bus:device.function`.
-fn function(field: Field, id: FunctionId, event: &mut Event) {
-    let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 0xf)];
-    let (bus, device) = (id.bus(), id.device());
+#[inline(always)]
+fn function(field: Field, id: FunctionId, to: Events<'_>) -> Events<'_> {
+    let [bus, device] = [id.bus(), id.device()].map(|number| DIGITS[usize::from(number)]);
     let text = [
-        digit(bus >> 4),
-        digit(bus),
+        bus[0],
+        bus[1],
         b':',
-        digit(device >> 4),
-        digit(device),
+        device[0],
+        device[1],
         b'.',
-        digit(id.function()),
+        b'0' + id.function(),
     ];
-    event.text(field.iid(), text);
+    to.text(field.iid(), text)
 }
+
+/// Each byte with two hexadecimal digits.
+const DIGITS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < all.len() {
+        all[byte] = [digits[byte >> 4], digits[byte & 0xf]];
+        byte += 1;
+    }
+    all
+};

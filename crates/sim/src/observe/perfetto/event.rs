@@ -1,6 +1,7 @@
 //! Packets with a track event, which are most of a trace: written field by field, without a message in between.
 //!
-//! A run writes millions of them, so that a general encoder would cost more than the run.
+//! A run writes millions of them, so that a general encoder would cost more than the run. A few fields at a time are put together in
+//! a word, and written with it.
 
 use super::messages::{NEEDS_INCREMENTAL_STATE, SEQUENCE};
 
@@ -12,29 +13,48 @@ enum EventType {
     Counter = 4,
 }
 
-/// A packet with a track event that is being written.
-///
-/// The lengths of the packet and of its event are known last, and are written with two bytes each, as Perfetto's own writers do.
+/// The place in which packets are written.
 #[derive(Debug)]
-pub(super) struct Event {
-    bytes: [u8; MOST],
-    len: usize,
-    /// The place of the length of the event.
-    length_at: usize,
-}
+pub(super) struct Buffer(Box<[u8; MOST + WORD]>);
 
-/// More than the fields of any event together take.
+/// A power of two that is more than the packets of any slice, or of any event with counters, together take.
 const MOST: usize = 1024;
 
-impl Default for Event {
+/// Bytes that are written at once.
+const WORD: usize = 8;
+
+/// The counters that Perfetto reads from one event.
+pub(super) const COUNTERS: usize = 9;
+
+impl Default for Buffer {
     fn default() -> Self {
-        Event {
-            bytes: [0; MOST],
+        Buffer(Box::new([0; _]))
+    }
+}
+
+impl Buffer {
+    /// Begins to write packets.
+    #[inline]
+    pub(super) fn events(&mut self) -> Events<'_> {
+        Events {
+            bytes: &mut self.0,
             len: 0,
-            length_at: 0,
         }
     }
 }
+
+/// Packets with track events that are being written.
+///
+/// Each method returns what it was given, so that all of it can stay in registers.
+#[derive(Debug)]
+pub(super) struct Events<'a> {
+    bytes: &'a mut [u8; MOST + WORD],
+    len: usize,
+}
+
+/// The places of the lengths of the first packet and of its event, which are known last: two bytes each, as Perfetto's own writers do.
+const PACKET_LENGTH: usize = 1;
+const EVENT_LENGTH: usize = 3 + BEFORE_EVENT.len();
 
 /// The numbers of fields with their wire types, as they stand before values.
 mod key {
@@ -56,136 +76,226 @@ mod key {
     }
 }
 
-impl Event {
-    /// Begins a slice on track `uuid`.
-    #[inline]
-    pub(super) fn begin_slice(&mut self, uuid: u64, timestamp: u64) -> &mut Self {
-        self.len = 0;
-        let before_time = [key::short(1, key::BYTES), 0, 0, key::short(8, key::VARINT)];
-        self.push(before_time).varint(timestamp);
-        let before_event = [
-            key::short(10, key::VARINT),
-            SEQUENCE as u8,
-            key::short(13, key::VARINT),
-            NEEDS_INCREMENTAL_STATE as u8,
-            key::short(11, key::BYTES),
-        ];
-        self.push(before_event);
-        self.length_at = self.len;
-        let begin = [
-            0,
-            0,
-            key::short(9, key::VARINT),
-            EventType::SliceBegin as u8,
-            key::short(11, key::VARINT),
-        ];
-        self.push(begin).varint(uuid)
+/// The fields of a packet before its event: `trusted_packet_sequence_id`, `sequence_flags`, and the key of the event.
+const BEFORE_EVENT: [u8; 5] = [
+    key::short(10, key::VARINT),
+    SEQUENCE as u8,
+    key::short(13, key::VARINT),
+    NEEDS_INCREMENTAL_STATE as u8,
+    key::short(11, key::BYTES),
+];
+
+impl Events<'_> {
+    /// Begins a slice on track `uuid`, whose name has the number `name`, which is below 128. It is the first packet.
+    #[inline(always)]
+    pub(super) fn begin_slice(self, uuid: u64, name: u8) -> Self {
+        self.begin(EventType::SliceBegin, uuid)
+            .put([key::short(10, key::VARINT), name])
     }
 
-    /// Sets the name, by the number of its text.
-    #[inline]
-    pub(super) fn name(&mut self, iid: u64) -> &mut Self {
-        self.push([key::short(10, key::VARINT)]).varint(iid)
+    /// Writes an event with new values of counters, of which there are at most [`COUNTERS`]: the track of each, and the value. It is
+    /// the first packet.
+    #[inline(always)]
+    pub(super) fn counters(mut self, timestamp: u64, values: &[(u64, u64)]) -> Self {
+        let Some(((uuid, value), more)) = values.split_first() else {
+            return self;
+        };
+        self = self.begin(EventType::Counter, *uuid);
+        self = self.put(key::long(30, key::VARINT)).varint(*value);
+        for (uuid, value) in more {
+            self = self.put(key::long(31, key::VARINT)).varint(*uuid);
+            self = self.put([key::short(12, key::VARINT)]).varint(*value);
+        }
+        self.end(timestamp)
     }
 
     /// Joins the slice by an arrow with the slices before and after it that have the same number.
-    #[inline]
-    pub(super) fn flow(&mut self, number: u64) -> &mut Self {
-        self.push(key::long(47, key::FIXED))
-            .push(number.to_le_bytes())
+    #[inline(always)]
+    pub(super) fn flow(self, number: u64) -> Self {
+        self.put(key::long(47, key::FIXED))
+            .put(number.to_le_bytes())
     }
 
     /// Adds an annotation with a number.
-    #[inline]
-    pub(super) fn uint(&mut self, name: u8, value: u64) -> &mut Self {
+    #[inline(always)]
+    pub(super) fn uint(self, name: u8, value: u64) -> Self {
         self.annotation(name, [key::short(3, key::VARINT)], value)
     }
 
     /// Adds an annotation with an address.
-    #[inline]
-    pub(super) fn pointer(&mut self, name: u8, value: u64) -> &mut Self {
-        self.annotation(name, [key::short(7, key::VARINT)], value)
+    #[inline(always)]
+    pub(super) fn pointer(self, name: u8, value: u64) -> Self {
+        let key = key::short(7, key::VARINT);
+        if value >= 1 << 56 {
+            return self.long_annotation(name, &[key], value);
+        }
+        let (value, len) = spread(value);
+        let [annotation, len_of_all, name_key, name] = annotation_head(name, 1 + len);
+        self.put([annotation, len_of_all, name_key, name, key])
+            .put_some(value, len)
     }
 
     /// Adds an annotation that is true.
-    pub(super) fn flag(&mut self, name: u8) -> &mut Self {
+    #[inline(always)]
+    pub(super) fn flag(self, name: u8) -> Self {
         self.annotation(name, [key::short(2, key::VARINT)], 1)
     }
 
     /// Adds an annotation with a text, by its number.
-    #[inline]
-    pub(super) fn interned(&mut self, name: u8, iid: u64) -> &mut Self {
+    #[inline(always)]
+    pub(super) fn interned(self, name: u8, iid: u64) -> Self {
         self.annotation(name, key::long(17, key::VARINT), iid)
     }
 
-    /// Adds an annotation with a text.
-    #[inline]
-    pub(super) fn text<const N: usize>(&mut self, name: u8, text: [u8; N]) -> &mut Self {
+    /// Adds an annotation with a text of seven bytes.
+    #[inline(always)]
+    pub(super) fn text(self, name: u8, text: [u8; 7]) -> Self {
         let head = [
             key::short(4, key::BYTES),
-            (4 + N) as u8,
+            4 + text.len() as u8,
             NAME,
             name,
             key::short(6, key::BYTES),
-            N as u8,
+            text.len() as u8,
         ];
-        self.push(head).push(text)
+        self.put(head).put(text)
     }
 
-    /// Appends the packet with the event to a trace.
+    /// Ends the first packet, whose event is complete.
+    #[inline(always)]
+    pub(super) fn end(self, timestamp: u64) -> Self {
+        let ended = self.put_length(EVENT_LENGTH);
+        let ended = ended.put([key::short(8, key::VARINT)]).time(timestamp);
+        ended.put_length(PACKET_LENGTH)
+    }
+
+    /// Writes the packet with the end of a slice. Both numbers are below 2^56.
+    #[inline(always)]
+    pub(super) fn end_slice(self, uuid: u64, timestamp: u64) -> Self {
+        let (time, time_len) = spread_far(timestamp);
+        let (track, track_len) = spread(uuid);
+        let event_len = 3 + track_len;
+        let len = 1 + time_len + BEFORE_EVENT.len() + 1 + event_len;
+        let before_time = [
+            key::short(1, key::BYTES),
+            len as u8,
+            key::short(8, key::VARINT),
+        ];
+        let [sequence, number, flags, needs, event] = BEFORE_EVENT;
+        let before_track = [
+            sequence,
+            number,
+            flags,
+            needs,
+            event,
+            event_len as u8,
+            key::short(9, key::VARINT),
+            EventType::SliceEnd as u8,
+        ];
+        self.put(before_time)
+            .put_some(time, time_len)
+            .put(before_track)
+            .put([key::short(11, key::VARINT)])
+            .put_some(track, track_len)
+    }
+
+    /// Appends the packets to a trace.
     #[inline]
-    pub(super) fn end(&mut self, out: &mut Vec<u8>) {
-        self.put_length(1);
-        self.put_length(self.length_at);
+    pub(super) fn append(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes[..self.len]);
     }
 
+    /// Begins the first packet, with an event on track `uuid`.
+    #[inline(always)]
+    fn begin(self, kind: EventType, uuid: u64) -> Self {
+        let [sequence, number, flags, needs, event] = BEFORE_EVENT;
+        let packet = key::short(1, key::BYTES);
+        let (kind_key, track_key) = (key::short(9, key::VARINT), key::short(11, key::VARINT));
+        self.put([packet, 0, 0, sequence, number, flags, needs, event])
+            .put([0, 0, kind_key, kind as u8, track_key])
+            .varint(uuid)
+    }
+
     /// Puts the number of the bytes after the two at `at` into these two.
-    #[inline]
-    fn put_length(&mut self, at: usize) {
+    #[inline(always)]
+    fn put_length(self, at: usize) -> Self {
         let length = self.len - at - 2;
         self.bytes[at] = length as u8 | 0x80;
         self.bytes[at + 1] = (length >> 7) as u8;
+        self
     }
 
     /// Adds an annotation, whose value has this key. Names are below 128.
-    #[inline]
-    fn annotation<const N: usize>(&mut self, name: u8, key: [u8; N], value: u64) -> &mut Self {
+    #[inline(always)]
+    fn annotation<const N: usize>(self, name: u8, key: [u8; N], value: u64) -> Self {
+        if value >= SHORT {
+            return self.long_annotation(name, &key, value);
+        }
+        let (value, len) = spread(value);
+        let mut word = [0; WORD];
+        word[..4].copy_from_slice(&annotation_head(name, N + len));
+        word[4..4 + N].copy_from_slice(&key);
+        self.put_some(
+            u64::from_le_bytes(word) | value << (8 * (4 + N)),
+            4 + N + len,
+        )
+    }
+
+    #[inline(never)]
+    fn long_annotation(mut self, name: u8, key: &[u8], value: u64) -> Self {
         let length_at = self.len + 1;
-        self.push([key::short(4, key::BYTES), 0, NAME, name]);
-        self.push(key).varint(value);
+        self = self.put(annotation_head(name, 0));
+        for byte in key {
+            self = self.put([*byte]);
+        }
+        self = self.varint(value);
         self.bytes[length_at] = (self.len - length_at - 1) as u8;
         self
     }
 
-    /// Adds a number: seven bits a byte, the lowest first, with the highest bit set where more follow.
-    #[inline]
-    fn varint(&mut self, value: u64) -> &mut Self {
+    /// Adds a number.
+    #[inline(always)]
+    fn varint(self, value: u64) -> Self {
         if value >= 1 << 56 {
             return self.long_varint(value);
         }
-        let (bytes, count) = spread(value);
-        // Bytes after the last one are overwritten by what follows.
-        let end = self.len + count;
-        self.push(bytes);
-        self.len = end;
-        self
+        let (bytes, len) = spread(value);
+        self.put_some(bytes, len)
+    }
+
+    /// Adds a time, which is seldom short.
+    #[inline(always)]
+    fn time(self, value: u64) -> Self {
+        if value >= 1 << 56 {
+            return self.long_varint(value);
+        }
+        let (bytes, len) = spread_far(value);
+        self.put_some(bytes, len)
     }
 
     #[cold]
-    fn long_varint(&mut self, mut value: u64) -> &mut Self {
+    fn long_varint(mut self, mut value: u64) -> Self {
         while value >= 0x80 {
-            self.push([value as u8 | 0x80]);
+            self = self.put([value as u8 | 0x80]);
             value >>= 7;
         }
-        self.push([value as u8])
+        self.put([value as u8])
     }
 
-    #[inline]
-    fn push<const N: usize>(&mut self, bytes: [u8; N]) -> &mut Self {
-        let end = self.len + N;
-        self.bytes[self.len..end].copy_from_slice(&bytes);
-        self.len = end;
+    #[inline(always)]
+    fn put<const N: usize>(self, bytes: [u8; N]) -> Self {
+        let mut word = [0; WORD];
+        word[..N].copy_from_slice(&bytes);
+        self.put_some(u64::from_le_bytes(word), N)
+    }
+
+    /// Adds the first `len` bytes of a word. Those after them are overwritten by what follows.
+    #[inline(always)]
+    fn put_some(mut self, word: u64, len: usize) -> Self {
+        // Nothing is as long as `MOST`, so that this changes no place and only needs no check.
+        let at = self.len & (MOST - 1);
+        self.bytes[at..at + WORD].copy_from_slice(&word.to_le_bytes());
+        self.len += len;
         self
     }
 }
@@ -193,9 +303,28 @@ impl Event {
 /// The key of the number of a name.
 const NAME: u8 = key::short(1, key::VARINT);
 
-/// A number below 2^56 as it is written, and how many bytes that are.
-#[inline]
-fn spread(value: u64) -> ([u8; 8], usize) {
+/// An annotation before its value, which takes `len` bytes with its key.
+#[inline(always)]
+fn annotation_head(name: u8, len: usize) -> [u8; 4] {
+    [key::short(4, key::BYTES), 2 + len as u8, NAME, name]
+}
+
+/// Numbers below are written with two bytes even if one would do: nearly all have one length then, which costs less than it saves.
+const SHORT: u64 = 1 << 14;
+
+/// A number below 2^56 as it is written, seven bits a byte, the lowest first, with the highest bit set where more follow; and how many
+/// bytes that are.
+#[inline(always)]
+fn spread(value: u64) -> (u64, usize) {
+    if value < SHORT {
+        return (value & 0x7f | 0x80 | value >> 7 << 8, 2);
+    }
+    spread_far(value)
+}
+
+/// A number below 2^56 as [`spread`] has it, with no byte too many.
+#[inline(always)]
+fn spread_far(value: u64) -> (u64, usize) {
     // Each seven bits move to a byte of their own.
     let spread = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
     let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
@@ -203,72 +332,7 @@ fn spread(value: u64) -> ([u8; 8], usize) {
     let bits = u64::BITS - (spread | 1).leading_zeros();
     let count = bits.div_ceil(8);
     let more = 0x8080_8080_8080_8080 & ((1 << (8 * (count - 1))) - 1);
-    ((spread | more).to_le_bytes(), count as usize)
-}
-
-/// Appends the packet with a new value of a counter.
-#[inline]
-pub(super) fn append_counter(uuid: u64, timestamp: u64, value: u64, out: &mut Vec<u8>) {
-    append_short(EventType::Counter, uuid, timestamp, Some(value), out);
-}
-
-/// Appends the packet with the end of a slice.
-#[inline]
-pub(super) fn append_slice_end(uuid: u64, timestamp: u64, out: &mut Vec<u8>) {
-    append_short(EventType::SliceEnd, uuid, timestamp, None, out);
-}
-
-/// Appends a packet of less than 64 bytes, whose lengths are one byte each. Its numbers are below 2^56.
-#[inline]
-fn append_short(kind: EventType, uuid: u64, timestamp: u64, value: Option<u64>, out: &mut Vec<u8>) {
-    let mut packet = [0; 64];
-    let mut put = |at: usize, bytes: [u8; 8]| {
-        packet[at..at + 8].copy_from_slice(&bytes);
-    };
-    put(
-        0,
-        [
-            key::short(1, key::BYTES),
-            0,
-            key::short(8, key::VARINT),
-            0,
-            0,
-            0,
-            0,
-            0,
-        ],
-    );
-    let (time, time_len) = spread(timestamp);
-    put(3, time);
-    let event_at = 3 + time_len + 6;
-    let before_track = [
-        key::short(10, key::VARINT),
-        SEQUENCE as u8,
-        key::short(13, key::VARINT),
-        NEEDS_INCREMENTAL_STATE as u8,
-        key::short(11, key::BYTES),
-        0,
-        key::short(9, key::VARINT),
-        kind as u8,
-    ];
-    put(event_at - 6, before_track);
-    let (track, track_len) = spread(uuid);
-    put(
-        event_at + 2,
-        [key::short(11, key::VARINT), 0, 0, 0, 0, 0, 0, 0],
-    );
-    put(event_at + 3, track);
-    let mut end = event_at + 3 + track_len;
-    if let Some(value) = value {
-        let [first, second] = key::long(30, key::VARINT);
-        let (value, value_len) = spread(value);
-        put(end, [first, second, 0, 0, 0, 0, 0, 0]);
-        put(end + 2, value);
-        end += 2 + value_len;
-    }
-    packet[1] = (end - 2) as u8;
-    packet[event_at - 1] = (end - event_at) as u8;
-    out.extend_from_slice(&packet[..end]);
+    (spread | more, count as usize)
 }
 
 #[cfg(test)]
@@ -307,8 +371,12 @@ mod tests {
         name_iid: Option<u64>,
         #[prost(uint64, optional, tag = "11")]
         track_uuid: Option<u64>,
+        #[prost(int64, repeated, packed = "false", tag = "12")]
+        counter_values: Vec<i64>,
         #[prost(int64, optional, tag = "30")]
         counter_value: Option<i64>,
+        #[prost(uint64, repeated, packed = "false", tag = "31")]
+        counter_uuids: Vec<u64>,
         #[prost(fixed64, repeated, packed = "false", tag = "47")]
         flow_ids: Vec<u64>,
     }
@@ -335,16 +403,17 @@ mod tests {
             (timestamp, uuid, iid, number) in any::<(u64, u64, u64, u64)>(),
             short in prop::array::uniform3(0_u64..1 << 56),
             name in 1_u8..128,
+            more in prop::collection::vec(any::<(u64, u64)>(), 0..COUNTERS),
         ) {
-            let mut event = Event::default();
-            event.begin_slice(uuid, timestamp).name(iid).flow(number);
-            event.uint(name, number).pointer(name, iid).flag(name).interned(name, uuid);
-            event.text(name, *b"03:00.0");
-            let mut bytes = Vec::new();
-            event.end(&mut bytes);
             let [short_uuid, short_time, value] = short;
-            append_counter(short_uuid, short_time, value, &mut bytes);
-            append_slice_end(short_uuid, short_time, &mut bytes);
+            let counted = [&[(uuid, value)], more.as_slice()].concat();
+            let mut buffer = Buffer::default();
+            let mut bytes = Vec::new();
+            let events = buffer.events().begin_slice(uuid, name).flow(number);
+            let events = events.uint(name, number).pointer(name, iid).flag(name);
+            let events = events.interned(name, uuid).text(name, *b"03:00.0").end(timestamp);
+            events.end_slice(short_uuid, short_time).append(&mut bytes);
+            buffer.events().counters(timestamp, &counted).append(&mut bytes);
             let annotation = Annotation { name_iid: Some(name.into()), ..Annotation::default() };
             let first = TrackEvent {
                 debug_annotations: vec![
@@ -355,19 +424,25 @@ mod tests {
                     Annotation { text: Some("03:00.0".to_owned()), ..annotation },
                 ],
                 kind: Some(1),
-                name_iid: Some(iid),
+                name_iid: Some(name.into()),
                 track_uuid: Some(uuid),
-                counter_value: None,
                 flow_ids: vec![number],
+                ..TrackEvent::default()
+            };
+            let end = TrackEvent {
+                kind: Some(2),
+                track_uuid: Some(short_uuid),
+                ..TrackEvent::default()
             };
             let counter = TrackEvent {
                 kind: Some(4),
-                track_uuid: Some(short_uuid),
+                track_uuid: Some(uuid),
                 counter_value: Some(value.cast_signed()),
+                counter_uuids: more.iter().map(|(uuid, _)| *uuid).collect(),
+                counter_values: more.iter().map(|(_, value)| value.cast_signed()).collect(),
                 ..TrackEvent::default()
             };
-            let end = TrackEvent { kind: Some(2), counter_value: None, ..counter.clone() };
-            let all = [(timestamp, first), (short_time, counter), (short_time, end)];
+            let all = [(timestamp, first), (short_time, end), (timestamp, counter)];
             let packet = all.map(|(timestamp, event)| Packet {
                 timestamp: Some(timestamp),
                 trusted_packet_sequence_id: Some(1),

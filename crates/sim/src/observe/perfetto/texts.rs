@@ -63,8 +63,8 @@ impl Field {
 }
 
 /// The number of the name of a slice.
-pub(super) fn name(kind: Kind) -> u64 {
-    kind as u64 + 1
+pub(super) fn name(kind: Kind) -> u8 {
+    kind as u8 + 1
 }
 
 /// The number of the name of a class.
@@ -107,7 +107,7 @@ pub(super) fn all(names: &Names) -> InternedData {
     let flows = flows.map(|(number, name)| interned(flow(number), name));
     InternedData {
         event_names: kinds
-            .map(|kind| interned(name(*kind), kind.name()))
+            .map(|kind| interned(name(*kind).into(), kind.name()))
             .collect(),
         debug_annotation_names: fields
             .map(|(field, name)| interned(field.iid().into(), name))
