@@ -77,6 +77,10 @@ impl Format for Vcd {
         declared.expect("memory takes everything");
     }
 
+    fn has_arrivals(&self) -> bool {
+        false
+    }
+
     fn record(&mut self, event: &WireEvent<'_>, _out: &mut Vec<u8>) {
         let (kind, sequence, tag, length) = match *event.what {
             Observation::Packet {

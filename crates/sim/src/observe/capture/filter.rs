@@ -56,8 +56,10 @@ pub struct Filter {
     window: Option<Range<Time>>,
     /// Requests whose completions pass the range of addresses.
     requests: BTreeSet<Request>,
+    /// Whether arrivals are asked for.
+    has_arrivals: bool,
     /// The sequence numbers of TLPs that have left and not arrived, and whether they passed, by direction. Kept only if a part of
-    /// the filter looks at packets.
+    /// the filter looks at packets, and for arrivals.
     on_the_way: Vec<VecDeque<(u16, bool)>>,
 }
 
@@ -83,8 +85,18 @@ impl Filter {
             flows: flows(&options.flows, names)?,
             window: options.window.as_deref().map(window).transpose()?,
             requests: BTreeSet::new(),
+            has_arrivals: true,
             on_the_way: vec![VecDeque::new(); names.directions().len()],
         })
+    }
+
+    /// The filter of a capture that has no records of arrivals, unless `has_arrivals`.
+    #[must_use]
+    pub fn with_arrivals(self, has_arrivals: bool) -> Self {
+        Filter {
+            has_arrivals,
+            ..self
+        }
     }
 
     /// The part of `event` that passes: of several ordered sets, those within the window.
@@ -107,7 +119,9 @@ impl Filter {
             } => {
                 let packet = &event.packets[packet];
                 let passes = self.passes_packet(packet, Kind::of_tlp(packet.header()), event);
-                self.on_the_way[event.direction.0].push_back((sequence, passes));
+                if self.has_arrivals {
+                    self.on_the_way[event.direction.0].push_back((sequence, passes));
+                }
                 passes
             }
             Observation::PacketArrival { sequence, .. } => self.passed(event.direction, sequence),

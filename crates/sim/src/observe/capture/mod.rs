@@ -77,10 +77,23 @@ impl<'a> WireEvent<'a> {
     }
 }
 
+#[inline]
+fn is_arrival(what: &Observation) -> bool {
+    matches!(
+        what,
+        Observation::PacketArrival { .. } | Observation::DllpArrival { .. }
+    )
+}
+
 /// A format of captures.
 pub trait Format: Debug + Send + Sync {
     /// Appends what stands before all records of the file.
     fn begin(&mut self, _names: &Names, _filter: &Filter, _out: &mut Vec<u8>) {}
+
+    /// Whether the format has records of arrivals.
+    fn has_arrivals(&self) -> bool {
+        true
+    }
 
     /// Appends the records of an event that passed the filter.
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>);
@@ -132,6 +145,8 @@ struct Capture {
 pub struct Captures {
     names: Names,
     all: Vec<Capture>,
+    /// Whether any capture has records of arrivals.
+    has_arrivals: bool,
     /// Number of noted observations among those not yet handed to the probes.
     seen: usize,
     /// The time of the noted observations.
@@ -144,6 +159,7 @@ impl Captures {
         Captures {
             names: Names::new(plan),
             all: Vec::new(),
+            has_arrivals: false,
             seen: 0,
             now: Time::ZERO,
         }
@@ -159,8 +175,10 @@ impl Captures {
         let mut output = Output::new(file);
         format.begin(&self.names, &filter, output.buffer());
         output.end_record();
+        let has_arrivals = format.has_arrivals();
+        self.has_arrivals |= has_arrivals;
         self.all.push(Capture {
-            filter,
+            filter: filter.with_arrivals(has_arrivals),
             format,
             output,
             noted: Vec::new(),
@@ -190,8 +208,18 @@ impl Captures {
     }
 
     /// Makes the records of the observations in `world` since the last call.
+    #[inline]
     pub fn note(&mut self, world: &World<Pcie>) {
+        if world.observations.len() > self.seen {
+            self.note_new(world);
+        }
+    }
+
+    fn note_new(&mut self, world: &World<Pcie>) {
         for told in &world.observations[self.seen..] {
+            if !self.has_arrivals && is_arrival(&told.what) {
+                continue;
+            }
             let Some(event) = WireEvent::of(told, &world.store, &self.names) else {
                 continue;
             };
@@ -271,9 +299,12 @@ impl Capture {
 
     #[inline]
     fn write_noted(&mut self) {
-        if self.noted.is_empty() {
-            return;
+        if !self.noted.is_empty() {
+            self.end_noted();
         }
+    }
+
+    fn end_noted(&mut self) {
         if !self.noted.is_sorted_by_key(|(by, _)| *by) {
             self.noted.sort_by_key(|(by, _)| *by);
             let parts = self.noted.iter().map(|(_, part)| part.clone());

@@ -106,6 +106,10 @@ impl Format for Perfetto {
         tracks::describe_root(&format!("links ({UNIT})"), UNIT, out);
     }
 
+    fn has_arrivals(&self) -> bool {
+        false
+    }
+
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
         match *event.what {
             Observation::Packet { packet, length, .. } => {
