@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         LinkResult,
     )
     from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
-    from peerlane.results.run import Fault, IommuResult, RunResult
+    from peerlane.results.run import Fault, InterruptResult, IommuResult, RunResult
     from peerlane.results.series import FibreSeries, FlowSeries, LinkSeries, Series
     from peerlane.varying.sweep import Points
     from peerlane.varying.work import SweepPoint
@@ -62,6 +62,7 @@ __all__ = [
     "FlowResult",
     "FlowSeries",
     "HostThread",
+    "InterruptResult",
     "IommuResult",
     "Latency",
     "LinkResult",
@@ -148,6 +149,7 @@ _NAMES = {
     ),
     "peerlane.results.run": (
         "Fault",
+        "InterruptResult",
         "IommuResult",
         "RunResult",
     ),

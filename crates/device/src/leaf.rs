@@ -22,9 +22,9 @@ pub trait LeafParameters: Parameters + Any {
         0
     }
 
-    /// Least number of interrupt vectors.
-    fn msi_vectors(&self) -> u32 {
-        1
+    /// Number of interrupts that the physical function signals, each with a vector of its own, from 0 on.
+    fn interrupts(&self) -> u32 {
+        0
     }
 
     /// The address translation capability, if the device requests translations (ATS).

@@ -264,6 +264,12 @@ impl Simulation {
             .map_err(|error| access_error(&error))
     }
 
+    fn vector(&self, device: &str, number: u32, function: u8) -> PyResult<(u64, u64, u32, u32)> {
+        let vector = self.0.vector(device, number, function);
+        let vector = vector.map_err(|error| access_error(&error))?;
+        Ok((vector.entry, vector.pending, vector.bit, vector.message))
+    }
+
     #[pyo3(signature = (host, function, offset, size = 4))]
     fn config_read(
         &mut self,

@@ -36,11 +36,17 @@ struct Session {
 
 impl Session {
     fn new(is_wall: bool) -> Self {
+        Self::with(is_wall, "")
+    }
+
+    /// A session with a card of which more is said.
+    fn with(is_wall: bool, more: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("peerlane-test-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let simulation = Simulation::read(SCENARIO, "card", None).expect("a card in a host");
+        let scenario = format!("{SCENARIO}\n{more}");
+        let simulation = Simulation::read(&scenario, "card", None).expect("a card in a host");
         let settings = Settings {
             is_wall,
             realtime: 0,
@@ -274,7 +280,12 @@ fn nobody_takes_a_session_beyond_the_end_of_time() {
 
 #[test]
 fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
-    let session = Session::new(false);
+    for more in ["", "msix_vectors = 6", "msix_vectors = 9\nmsix_bar = 4"] {
+        an_interrupt_is_told(&Session::with(false, more));
+    }
+}
+
+fn an_interrupt_is_told(session: &Session) {
     let process = session.process();
     let handle = process.open(ACCELERATOR, false).expect("nobody has it");
     let (buffer, address, memory) = process.pin(handle, 4096).expect("room");

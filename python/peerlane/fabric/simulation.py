@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from peerlane import _core
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.tree import Tree
+from peerlane.fabric.vector import Vector
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.run import RunResult
 from peerlane.results.wires import Wires
@@ -250,6 +251,23 @@ class Simulation:
         number of times that it came since the last call.
         """
         return self._core.interrupts(host)
+
+    def vector(self, device: str, number: int, function: int = 0) -> Vector:
+        """Where an MSI-X vector of a device is, for software of one's own that masks it.
+
+        Args:
+            device: A device with `msix_vectors`.
+            number: The vector, from 0.
+            function: The function; 0 is the physical one, and virtual functions follow.
+
+        Raises:
+            ValueError: There is no such device, function or vector.
+        """
+        try:
+            return Vector(*self._core.vector(device, number, function))
+        except OverflowError:
+            message = f"{device} has no vector {number} of function {function}; count both from 0"
+            raise ValueError(message) from None
 
     def config_read(self, host: str, function: str, offset: int, *, size: int = 4) -> int:
         """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".

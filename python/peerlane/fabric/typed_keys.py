@@ -228,6 +228,9 @@ class Host(Node, total=False):
     interrupt_latency: Setting
     """Time from the arrival of an interrupt until the waiting thread is ready to run. The
     thread uses no core while it waits. (ns; default 3 us)"""
+    interrupt_masking: Setting
+    """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
+    served the device. Interrupts meanwhile come as one. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -387,8 +390,21 @@ class Device(Node, Upstream, total=False):
     msi_vectors: Setting
     """Number of MSI vectors that each function requests. (default 1)"""
     msix_vectors: Setting
-    """Number of entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. Software
-    can read and write the table, but interrupts use MSI. (default 0)"""
+    """Number of entries of the MSI-X table of each function; 0 for no MSI-X. Firmware then
+    enables MSI-X instead of MSI, and drivers write the entries before they use the device.
+    (default 0)"""
+    msix_bar: Setting
+    """BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each
+    virtual function's BAR 0; another number for a BAR that contains nothing else. (default
+    0)"""
+    msix_table: Setting
+    """Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many
+    whole 4 KiB at the end of BAR 0 as table and pending bits need, or of a BAR of their
+    own. (B; default none)"""
+    msix_pending: Setting
+    """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
+    2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
+    entries. (B; default none)"""
     max_read_request: Setting
     """Max read request size in Device Control. (B; default 512 B)"""
     tag_quarantine: Setting
@@ -637,6 +653,9 @@ class Profile(TypedDict, total=False):
     interrupt_latency: Setting
     """Time from the arrival of an interrupt until the waiting thread is ready to run. The
     thread uses no core while it waits. (ns; default 3 us)"""
+    interrupt_masking: Setting
+    """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
+    served the device. Interrupts meanwhile come as one. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -779,8 +798,21 @@ class Profile(TypedDict, total=False):
     msi_vectors: Setting
     """Number of MSI vectors that each function requests. (default 1)"""
     msix_vectors: Setting
-    """Number of entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. Software
-    can read and write the table, but interrupts use MSI. (default 0)"""
+    """Number of entries of the MSI-X table of each function; 0 for no MSI-X. Firmware then
+    enables MSI-X instead of MSI, and drivers write the entries before they use the device.
+    (default 0)"""
+    msix_bar: Setting
+    """BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each
+    virtual function's BAR 0; another number for a BAR that contains nothing else. (default
+    0)"""
+    msix_table: Setting
+    """Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many
+    whole 4 KiB at the end of BAR 0 as table and pending bits need, or of a BAR of their
+    own. (B; default none)"""
+    msix_pending: Setting
+    """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
+    2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
+    entries. (B; default none)"""
     completion_buffer: Setting
     """Bytes of the buffer for completions of each function, which requests no more than fits
     into it; none for no limit. A request takes its space until its completions have reached

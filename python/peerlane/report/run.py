@@ -72,6 +72,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         *_time(name, result),
         *_links(name, result),
         *_iommus(result),
+        *_interrupts(result),
         *_faults(result),
     ]
     rates = [flow.bytes_per_second for flow in result.flows if flow.bytes_per_second is not None]
@@ -239,6 +240,24 @@ def _iommus(result: RunResult) -> Iterator[Section]:
     )
     table = Table(columns("I/O MMU of", *numbers, numbers=numbers), lines)
     yield Section("I/O MMUs", tables=(table,))
+
+
+def _interrupts(result: RunResult) -> Iterator[Section]:
+    if not result.interrupts:
+        return
+    numbers = ("function", "vector", "sent", "held", "withdrawn", "dropped")
+    lines = tuple(
+        Line(
+            (
+                one.device,
+                *map(str, (one.function, one.vector)),
+                *map(str, (one.sent, one.held, one.withdrawn, one.dropped)),
+            )
+        )
+        for one in result.interrupts[:_MOST_LINES]
+    )
+    table = Table(columns("device", *numbers, numbers=numbers), lines)
+    yield Section("Interrupts", tables=(table,))
 
 
 def _faults(result: RunResult) -> Iterator[Section]:

@@ -47,10 +47,12 @@ class Collection(Sequence[Row], Generic[Row]):
         self._by_key: dict[tuple[object, ...], list[Row]] | None = None
 
     @overload
-    def __getitem__(self, which: int | str | tuple[str, ...]) -> Row: ...
+    def __getitem__(self, which: int | str | tuple[str | int, ...]) -> Row: ...
     @overload
     def __getitem__(self, which: slice) -> Collection[Row]: ...
-    def __getitem__(self, which: int | str | tuple[str, ...] | slice) -> Row | Collection[Row]:
+    def __getitem__(
+        self, which: int | str | tuple[str | int, ...] | slice
+    ) -> Row | Collection[Row]:
         """A row, or, of a slice, a collection.
 
         Raises:

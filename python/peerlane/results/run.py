@@ -71,6 +71,25 @@ class IommuResult(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class InterruptResult(Document):
+    """The interrupts of one MSI-X vector of a function, over the whole run.
+
+    `sent` counts the messages. `held` counts the interrupts that a mask held back: they set the
+    pending bit, or found it set. `withdrawn` counts the pending bits that the function cleared
+    without a message, because software had served the cause, and `dropped` the interrupts while
+    MSI-X was not enabled.
+    """
+
+    device: str
+    function: int
+    vector: int
+    sent: int
+    held: int
+    withdrawn: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult(Document):
     """Everything that one run measured.
 
@@ -90,8 +109,9 @@ class RunResult(Document):
     the `command` that made the result; they are `None` for a run from Python, and two results with
     the same numbers are equal whoever made them.
 
-    `iommus` has the hosts with `iommu = true`, and `series` rates and queue lengths over time, if
-    they were sampled; the JSON leaves out what there is not.
+    `iommus` has the hosts with `iommu = true`, `interrupts` the MSI-X vectors that had an interrupt
+    (`interrupts["d0", 0, 1]` is vector 1 of function 0), and `series` rates and queue lengths over
+    time, if they were sampled; the JSON leaves out what there is not.
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
@@ -118,6 +138,9 @@ class RunResult(Document):
     iommus: Annotated[Collection[IommuResult], By("host")] = field(
         default_factory=lambda: Collection(key="host")
     )
+    interrupts: Annotated[Collection[InterruptResult], By("device", "function", "vector")] = field(
+        default_factory=lambda: Collection(key=("device", "function", "vector"))
+    )
     waits: Collection[FlowWaits] | None = None
     series: Series | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
@@ -135,6 +158,8 @@ class RunResult(Document):
         document = encode(self)
         if not self.iommus:
             del document["iommus"]
+        if not self.interrupts:
+            del document["interrupts"]
         if self.waits is None:
             del document["waits"]
         if self.series is None:

@@ -96,7 +96,7 @@ impl LeafParameters for FpgaCardParameters {
         self.tags
     }
 
-    fn msi_vectors(&self) -> u32 {
+    fn interrupts(&self) -> u32 {
         VECTORS.into()
     }
 

@@ -82,6 +82,11 @@ impl LeafParameters for NvmeParameters {
         }
     }
 
+    /// One for the only pair of queues.
+    fn interrupts(&self) -> u32 {
+        1
+    }
+
     fn needs_driver(&self) -> bool {
         true
     }

@@ -102,7 +102,7 @@ impl LeafParameters for SgDmaParameters {
     }
 
     /// A vector for each unit.
-    fn msi_vectors(&self) -> u32 {
+    fn interrupts(&self) -> u32 {
         Unit::ALL.len() as u32
     }
 

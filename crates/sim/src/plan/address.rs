@@ -76,7 +76,7 @@ fn check_table(
         let message = "there is no MSI-X table; write msix_vectors, or leave it out";
         return Err(error(key, message.to_owned()));
     }
-    let sources = device.parameters().msi_vectors();
+    let sources = device.parameters().interrupts();
     if endpoint.msix_vectors < sources {
         let message = format!(
             "{} is too few for a device with {sources} interrupts; write {sources} to 2048",

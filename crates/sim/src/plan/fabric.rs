@@ -65,6 +65,19 @@ impl FabricPlan {
     }
 }
 
+/// The MSI-X table of a function, as firmware has placed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionVectors {
+    /// Address of the table.
+    pub table: u64,
+    /// Address of the pending bits.
+    pub pending: u64,
+    /// Number of vectors.
+    pub count: u16,
+    /// The message of vector 0; the others follow.
+    pub first: u32,
+}
+
 /// One host, I/O port, switch or device.
 #[derive(Clone, Debug)]
 pub struct NodePlan {
@@ -199,9 +212,32 @@ impl NodePlan {
 
     /// Address of the MSI-X table of a device's physical function.
     pub fn vector_table(&self) -> Option<u64> {
-        let table = self.functions.space(FunctionPlace::Own).msix_table()?;
-        let bar = self.bars[usize::from(table.bar)]?;
-        Some(bar.base + u64::from(table.table))
+        Some(self.vectors_of(0)?.table)
+    }
+
+    /// The MSI-X table of `function` of a device; 0 is the physical function. None if there is no such function, or no such table.
+    pub fn vectors_of(&self, function: u8) -> Option<FunctionVectors> {
+        let own = self.functions.space(FunctionPlace::Own);
+        let (table, bar) = match usize::from(function).checked_sub(1) {
+            None => {
+                let table = own.msix_table()?;
+                (table, self.bars[usize::from(table.bar)]?.base)
+            }
+            Some(number) => {
+                let place = FunctionPlace::Virtual(number);
+                let mut places = self.functions.virtual_places();
+                let table = places.find(|one| *one == place);
+                let table = self.functions.space(table?).msix_table()?;
+                let bar = own.virtual_bar(table.bar)?;
+                (table, bar.base + bar.share * number as u64)
+            }
+        };
+        Some(FunctionVectors {
+            table: bar + u64::from(table.table),
+            pending: bar + u64::from(table.pending),
+            count: table.vectors,
+            first: *self.vectors.get(usize::from(function))?,
+        })
     }
 }
 

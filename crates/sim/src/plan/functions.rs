@@ -47,7 +47,7 @@ pub(crate) fn functions(
             let bars = bars(endpoint, device, window);
             let device = device.parameters();
             let identity = identity(node, device.identity());
-            let msi_vectors = endpoint.msi_vectors.max(device.msi_vectors()) as u8;
+            let msi_vectors = endpoint.msi_vectors.max(device.interrupts()) as u8;
             Functions::device(&EndpointFunction {
                 identity,
                 msix: endpoint.msix(&bars),

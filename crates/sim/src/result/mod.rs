@@ -1,6 +1,7 @@
 //! Results of a run, as plain data.
 
 mod fibre;
+mod interrupts;
 mod iommu;
 mod link;
 mod lost_line;
@@ -23,6 +24,7 @@ pub use crate::workload::flow::{DirectionResult, FlowResult};
 pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
+pub use interrupts::InterruptResult;
 pub use iommu::IommuResult;
 pub use link::LinkResult;
 pub use lost_line::LostLine;
@@ -64,6 +66,9 @@ pub struct RunResult {
     /// I/O MMUs that translate all addresses from below, by host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub iommus: Vec<IommuResult>,
+    /// Vectors of functions with MSI-X that had an interrupt, by device, function and vector.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interrupts: Vec<InterruptResult>,
     /// Packets that ended before their target, by node, and links that did not come up.
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
@@ -123,6 +128,7 @@ pub(crate) fn gather(
         fibres: fibre::fibres(seen, bounds),
         lost_lines: lost_line::lost_lines(plan, models, now),
         iommus: iommu::iommus(plan, models),
+        interrupts: interrupts::interrupts(plan, models),
         errors: errors.collect(),
         incoherence: None,
         waits: None,

@@ -79,6 +79,16 @@ pub enum AccessError {
     /// The host has too little free memory.
     #[error("{0} has no {1} bytes of memory left together; write a larger memory for it")]
     NoRoom(String, u64),
+    /// The function has no MSI-X table.
+    #[error(
+        "function {1} of {0} has no MSI-X table; write msix_vectors for {0}, or a larger virtual_functions"
+    )]
+    NoVectors(String, u8),
+    /// The function has fewer vectors.
+    #[error(
+        "{0} has no interrupt vector {1}; name 0 to {2}, or write a larger msix_vectors for it"
+    )]
+    NoVector(String, u32, u16),
     /// Only FPGA cards have a slot.
     #[error(
         "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
@@ -211,6 +221,9 @@ impl Simulation {
         if let Some(memory) = self.models[index].memory() {
             memory.read(offset, &mut bytes);
         }
+        if let Some(leaf) = self.models[index].leaf() {
+            leaf.endpoint().show_table(offset, &mut bytes);
+        }
         let all = (&*self.plan, self.models.as_slice(), self.world.now());
         coherence::overlay(all, index, (address, &mut bytes));
         Ok(bytes)
@@ -221,6 +234,9 @@ impl Simulation {
         let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
         if let Some(memory) = self.models[index].memory_mut() {
             memory.write(offset, bytes);
+        }
+        if let Some(leaf) = self.models[index].leaf_mut() {
+            leaf.endpoint_mut().fill_table(offset, bytes);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use host::queue_pair::{ENTRIES, QueuePairPlace, area};
 use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
+use protocol::register::MSIX_ENTRY;
 use protocol::{QueuePairId, Signalling};
 use transaction::{Backing, FunctionPlace};
 
@@ -15,6 +16,19 @@ use crate::run::access::AccessError;
 use crate::run::simulation::Simulation;
 use crate::scenario::NodeKind;
 use crate::workload::message;
+
+/// A vector of a function with MSI-X, as software of one's own needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vector {
+    /// Address of the entry of 16 bytes: Message Address, Message Upper Address, Message Data, Vector Control.
+    pub entry: u64,
+    /// Address of the quadword with the pending bit.
+    pub pending: u64,
+    /// Number of the pending bit in it.
+    pub bit: u32,
+    /// The message that firmware has assigned to the vector.
+    pub message: u32,
+}
 
 impl Simulation {
     /// Starts a program on `host` now.
@@ -108,6 +122,26 @@ impl Simulation {
             Signalling::None => None,
             Signalling::Msi => number.and_then(|vector| Some(own.msi(vector)?.1)),
             Signalling::Msix { .. } => self.plan().nodes[node].interrupt_message(vector),
+        })
+    }
+
+    /// Vector `vector` of `function` of `device`: where its entry and its pending bit are, and its message.
+    pub fn vector(&self, device: &str, vector: u32, function: u8) -> Result<Vector, AccessError> {
+        let node = &self.plan().nodes[self.node(device)?];
+        let all = node.vectors_of(function);
+        let all = all.ok_or_else(|| AccessError::NoVectors(device.to_owned(), function))?;
+        if vector >= all.count.into() {
+            return Err(AccessError::NoVector(
+                device.to_owned(),
+                vector,
+                all.count - 1,
+            ));
+        }
+        Ok(Vector {
+            entry: all.table + u64::from(vector) * MSIX_ENTRY,
+            pending: all.pending + u64::from(vector / 64) * 8,
+            bit: vector % 64,
+            message: all.first + vector,
         })
     }
 

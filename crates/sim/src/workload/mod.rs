@@ -206,14 +206,13 @@ impl Loading<'_> {
             ) else {
                 continue;
             };
-            let device = device.parameters();
-            let has_driver = device.needs_driver() && self.models[planned.root].host().is_some();
-            if !has_driver {
+            let count = device.parameters().interrupts();
+            if count == 0 || self.models[planned.root].host().is_none() {
                 continue;
             }
             let entries = VectorEntries {
                 address,
-                count: device.msi_vectors() as u16,
+                count: count as u16,
                 first: *first,
             };
             let thread = self.spawn(planned.root, Time::ZERO + self.up, |system, costs| {

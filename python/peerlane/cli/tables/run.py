@@ -39,6 +39,8 @@ BUSIEST = 16
 
 MOST_ERRORS = 16
 
+MOST_VECTORS = 32
+
 
 def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
@@ -68,6 +70,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
         parts += _fibres(result.fibres, fabric)
     if result.iommus:
         parts.append(_iommus(result))
+    parts += _interrupts(result)
     if result.errors:
         parts += _errors(result.errors)
     return Group(*parts)
@@ -348,6 +351,23 @@ def _iommus(result: RunResult) -> Sheet:
             duration(one.longest_wait_ns),
         )
     return table
+
+
+def _interrupts(result: RunResult) -> Iterator[RenderableType]:
+    if not result.interrupts:
+        return
+    table = blank("interrupts of")
+    numbers(table, "function", "vector", "sent", "held", "withdrawn", "dropped")
+    table.fold("dropped", "withdrawn", "function")
+    for one in result.interrupts[:MOST_VECTORS]:
+        table.add_row(
+            one.device,
+            *map(str, (one.function, one.vector)),
+            *map(str, (one.sent, one.held, one.withdrawn, one.dropped)),
+        )
+    yield table
+    if (left := len(result.interrupts) - MOST_VECTORS) > 0:
+        yield Text(f"the first {MOST_VECTORS} vectors; {left} more are in the JSON")
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
