@@ -5,6 +5,7 @@
 
 use kernel::Effects;
 use packet::{Packet, PacketId, Stamp};
+use protocol::register::{MSI, MSI_CAPABLE_SHIFT};
 use protocol::{Header, Kind, MemoryRequest};
 use transaction::{Completions, FunctionPlace, Memory, arrived, written};
 
@@ -63,6 +64,19 @@ impl Endpoint {
             }
             Raised::Dropped => None,
         }
+    }
+
+    /// Whether the function at `place` exists and has `vector`: in its MSI-X table, or among the MSI vectors that it requests.
+    pub(crate) fn has_vector(&self, place: FunctionPlace, vector: u16) -> bool {
+        if !self.functions.places().any(|one| one == place) {
+            return false;
+        }
+        let space = self.functions.space(place);
+        let count = match space.msix_table() {
+            Some(table) => table.vectors,
+            None => 1 << (space.read(MSI) >> MSI_CAPABLE_SHIFT & 7),
+        };
+        vector < count
     }
 
     /// Clears the pending bit of `vector`, because software has served the cause of the interrupt (PCIe Base 6.1.4).

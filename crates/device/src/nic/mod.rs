@@ -320,7 +320,20 @@ impl Nic {
 
     /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
     fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
+        let place = place(owner.function());
+        if offset == offset::INTERRUPT && value & 1 != 0 {
+            let endpoint = self.shared.endpoint();
+            if !endpoint.has_vector(place, (value >> 16) as u16) {
+                return false;
+            }
+        }
         let is_set = self.shared.pairs_mut().set(owner, offset, value);
+        if offset == offset::ARRIVED + offset::TAKEN
+            && let Some(vector) = self.shared.pairs_mut().served(owner)
+        {
+            let endpoint = self.shared.endpoint_mut();
+            endpoint.withdraw_interrupt(place, vector);
+        }
         if !self.shared.pair(owner).is_open() {
             self.doorbells.forget(owner.function(), owner.pair());
         }

@@ -44,6 +44,17 @@ impl Pairs {
         is_set
     }
 
+    /// The interrupt of a queue pair, if its cause is served: the owner has taken the events of all pairs of the function that signal
+    /// it.
+    pub(super) fn served(&self, owner: QueuePairId) -> Option<u16> {
+        let vector = self.get(owner).interrupt()?;
+        let pairs = &self.functions[usize::from(owner.function())];
+        let mut signalling = pairs.iter().filter(|pair| pair.interrupt() == Some(vector));
+        signalling
+            .all(|pair| pair.arrived.is_taken())
+            .then_some(vector)
+    }
+
     /// Takes a buffer of a queue pair for a message.
     pub(super) fn take_buffer(&mut self, owner: QueuePairId) -> Buffer {
         let buffer = self.get_mut(owner).buffers.take();
@@ -102,6 +113,8 @@ pub(super) struct Pair {
     pub(super) sent: Ring,
     pub(super) arrived: Ring,
     pub(super) buffers: Buffers,
+    /// The vector of the interrupt after each event for arrived data, if the owner wants one.
+    interrupt: Option<u16>,
 }
 
 /// A ring of events in memory. It never overflows: an event is written only into a free entry.
@@ -126,6 +139,11 @@ impl Ring {
     /// Whether the ring has entries; without entries there are no events.
     pub(super) fn exists(&self) -> bool {
         self.entries > 0
+    }
+
+    /// Whether the owner has taken all events.
+    fn is_taken(&self) -> bool {
+        self.taken == self.written
     }
 
     /// Reserves an entry, which must be free.
@@ -297,8 +315,18 @@ impl Pair {
             offset::ARRIVED..offset::BUFFERS => {
                 self.arrived.set(at - offset::ARRIVED, value, is_open)
             }
+            offset::INTERRUPT => {
+                let vector = (value >> 16) as u16;
+                self.interrupt = (value & 1 != 0).then_some(vector);
+                is_open
+            }
             _ => self.buffers.set(at, value, is_open),
         }
+    }
+
+    /// The vector of the interrupt after each event for arrived data, if the owner wants one.
+    pub(super) fn interrupt(&self) -> Option<u16> {
+        self.interrupt.filter(|_| self.is_open)
     }
 
     /// The pair with the same rings, but empty.
@@ -319,6 +347,7 @@ impl Pair {
                 entries: self.buffers.entries,
                 ..Buffers::default()
             },
+            interrupt: None,
         }
     }
 }

@@ -17,6 +17,7 @@
 //! | 0x40 | `BUFFERS` | address of the ring of addresses of 2-KiB buffers for NAPs: rounded down to a multiple of 8 |
 //! | 0x48 | `BUFFER_ENTRIES` | its size in addresses |
 //! | 0x50 | `BUFFERS_GIVEN` | number of addresses that the owner has written since the pair was opened |
+//! | 0x58 | `INTERRUPT` | bit 0: an interrupt follows each event for arrived data; bits 31..16: its vector. 0 when the pair is opened |
 //!
 //! From [`FAULTS`] on there is a 64-bit counter for each kind of [`Fault`](packet::Fault), in their order. The counters are
 //! read-only.
@@ -54,7 +55,9 @@ pub mod offset {
     pub const BUFFER_ENTRIES: u64 = 0x48;
     /// Number of given buffer addresses.
     pub const BUFFERS_GIVEN: u64 = 0x50;
-    pub(crate) const LAST: u64 = BUFFERS_GIVEN;
+    /// Interrupts for arrived data.
+    pub const INTERRUPT: u64 = 0x58;
+    pub(crate) const LAST: u64 = INTERRUPT;
 }
 
 /// Offset of the register `offset` of queue pair `pair` in the page of its function.

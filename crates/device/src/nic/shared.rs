@@ -11,7 +11,7 @@ use super::event::Event;
 use super::pairs::{Pair, Pairs};
 use super::refusal::refusal;
 use super::registers::{FAULTS, FUNCTIONS};
-use super::uploads::Uploads;
+use super::uploads::{Uploaded, Uploads};
 use super::{Nic, NicParameters, place, return_space};
 use crate::Endpoint;
 
@@ -204,6 +204,11 @@ impl Shared {
     ) {
         let next = self.pair_mut(owner).arrived.next();
         self.tell(owner, next, event, fx);
+        if let Some(vector) = self.pair(owner).interrupt() {
+            let due = fx.now() + self.cycles(self.parameters.event_cycles);
+            let from = (owner.function(), vector);
+            self.uploads.add_interrupt(from, due);
+        }
     }
 
     /// Writes an event, after all earlier writes to memory.
@@ -245,13 +250,24 @@ impl Shared {
         self.uploads.is_full()
     }
 
-    /// The next write request for PCI Express.
+    /// The next write request or message for PCI Express.
     pub(super) fn next_upload(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
-        let upload = self.uploads.next(fx.now())?;
-        if let Some(space) = upload.space {
-            return_space(space, fx);
+        loop {
+            match self.uploads.next(fx.now())? {
+                Uploaded::Write { packet, space } => {
+                    if let Some(space) = space {
+                        return_space(space, fx);
+                    }
+                    return Some(packet);
+                }
+                Uploaded::Interrupt { function, vector } => {
+                    let message = self.endpoint.interrupt(place(function), vector, fx);
+                    if message.is_some() {
+                        return message;
+                    }
+                }
+            }
         }
-        Some(upload.packet)
     }
 
     /// Reports to the other side, in the channel of data, why the data that it requested will not follow.

@@ -1,4 +1,4 @@
-//! Write requests to memory: data and events, in order.
+//! Write requests to memory: data and events, in order, and interrupts behind them.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,24 @@ use transaction::writes;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uploads(VecDeque<Upload>);
 
-/// A write request to memory.
+/// A write request to memory, or an interrupt.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Upload {
+struct Upload {
     due: Time,
-    pub(super) packet: PacketId,
-    /// The buffer space that its packet from the crossbar has occupied; only the last request of a packet returns it.
-    pub(super) space: Option<ReturnedSpace>,
+    what: Uploaded,
+}
+
+/// What is sent to memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Uploaded {
+    /// A write request.
+    Write {
+        packet: PacketId,
+        /// The buffer space that its packet from the crossbar has occupied; only the last request of a packet returns it.
+        space: Option<ReturnedSpace>,
+    },
+    /// An interrupt of a function.
+    Interrupt { function: u8, vector: u16 },
 }
 
 /// Most waiting write requests before the next packet is handled: those of one packet, and of a second one.
@@ -43,18 +54,27 @@ impl Uploads {
         let count = all.len();
         let uploads = all.into_iter().enumerate().map(|(index, packet)| Upload {
             due,
-            packet,
-            space: frame
-                .filter(|_| index + 1 == count)
-                .map(|frame| frame.space()),
+            what: Uploaded::Write {
+                packet,
+                space: frame
+                    .filter(|_| index + 1 == count)
+                    .map(|frame| frame.space()),
+            },
         });
         self.0.extend(uploads);
         count > 0
     }
 
-    /// The next write request that may be sent at `now`.
-    pub(super) fn next(&mut self, now: Time) -> Option<Upload> {
-        self.0.pop_front_if(|upload| upload.due <= now)
+    /// Adds an interrupt, which may be sent from `due` on.
+    pub(super) fn add_interrupt(&mut self, (function, vector): (u8, u16), due: Time) {
+        let what = Uploaded::Interrupt { function, vector };
+        self.0.push_back(Upload { due, what });
+    }
+
+    /// The next write request or interrupt that may be sent at `now`.
+    pub(super) fn next(&mut self, now: Time) -> Option<Uploaded> {
+        let upload = self.0.pop_front_if(|upload| upload.due <= now)?;
+        Some(upload.what)
     }
 
     /// The time of the first write request after `now`.

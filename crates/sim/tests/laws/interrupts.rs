@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use device::VectorCounts;
+use device::nic::descriptor::Body;
+use device::nic::registers::{offset as nic_offset, register};
 use device::sg_dma::registers::{Descriptor, Unit, offset};
 use kernel::Span;
 use proptest::collection::vec;
@@ -17,6 +19,7 @@ use transaction::FunctionPlace;
 use crate::cases::cases;
 use crate::fixture::*;
 use crate::fpga_card::{MEMORY, Machine, machine_below};
+use crate::nic;
 
 /// A host and an engine with three vectors below a switch.
 fn machine(host: &str, engine: &str, flows: &str) -> String {
@@ -532,4 +535,81 @@ fn bar(simulation: &Simulation, number: usize) -> u64 {
     card.expect("it is there").bars[number]
         .expect("the BAR is there")
         .base
+}
+
+/// Two hosts whose controllers have four vectors a function, and the vectors of function 1 of the second.
+const NICS: &str = "msix_vectors = 4\nmsix_bar = 4";
+
+#[test]
+fn a_function_of_a_controller_signals_what_arrives_by_the_vector_that_its_owner_chose() {
+    let mut simulation = simulation(&nic::hosts(2, "", NICS));
+    let from = simulation.open_pair("n0", (1, 0), 7).expect("it is there");
+    let other = simulation.open_pair("n0", (1, 1), 7).expect("it is there");
+    let to = simulation.open_pair("n1", (1, 2), 7).expect("it is there");
+    let vector = simulation.vector("n1", 3, 1).expect("it is there");
+    let entry = [0xfee0_0000, u64::from(vector.message)].map(u64::to_le_bytes);
+    simulation
+        .write("h1", vector.entry, entry.concat())
+        .expect("a host");
+    let interrupt = to.page + register(2, nic_offset::INTERRUPT);
+    let wanted = (1_u64 | 3 << 16).to_le_bytes().to_vec();
+    simulation.write("h1", interrupt, wanted).expect("a host");
+    let pass = |simulation: &mut Simulation| {
+        let until = simulation.now() + Span::from_us(50);
+        simulation.run_until(until, &mut || true);
+    };
+    pass(&mut simulation);
+    let nap = |label| nic::descriptor(&to, label, Body::NapImmediate(vec![5; 100]));
+    nic::send(&mut simulation, "h0", from, vec![nap(1)]);
+    pass(&mut simulation);
+    let come = simulation.take_interrupts("h1").expect("a host");
+    assert_eq!(come, [(vector.message, 1)]);
+    // While it is masked, two more arrive; then the owner takes all events, and no interrupt is left.
+    let control = vector.entry + 12;
+    simulation
+        .write("h1", control, vec![1, 0, 0, 0])
+        .expect("a host");
+    pass(&mut simulation);
+    nic::send(&mut simulation, "h0", other, vec![nap(2), nap(3)]);
+    pass(&mut simulation);
+    let pending = simulation.read_back("h1", vector.pending, 8, &mut || true);
+    assert_eq!(pending, Ok((1_u64 << 3).to_le_bytes().to_vec()));
+    let taken = to.page + register(2, nic_offset::ARRIVED + nic_offset::TAKEN);
+    simulation
+        .write("h1", taken, 3_u64.to_le_bytes().to_vec())
+        .expect("a host");
+    pass(&mut simulation);
+    simulation.write("h1", control, vec![0; 4]).expect("a host");
+    pass(&mut simulation);
+    assert_eq!(simulation.take_interrupts("h1"), Ok(Vec::new()));
+    let counts = simulation.interrupt_counts("n1").expect("a controller")[1][3];
+    assert_eq!((counts.sent, counts.held, counts.withdrawn), (1, 2, 1));
+    assert_eq!(
+        simulation
+            .faults("n1", 1)
+            .expect("a controller")
+            .iter()
+            .sum::<u64>(),
+        0
+    );
+}
+
+#[test]
+fn a_vector_beyond_the_table_is_a_fault_of_the_owner() {
+    let mut simulation = simulation(&nic::hosts(2, "", NICS));
+    let to = simulation.open_pair("n1", (1, 2), 7).expect("it is there");
+    let interrupt = to.page + register(2, nic_offset::INTERRUPT);
+    for (vector, faults) in [(3_u64, 0), (4, 1)] {
+        let wanted = (1 | vector << 16).to_le_bytes().to_vec();
+        simulation.write("h1", interrupt, wanted).expect("a host");
+        let until = simulation.now() + Span::from_us(20);
+        simulation.run_until(until, &mut || true);
+        let all = simulation.faults("n1", 1).expect("a controller");
+        assert_eq!(all.iter().sum::<u64>(), faults);
+    }
+    let beyond = simulation.vector("n1", 4, 1).expect_err("there are four");
+    assert_eq!(
+        beyond.to_string(),
+        "n1 has no interrupt vector 4; name 0 to 3, or write a larger msix_vectors for it"
+    );
 }
