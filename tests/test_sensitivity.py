@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlane.reproduction.catalogue import scenario_text, systems
+from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.sensitivity import measure, record
 from peerlane.reproduction.sensitivity.code import _canonical, constants, imported
 from peerlane.reproduction.sensitivity.inputs import Input, of_scenario, source_of
@@ -312,3 +313,21 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
     assert measure.save("rosta").simulations == 2
     assert [one.name for one in folder.iterdir() if one.suffix == ".part"] == []
+
+
+def test_a_figure_that_is_not_measured_now_says_what_is_others_than_it_was(folder: Path) -> None:
+    other = Figure("e", {"links.lanes": "2", "links.generation": "2"}, {"q": 1.0})
+    now = {"links.lanes": Input("scenario", "links.lanes", "4")}
+    digest = record.scenario_digest("rosta")
+    for scenario, untried in (
+        (digest, ["links.lanes"]),
+        ("0", ["links.generation", "links.lanes"]),
+    ):
+        known = Record(scenario, {"plx": "p"}, {"locks": "l"}, {"other": other})
+        (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
+        work = measure._Work("rosta", Expected.load(folder), [], None)
+        work._inputs = {"latency": now}
+        found = work.record(["other"])
+        assert found.figures["other"].untried == untried
+        assert found.defaults == {"locks": "l"}
+        assert found.profiles == {"plx": "p"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -280,30 +280,35 @@ class _Work:
 
     def record(self, wanted: Iterable[str]) -> Record:
         """What is known now, of figures that are still wanted."""
-        figures = dict(self._known.figures) if self._known else {}
         everything = {key: one for inputs in self._inputs.values() for key, one in inputs.items()}
-        for name, figure in figures.items():
-            mentioned = used_by(self._system, name)
-            figure.inputs |= {
-                key: one.value
-                for key, one in everything.items()
-                if one.kind == "constant" and key.rpartition(".")[2] not in mentioned
-            }
+        old = self._known or Record("", {}, {}, {})
+        figures = {name: self._aged(name, one, everything) for name, one in old.figures.items()}
         figures |= {name: self._figure(name, everything) for name in self._kept}
-        kept = {name: one for name, one in figures.items() if name in set(wanted)}
-        profiles = {
-            key.removeprefix(PROFILE).rpartition(".")[0]
-            for one in kept.values()
-            for key in one.inputs
-            if key.startswith(PROFILE)
-        }
-        kinds = self._kinds | set(self._known.defaults if self._known else ())
+        used = {key.rpartition(".")[0] for key in everything if key.startswith(PROFILE)}
+        profiles = record.profile_digests(name.removeprefix(PROFILE) for name in used)
+        defaults = record.default_digests(self._kinds)
+        if self._kept.keys() < figures.keys():
+            profiles, defaults = old.profiles | profiles, old.defaults | defaults
         return Record(
             record.scenario_digest(self._system),
-            record.profile_digests(profiles),
-            record.default_digests(kinds),
-            kept,
+            profiles,
+            defaults,
+            {name: one for name, one in figures.items() if name in set(wanted)},
         )
+
+    def _aged(self, name: str, figure: Figure, everything: dict[str, Input]) -> Figure:
+        """A figure that is not measured now: inputs that are others now are left to move."""
+        mentioned = used_by(self._system, name)
+        inputs = dict(figure.inputs)
+        for key, one in everything.items():
+            if one.kind == "constant" and key.rpartition(".")[2] not in mentioned:
+                inputs[key] = one.value
+        if self._known and self._known.scenario == record.scenario_digest(self._system):
+            changed = {key for key, one in everything.items() if inputs.get(key) != one.value}
+        else:
+            changed = {*inputs}
+        right = {key: value for key, value in inputs.items() if key not in changed}
+        return replace(figure, inputs=right, untried=sorted({*figure.untried, *changed}))
 
     def _figure(self, name: str, everything: dict[str, Input]) -> Figure:
         """What is known of a figure now; it was moved by all inputs that it does not have, too."""
