@@ -361,7 +361,8 @@ def test_jobs_of_several_systems_run_the_longest_first_and_report_progress() -> 
 def test_a_job_that_takes_longer_than_expected_makes_all_others_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow, other = Job("ccix", "exp1"), Job("pac", "sweep")
+    jobs = (Job("ccix", "exp1"), Job("pac", "sweep"))
+    other, slow = sorted(jobs, key=lambda job: job.seconds)
     pace = Pace([slow, other], workers=2)
     pace._began = {slow: 100.0, other: 100.0}
     monkeypatch.setattr("time.monotonic", lambda: 100.0 + slow.seconds / 2)
