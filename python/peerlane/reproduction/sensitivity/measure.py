@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.reproduction.catalogue import folder_of, scenario_text
 from peerlane.reproduction.expected import Expected
-from peerlane.reproduction.jobs import Progress
+from peerlane.reproduction.jobs import Job, Progress
 from peerlane.reproduction.sensitivity import record
 from peerlane.reproduction.sensitivity.code import digests, used_by
 from peerlane.reproduction.sensitivity.inputs import PROFILE, Input, of_scenario
@@ -34,6 +35,9 @@ SLOWER = 30
 
 BEGINNING_S = 900.0
 """Seconds that a figure may take with nothing moved."""
+
+AT_FIRST = 60
+"""Simulations of each figure, about, as long as nobody knows its inputs."""
 
 KEEP_S = 30.0
 """Seconds after which what was measured is written."""
@@ -138,8 +142,7 @@ class _Work:
         """Measures everything, and calls `keep` now and then."""
         pool: Processes[tuple[str, Group]] = Processes(self._system)
         with pool:
-            for name in self._figures:
-                self._begin(pool, name)
+            self._look(pool)
             self._plan(pool)
             order = sorted(self._searches.values(), key=lambda one: one.seconds)
             kept_s = time.monotonic()
@@ -154,11 +157,18 @@ class _Work:
                     (name, group), outcome = pool.next()
                     self._heard(name, group, outcome)
 
-    def _begin(self, pool: Processes[tuple[str, Group]], name: str) -> None:
-        """Simulates a figure with nothing moved."""
-        self._tell(name)
-        pool.begin((name, ()), _looked, self._system, name, most_s=BEGINNING_S)
-        _, outcome = pool.next()
+    def _look(self, pool: Processes[tuple[str, Group]]) -> None:
+        """Simulates each figure with nothing moved, the longest first."""
+        waiting = sorted(self._figures, key=lambda name: Job(self._system, name).seconds)
+        while waiting or not pool.is_idle:
+            while waiting and pool.is_free:
+                self._tell(name := waiting.pop())
+                pool.begin((name, ()), _looked, self._system, name, most_s=BEGINNING_S)
+            (name, _), outcome = pool.next()
+            self._looked(name, outcome)
+
+    def _looked(self, name: str, outcome: Outcome | TimeoutError) -> None:
+        """Takes what a figure is with nothing moved."""
         self.simulations += 1
         if isinstance(outcome, TimeoutError) or outcome.refused:
             why = outcome if isinstance(outcome, TimeoutError) else outcome.refused
@@ -271,12 +281,15 @@ class _Work:
         remaining = sum(one.remaining_s for one in self._searches.values())
         for name, moves in self._todo.items():
             remaining += SHARE_OF_GROUP * len(moves) * self._searches[name].seconds
-        if self._todo or self._busy:
+        if not self._planned:
+            jobs = [Job(self._system, name) for name in self._figures]
+            remaining = AT_FIRST * sum(job.seconds for job in jobs)
+        elif self._todo or self._busy:
             total = self._spent_s + remaining
             self._share = max(self._share, self._spent_s / total if total else 1.0)
         running = now or next((name for name, _ in self._busy), "")
         words = f"{self._system} {running}, what moves it"
-        self._progress(Progress(words, self._share, remaining / 2))
+        self._progress(Progress(words, self._share, remaining / (os.cpu_count() or 1)))
 
     def record(self, wanted: Iterable[str]) -> Record:
         """What is known now, of figures that are still wanted."""
