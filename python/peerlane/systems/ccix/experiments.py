@@ -132,6 +132,15 @@ READINGS: dict[str, dict[str, Any]] = {
 SAMPLES = 2000
 """Accesses behind a mean, where nothing depends on their number."""
 
+FEWER: dict[str, object] = {
+    "READINGS": {},
+    "LENGTHS": ("32 KiB",),
+    "ALL": 2000,
+    "FEW": 200,
+    "SAMPLES": 500,
+}
+"""The same where only the share counts by which a moved input moves a row."""
+
 
 def exp1() -> Measurements:
     """Reads and writes of 32 B to 32 KiB of the U280, coherent and by DMA, 2,000 of each."""
