@@ -221,10 +221,10 @@ def test_each_predicted_row_says_how_it_depends_on_each_fitted_parameter() -> No
 
 
 def test_a_parameter_is_moved_by_a_tenth_or_to_the_next_whole_number() -> None:
-    with moved("160 ns", ("profiles.plx-switch.latency",), 0.1) as share:
+    with moved({"profiles.plx-switch.latency": "160 ns"}, 0.1) as share:
         assert share == pytest.approx(0.1)
         assert system_fabric("rosta").to_toml().count('latency = "176 ns"') == 1
-    with moved(1, ("profiles.virtex7.idle_cycles",), 0.1) as share:
+    with moved({"profiles.virtex7.idle_cycles": 1}, 0.1) as share:
         assert share == 1
         assert "idle_cycles = 2" in system_fabric("rosta").to_toml()
     assert "idle_cycles = 1" in system_fabric("rosta").to_toml()
