@@ -276,13 +276,13 @@ fn host() -> impl Strategy<Value = Host> {
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
-    (sockets, port(), lines).prop_map(
-        move |(sockets, port, (a, b, c, d, e, f, g, h, i, j))| Host {
+    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g, h, i, j, k))| {
+        Host {
             sockets,
             lines: format!("sockets = {sockets}\n{memory}{port}")
-                + &[a, b, c, d, e, f, g, h, i, j].concat(),
-        },
-    )
+                + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
+        }
+    })
 }
 
 /// Small caches of translations, few walks, and software that invalidates; or no translation.
