@@ -4,7 +4,8 @@ use device::commands::registers::{ADDRESS, BUSY, CARD, COMMAND, LENGTH, STATUS, 
 use packet::Observation;
 use transaction::{AccessLoop, Accesses, CallNote};
 
-use crate::{DriverParameters, System};
+use crate::interrupts::Interrupt;
+use crate::{DriverParameters, System, ThreadId};
 
 /// The way in which a program learns of the end of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +25,22 @@ pub struct Commanded {
     pub sequence: u32,
     /// The address of the device's registers.
     pub registers: u64,
-    /// The message of the device's interrupt.
-    pub interrupt: u32,
+    /// The device's interrupt.
+    pub interrupt: Interrupt,
     /// Whether the device has memory of its own, whose address each command gives.
     pub has_card_memory: bool,
     /// The way in which the program learns of the end.
     pub completion: Completion,
+    /// The thread that must have ended before: that of the set-up of vectors.
+    pub after: Option<ThreadId>,
 }
 
 /// Starts the accesses, each by a system call that writes the registers and waits. The device's interrupt message is also the lock
 /// that one call holds at a time.
 pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) {
+    if let Some(thread) = commanded.after {
+        system.join(thread).await;
+    }
     let flow = commanded.what.flow;
     let mut all = AccessLoop::new(Accesses {
         driven: false,
@@ -57,10 +63,10 @@ pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) 
         }
         let one = all.begin(system.now().await);
         system.work(costs.system_call).await;
-        system.lock(commanded.interrupt).await;
+        system.lock(commanded.interrupt.message).await;
         driver.start(commanded.what.address + one.offset).await;
         let ended = driver.wait().await;
-        system.unlock(commanded.interrupt).await;
+        system.unlock(commanded.interrupt.message).await;
         if !ended {
             // The device does not answer any more: what is left stays undone.
             return;
@@ -96,8 +102,9 @@ impl Driver<'_> {
     async fn wait(&self) -> bool {
         match self.commanded.completion {
             Completion::Interrupt => {
-                self.system.interrupt(self.commanded.interrupt).await;
-                self.system.sleep(self.costs.interrupt_latency).await;
+                let interrupt = self.commanded.interrupt;
+                interrupt.wait(self.system, self.costs).await;
+                interrupt.rearm(self.system, self.costs).await;
                 true
             }
             Completion::Poll => loop {

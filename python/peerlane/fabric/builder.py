@@ -437,7 +437,7 @@ class Fabric:
             buffer: The buffer's name.
             id: Names the accesses in the results.
             settings: `kind`, `size`, `count`, `warm_up`, `order`, `cores`, `first_core`, `start`,
-                `interval`, `turnaround`, `warm_translations`.
+                `interval`, `turnaround`, `driven`, `completion`, `warm_translations`.
         """
         return self._append("accesses", {"id": id, "by": by, "buffer": buffer, **settings})
 

@@ -39,9 +39,10 @@ class AccessResult(Document):
     `count` is the number of accesses that have ended; `failed` of them had no target or no
     permission. `histogram_ns` counts latencies in steps of 10 ns, by the lower bound of each step.
     `bytes_per_second` is the size of an access over its mean latency and the turnaround, for all
-    cores together. `cache` and `translations` count all accesses of an accelerator, and are `None`
-    for other makers. `intact` means that no access failed and that reads of memory which nobody
-    writes returned its bytes.
+    cores together; where a program starts the accesses, all bytes over the time from its first call
+    to its last return. `cache` and `translations` count all accesses of an accelerator, and are
+    `None` for other makers. `intact` means that no access failed and that reads of memory which
+    nobody writes returned its bytes.
     """
 
     id: str

@@ -93,6 +93,19 @@ fn a_call_takes_longer_by_each_step_of_its_program() {
 }
 
 #[test]
+fn interrupts_of_every_kind_end_a_wait() {
+    let of = |host: &str, kind: &str| {
+        let text = machine(host, &driven("e", "read", INTERRUPTED));
+        times(&text.replace("[devices.e]", &format!("[devices.e]\n{kind}"))).1
+    };
+    let usual = of("", "");
+    let extended = of("", "msix_vectors = 1");
+    assert!((usual - extended).abs() < 1.0, "{usual} and {extended}");
+    let masked = of("interrupt_masking = true", "msix_vectors = 1");
+    assert!(masked > extended + 200.0, "two stores and a read: {masked}");
+}
+
+#[test]
 fn programs_of_one_device_take_turns() {
     let two = driven("e", "write", POLLED) + &driven("e", "write", INTERRUPTED);
     let result = run(&machine("", &two));

@@ -5,7 +5,7 @@ use host::accesses as host_accesses;
 use host::commanded::{self, Commanded};
 use kernel::{Span, Stream};
 use packet::FlowId;
-use transaction::{AccessOrder, Accesses, FunctionPlace, Pattern};
+use transaction::{AccessOrder, Accesses, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -66,17 +66,13 @@ fn command(
         return;
     };
     let device = &to.plan.nodes[access.by];
-    let (_, interrupt) = device
-        .functions
-        .space(FunctionPlace::Own)
-        .msi(0)
-        .expect("firmware gives every device an interrupt");
     let commanded = Commanded {
         sequence,
         registers: device.bars[2].map_or(0, |bar| bar.base),
-        interrupt,
+        interrupt: to.interrupt(access.by, 0),
         has_card_memory,
         completion,
+        after: to.ready.get(&access.by).copied(),
         what,
     };
     let (host, start) = (device.root, commanded.what.start);

@@ -45,6 +45,18 @@ fn only_a_coherent_host_has_a_system_cache() {
 }
 
 #[test]
+fn a_program_starts_accesses_of_devices_alone_and_waits_only_then() {
+    assert_eq!(
+        accesses("h0", "b", "driven = \"program\""),
+        "bad.toml:21: accesses \"accesses-1\", driven: h0 is a host, whose own cores make the accesses; write driven = \"program\" for accesses of a device, or leave it out"
+    );
+    assert_eq!(
+        accesses("card", "b", "completion = \"interrupt\""),
+        "bad.toml:21: accesses \"accesses-1\", completion: no program waits for these accesses; write driven = \"program\", or leave it out"
+    );
+}
+
+#[test]
 fn accesses_are_to_a_buffer_that_is_there() {
     assert_eq!(
         accesses("h0", "a", ""),
