@@ -170,9 +170,9 @@ def test_every_calibration_stands_in_the_scenario(name: str) -> None:
     folder = files("peerlane.systems") / name
     scenario = tomllib.loads((folder / "scenario.toml").read_text(encoding="utf-8"))
     for entry in Expected.load(folder).calibration:
-        values = {setting(scenario, where) for where in entry.where}
-        assert len(values) == 1
-        assert quantity(values.pop())[0] > 0
+        values = [quantity(setting(scenario, where)) for where in entry.where]
+        assert all(number > 0 for number, _ in values)
+        assert len({unit for _, unit in values}) == 1
 
 
 def test_rosta_has_every_published_row() -> None:
@@ -228,6 +228,15 @@ def test_a_parameter_is_moved_by_a_tenth_or_to_the_next_whole_number() -> None:
         assert share == 1
         assert "idle_cycles = 2" in system_fabric("rosta").to_toml()
     assert "idle_cycles = 1" in system_fabric("rosta").to_toml()
+
+
+def test_keys_of_one_parameter_move_by_one_share_from_values_of_their_own() -> None:
+    keys = ("profiles.virtex7.send_latency", "profiles.virtex7.receive_latency")
+    with moved(dict(zip(keys, ("100 ns", "200 ns"), strict=True)), 0.1) as share:
+        text = system_fabric("rosta").to_toml()
+        assert share == pytest.approx(0.1)
+        assert 'send_latency = "110 ns"' in text
+        assert 'receive_latency = "220 ns"' in text
 
 
 def test_rows_with_a_key_set_otherwise_have_the_unchanged_value_too() -> None:
