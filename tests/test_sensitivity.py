@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from conftest import Run
     from peerlane.reproduction.jobs import Progress
 
 # --- steps ---
@@ -331,3 +332,22 @@ def test_a_figure_that_is_not_measured_now_says_what_is_others_than_it_was(folde
         assert found.figures["other"].untried == untried
         assert found.defaults == {"locks": "l"}
         assert found.profiles == {"plx": "p"}
+
+
+def test_what_save_has_no_use_for_is_refused(peerlane: Run) -> None:
+    save = ("reproduce", "rosta", "--sensitivity", "--save")
+    peerlane("reproduce", "rosta", "--save").refuses("--save is for --sensitivity")
+    peerlane(*save, "--json", "-").refuses("has no use for --json")
+    peerlane(*save, "--set", "links.lanes=8").refuses("has no use for --json, --set")
+    peerlane(*save, "--figure", "latency").refuses("rosta latency has no predicted rows", "fig4")
+    peerlane(*save, "--figure", "nosuch").refuses("there is no figure 'nosuch'")
+
+
+def test_a_record_that_cannot_be_written_is_said_before_any_work(
+    peerlane: Run, folder: Path
+) -> None:
+    (folder / record.FILE).mkdir()
+    outcome = peerlane("reproduce", "rosta", "--sensitivity", "--save")
+    assert outcome.status != 0
+    assert record.FILE in outcome.err
+    assert "Traceback" not in outcome.err

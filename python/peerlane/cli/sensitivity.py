@@ -11,8 +11,10 @@ from rich.text import Text
 from peerlane.cli.console import InterruptedWorkError, out, progress
 from peerlane.cli.options import FAILED
 from peerlane.cli.tables.cells import wall_time
+from peerlane.reproduction.catalogue import folder_of
+from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.reproduce import figure_of
-from peerlane.reproduction.sensitivity.measure import save
+from peerlane.reproduction.sensitivity.measure import needed, save
 from peerlane.reproduction.sensitivity.rule import stale, unfounded
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
     wrong = []
     for name in names:
         only = figure_of(name, figure)
+        figures = needed(Expected.load(folder_of(name)))
+        if only is not None and only not in figures:
+            there = f"there are {', '.join(figures)}" if figures else "no other figure has any"
+            raise typer.BadParameter(f"{name} {only} has no predicted rows to move; {there}")
         began = time.monotonic()
         with progress(f"{name}, what moves it") as bar:
             found = save(
@@ -54,6 +60,8 @@ def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
 def _said(name: str, found: Measured, took: str) -> Text:
     """What was measured, in a line."""
     figures = found.record.figures
+    if not figures:
+        return Text(f"{name}: no figure has predicted rows, and nothing was moved")
     inputs = {one for figure in figures.values() for one in figure.inputs}
     refused = {one for figure in figures.values() for one in figure.refused}
     return Text(
