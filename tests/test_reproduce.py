@@ -65,7 +65,7 @@ def test_a_row_without_a_published_value_passes_when_it_was_simulated() -> None:
 
 
 def test_the_error_of_a_range_is_the_way_to_its_nearer_end() -> None:
-    ranged = ExpectedRow(**ROW, published_range=(100, 200))
+    ranged = ExpectedRow(**(ROW | {"tolerance_percent": 0}), published_range=(100, 200))
     assert _error_percent(ranged, 150) == 0
     assert _error_percent(ranged, 90) == -10
     assert _error_percent(ranged, 220) == 10
@@ -77,7 +77,7 @@ def test_a_value_and_a_range_exclude_each_other() -> None:
 
 
 def test_a_check_has_an_expected_value_which_no_other_kind_has() -> None:
-    check = ROW | {"kind": "check"}
+    check = ROW | {"kind": "check", "tolerance_percent": 0}
     assert ExpectedRow(**check, expected=3).is_expected
     assert not ExpectedRow(**check, expected_range=(1, 2)).is_published
     for fields, reason in (
@@ -91,7 +91,7 @@ def test_a_check_has_an_expected_value_which_no_other_kind_has() -> None:
 
 
 def test_a_check_is_held_against_its_expected_value() -> None:
-    check = ROW | {"kind": "check"}
+    check = ROW | {"kind": "check", "tolerance_percent": 0}
     assert _error_percent(ExpectedRow(**check, expected=100), 103) == pytest.approx(3)
     assert _error_percent(ExpectedRow(**check, expected_range=(100, 200)), 90) == -10
     assert not row(kind="check", published=None, expected=100, error_percent=3).passes
@@ -148,6 +148,30 @@ def test_a_source_is_of_one_key_or_of_several() -> None:
     assert found[0].where == ("a.b",)
     with pytest.raises(ValidationError, match="at least 1"):
         expected({}, sources=[{"where": [], "source": "s"}])
+
+
+def test_a_wide_tolerance_needs_a_reason_and_a_range_has_none() -> None:
+    value = ROW | {"published": 100}
+    with pytest.raises(ValidationError, match="needs tolerance_reason"):
+        ExpectedRow(**(value | {"tolerance_percent": 5.1}))
+    with pytest.raises(ValidationError, match="needs tolerance_reason"):
+        ExpectedRow(**(value | {"tolerance_percent": 9, "tolerance_reason": " "}))
+    reason = {"tolerance_percent": 9, "tolerance_reason": "read off a plot"}
+    assert ExpectedRow(**(value | reason)).tolerance_percent == 9
+    with pytest.raises(ValidationError, match="only inside it"):
+        ExpectedRow(**ROW, published_range=(100, 200))
+
+
+def test_a_kind_is_of_a_row_that_is_held_against_a_value() -> None:
+    with pytest.raises(ValidationError, match="held against nothing"):
+        ExpectedRow(**ROW)
+    assert ExpectedRow(**(ROW | {"kind": "gap"})).kind == "gap"
+
+
+@pytest.mark.parametrize("text", ["", "our choice: a round number", "common on Linux"])
+def test_our_own_choice_is_no_source(text: str) -> None:
+    with pytest.raises(ValidationError, match="no independent source"):
+        expected({}, sources=[{"where": "a.b", "source": text}])
 
 
 def test_ids_do_not_repeat() -> None:

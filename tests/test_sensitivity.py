@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlane.reproduction.catalogue import scenario_text, systems
-from peerlane.reproduction.expected import Expected
-from peerlane.reproduction.sensitivity import measure, record
-from peerlane.reproduction.sensitivity.code import _canonical, constants, imported
+from peerlane.reproduction.expected import Expected, is_independent
+from peerlane.reproduction.sensitivity import measure, record, rule
+from peerlane.reproduction.sensitivity.code import _canonical, constants, digests, imported
 from peerlane.reproduction.sensitivity.inputs import Input, of_scenario, source_of
 from peerlane.reproduction.sensitivity.record import Figure, Record
-from peerlane.reproduction.sensitivity.rule import is_independent
+from peerlane.reproduction.sensitivity.rule import concerns, stale, unfounded, unknown
 from peerlane.reproduction.sensitivity.search import GROUP, Search
 from peerlane.reproduction.sensitivity.steps import STEP, constant_steps, steps
 from peerlane.reproduction.sensitivity.task import Move, Outcome, probe, simulate
@@ -351,3 +351,103 @@ def test_a_record_that_cannot_be_written_is_said_before_any_work(
     assert outcome.status != 0
     assert record.FILE in outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("name", systems())
+def test_everything_that_moves_a_predicted_row_has_a_source_or_is_calibrated(name: str) -> None:
+    assert concerns(name) == []
+
+
+SYSTEM = """
+title = "t"
+source = "s"
+
+[[figures]]
+name = "latency"
+rows = [
+    { id = "latency/1-switch", what = "w", unit = "ns", published = 700, kind = "predicted" },
+    { id = "latency/3-switches", what = "w", unit = "ns", published = 1000, kind = "gap" },
+]
+"""
+
+
+@pytest.fixture
+def one_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[str]]:
+    """A system with the experiments of rosta, one predicted row, and what a record says of it."""
+    monkeypatch.setattr(rule, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(record, "scenario_text", lambda _: scenario_text("rosta"))
+
+    def judged(moved: dict[str, float], more: str = "", **changes: object) -> list[str]:
+        (tmp_path / "expected.toml").write_text(SYSTEM + more, encoding="utf-8")
+        rows = {"latency/1-switch": 700.0}
+        figure = Figure(
+            digests("rosta", ["latency"])["latency"],
+            dict.fromkeys(moved, "1"),
+            rows,
+            dict.fromkeys(rows, moved),
+        )
+        known = Record(record.scenario_digest("rosta"), {}, {}, {"latency": figure})
+        for key, value in changes.items():
+            setattr(known if hasattr(known, key) else figure, key, value)
+        (tmp_path / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
+        return concerns("rosta")
+
+    return judged
+
+
+def test_a_mover_needs_a_source_or_an_entry_among_the_fitted(
+    one_row: Callable[..., list[str]],
+) -> None:
+    assert one_row({}) == []
+    assert one_row({"default:links.delay": 3.0}) == []  # the catalogue has its source
+    (ours,) = one_row({"default:hosts.latency": 3.0})
+    assert "latency/1-switch is predicted, but 10 % of default:hosts.latency (1)" in ours
+    assert '+3.0 %, which has no independent source, "our choice: half of' in ours
+    assert "[[sources]]" in ours
+    assert "[[calibration]]" in ours
+    (written,) = one_row({"links.lanes": -4.0, "links.generation": 1.9})
+    assert "10 % of links.lanes (1) move it by -4.0 %" in written
+    source = '[[sources]]\nwhere = "links.lanes"\nsource = "the article, section 2"\n'
+    assert one_row({"links.lanes": -4.0}, source) == []
+    assert one_row({"switches.rc47a.upstream.lanes": 9}, source.replace("links", "*")) == []
+    (choice,) = one_row({"default:hosts.core_atomics=far": 30.0})
+    assert "default:hosts.core_atomics () moves it by +30.0 % as far" in choice
+
+
+def test_a_source_of_no_input_is_named(one_row: Callable[..., list[str]]) -> None:
+    source = '[[sources]]\nwhere = "links.lane"\nsource = "the article, section 2"\n'
+    (found,) = one_row({}, source)
+    assert "[[sources]] has 'links.lane', which is no input; did you mean" in found
+    assert "links.lanes" in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"scenario": "0"}, "is of an older scenario.toml"),
+        ({"profiles": {"plx": "0"}}, "is of an older state of the simulator's profiles"),
+        ({"defaults": {"hosts": "0"}}, "is of an older state of the simulator's defaults"),
+        ({"figures": {}}, "does not have the figure latency"),
+        ({"experiments": "0"}, "is of an older latency in the experiments"),
+        ({"rows": {}}, "does not have the predicted row latency/1-switch"),
+        ({"untried": ["links.delay"]}, "1 inputs of rosta latency were not moved"),
+    ],
+)
+def test_a_stale_record_is_named(
+    one_row: Callable[..., list[str]], changes: dict[str, object], reason: str
+) -> None:
+    (found,) = one_row({}, **changes)
+    assert reason in found
+    assert "peerlane reproduce rosta --sensitivity --save" in found
+
+
+def test_a_missing_or_unreadable_record_is_named(
+    one_row: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    assert one_row({}) == []
+    (tmp_path / record.FILE).write_text("figures = 1\n", encoding="utf-8")
+    assert "is not readable" in stale("rosta")[0]
+    (tmp_path / record.FILE).unlink()
+    assert "has no sensitivity.toml" in concerns("rosta")[0]
+    assert unfounded("rosta") == unknown("rosta") == []

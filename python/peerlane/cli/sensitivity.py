@@ -15,7 +15,7 @@ from peerlane.reproduction.catalogue import folder_of
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.reproduce import figure_of
 from peerlane.reproduction.sensitivity.measure import needed, save
-from peerlane.reproduction.sensitivity.rule import stale, unfounded
+from peerlane.reproduction.sensitivity.rule import concerns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
                 " same command goes on"
             )
         out().print(_said(name, found, took))
-        wrong += [*stale(name), *unfounded(name)]
+        wrong += concerns(name)
     for one in wrong:
         out().print(Text(one, "bold red"))
     if wrong:

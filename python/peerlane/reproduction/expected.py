@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -30,6 +31,18 @@ VALUES = ("published", "published_range", "expected", "expected_range")
 
 NEEDS_VALUE = {"analytic", "derived", "predicted"}
 """The kinds that a row without any of these does not have."""
+
+
+WIDE = 5
+"""Percent from which on a tolerance needs a reason."""
+
+_OURS = re.compile(r"\s*(our choice|(a )?common\b|the usual|fitted|$)", re.IGNORECASE)
+"""How texts begin that say where a value is from, and name no independent source."""
+
+
+def is_independent(source: str) -> bool:
+    """Whether the text names a source, rather than a choice of ours."""
+    return _OURS.match(source) is None
 
 
 class _Strict(BaseModel):
@@ -78,8 +91,29 @@ class ExpectedRow(_Strict):
             raise ValueError(f"{self.id}: a check needs expected, or expected_range")
         if self.is_published and self.kind is None:
             raise ValueError(f"{self.id}: a published value needs a kind, such as predicted")
+        if self.kind not in {None, "gap"} and not (self.is_published or self.is_expected):
+            raise ValueError(
+                f"{self.id}: {self.kind} is held against nothing; write published or expected, or"
+                " leave out kind"
+            )
         if self.derived_from and self.kind != "derived":
             raise ValueError(f'{self.id}: derived_from is for rows of kind = "derived"')
+        return self
+
+    @model_validator(mode="after")
+    def _honest_tolerance(self) -> Self:
+        has_range = self.published_range is not None or self.expected_range is not None
+        if has_range and self.tolerance_percent and self.kind != "gap":
+            raise ValueError(
+                f"{self.id}: a row with a range is within only inside it; write"
+                " tolerance_percent = 0"
+            )
+        is_judged = self.is_published or self.is_expected
+        if self.tolerance_percent > WIDE and is_judged and not self.tolerance_reason.strip():
+            raise ValueError(
+                f"{self.id}: a tolerance of {self.tolerance_percent:g} % needs tolerance_reason,"
+                f" such as how closely the source can be read; {WIDE} % and less need none"
+            )
         return self
 
 
@@ -127,7 +161,16 @@ class Source(_Strict):
     """Where the values of inputs come from that were not fitted: a document, and its section."""
 
     where: tuple[str, ...] = Field(min_length=1)
-    source: str = Field(min_length=1)
+    source: str
+
+    @model_validator(mode="after")
+    def _independent(self) -> Self:
+        if not is_independent(self.source):
+            raise ValueError(
+                f"{', '.join(self.where)}: {self.source!r} is no independent source; name a"
+                " document and its section, or fit the value in [[calibration]]"
+            )
+        return self
 
     @model_validator(mode="before")
     @classmethod

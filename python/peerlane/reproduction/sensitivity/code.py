@@ -51,6 +51,15 @@ def constants(tree: ast.Module) -> dict[str, ast.stmt]:
     return found
 
 
+def constants_of(system: str) -> set[str]:
+    """The names of the constants of all modules of a system."""
+    return {
+        f"{module}.{name}"
+        for module, text in modules(system).items()
+        for name in constants(ast.parse(text))
+    }
+
+
 def _targets(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:
         left: Sequence[ast.expr] = [statement.target]

@@ -116,6 +116,14 @@ def profiles() -> dict[str, dict[str, tuple[str, str]]]:
     }
 
 
+def everywhere() -> set[str]:
+    """The names of all defaults and of all settings of the simulator's profiles."""
+    defaults = {one.name for entries in parameters().values() for one in entries.values()}
+    return defaults | {
+        f"{PROFILE}{name}.{key}" for name, settings in profiles().items() for key in settings
+    }
+
+
 def source_of(name: str) -> str:
     """The source of a default, or of a setting of a profile; nothing for any other input."""
     if name.startswith(PROFILE):

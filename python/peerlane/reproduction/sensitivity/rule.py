@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from peerlane.reproduction.catalogue import folder_of
-from peerlane.reproduction.expected import Expected
+from peerlane._core import advice as nearby
+from peerlane.reproduction.catalogue import folder_of, scenario_text
+from peerlane.reproduction.expected import Expected, is_independent
 from peerlane.reproduction.sensitivity import record
-from peerlane.reproduction.sensitivity.code import digests
-from peerlane.reproduction.sensitivity.inputs import source_of
+from peerlane.reproduction.sensitivity.code import constants_of, digests
+from peerlane.reproduction.sensitivity.inputs import everywhere, of_scenario, source_of
 from peerlane.reproduction.sensitivity.measure import needed
 from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice, base
 
@@ -19,13 +19,22 @@ if TYPE_CHECKING:
 
     from peerlane.reproduction.sensitivity.record import Figure, Record
 
-_OURS = re.compile(r"\s*(our choice|(a )?common\b|the usual|fitted|$)", re.IGNORECASE)
-"""How texts begin that say where a value is from, and name no independent source."""
+
+def concerns(system: str) -> list[str]:
+    """What speaks against the predicted rows of a system; nothing if they are what they say."""
+    return stale(system) or [*unknown(system), *unfounded(system)]
 
 
-def is_independent(source: str) -> bool:
-    """Whether the text names a source, rather than a choice of ours."""
-    return _OURS.match(source) is None
+def unknown(system: str) -> list[str]:
+    """The keys of `[[sources]]` that are no inputs."""
+    known = [*of_scenario(scenario_text(system)), *everywhere(), *constants_of(system)]
+    expected = Expected.load(folder_of(system))
+    return [
+        f"{system}: [[sources]] has {key!r}, which is no input; {nearby(key, known)}"
+        for entry in expected.sources
+        for key in entry.where
+        if key not in known and not any(fnmatchcase(one, key) for one in known)
+    ]
 
 
 def stale(system: str) -> list[str]:
