@@ -26,10 +26,10 @@ kernel::parameters! {
         msix_bar: u32 = 0, within 0..=5, from "our choice: no other BAR; PCIe Base 7.7.2.3";
         /// Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many whole 4 KiB at the end of BAR 0 as
         /// table and pending bits need, or of a BAR of their own.
-        msix_table: Option<Bytes> = None, within None..=Some(Bytes(u32::MAX as u64 - 7)), from "PCIe Base 7.7.2: in a range of 4 KiB of its own";
+        msix_table: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "PCIe Base 7.7.2: in a range of 4 KiB of its own";
         /// Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table: 2 KiB after its beginning, or the
         /// first 4 KiB after the end of a table of more than 128 entries.
-        msix_pending: Option<Bytes> = None, within None..=Some(Bytes(u32::MAX as u64 - 7)), from "our choice: beside the table";
+        msix_pending: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "our choice: beside the table";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected

@@ -97,7 +97,7 @@ impl Endpoint {
     /// Replaces those of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table or the pending bits of the physical
     /// function.
     pub fn show_table(&self, offset: u64, bytes: &mut [u8]) {
-        let table = self.tables.iter().flat_map(|tables| tables.all.first());
+        let table = self.tables.iter().filter_map(|tables| tables.all.first());
         for table in table.filter(|table| table.vectors.place().bar == 0) {
             for (at, byte) in (offset..).zip(bytes.iter_mut()) {
                 if table.vectors.holds(at, 1) {
@@ -111,7 +111,7 @@ impl Endpoint {
     /// A message that a mask held back is sent with the next packet.
     pub fn fill_table(&mut self, offset: u64, bytes: &[u8]) {
         let tables = self.tables.iter_mut();
-        let table = tables.flat_map(|tables| tables.all.first_mut());
+        let table = tables.filter_map(|tables| tables.all.first_mut());
         for table in table.filter(|table| table.vectors.place().bar == 0) {
             for (at, byte) in (offset..).zip(bytes) {
                 table.vectors.write(at, *byte);

@@ -428,6 +428,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
                 device: 2,
                 bars,
                 msi_vectors,
+                msix: None,
             };
             Shape::Device(bars, 128 << supported, virtual_functions.map(of))
         },

@@ -1,6 +1,6 @@
 //! Results of interrupt vectors.
 
-use device::{AnyLeaf, VectorCounts};
+use device::{AnyLeaf, Endpoint, VectorCounts};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -30,7 +30,7 @@ pub(super) fn interrupts(plan: &FabricPlan, models: &[Model]) -> Vec<InterruptRe
     let mut results = Vec::new();
     for (node, model) in plan.nodes.iter().zip(models) {
         let endpoint = model.leaf().map(AnyLeaf::endpoint);
-        let functions = endpoint.into_iter().flat_map(|one| one.interrupt_counts());
+        let functions = endpoint.into_iter().flat_map(Endpoint::interrupt_counts);
         for (function, counts) in (0..).zip(functions) {
             let used = (0..).zip(counts);
             let used = used.filter(|(_, counts)| **counts != VectorCounts::default());

@@ -245,7 +245,9 @@ proptest! {
                         *got.entry(data as u16).or_default() += 1;
                     }
                     let due: Vec<u16> = law.owed.intersection(&law.open()).copied().collect();
-                    due.into_iter().for_each(|vector| law.give(vector));
+                    for vector in due {
+                        law.give(vector);
+                    }
                 }
             }
             let signalling = match (law.is_enabled, law.is_function_masked) {
