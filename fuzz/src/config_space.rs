@@ -244,22 +244,24 @@ fn values_are_legal(space: &ConfigSpace) {
 fn endpoint(capabilities: u8, sizes: u8, counts: u8) -> EndpointFunction {
     let has = |bit: u8| capabilities >> bit & 1 == 1;
     let bars = bars(sizes, has(0), has(1));
+    let msix = has(2).then_some(MsixTable {
+        vectors: u16::from(counts) << 3,
+        bar: 0,
+        table: 0x800,
+        pending: 0xc00,
+    });
     EndpointFunction {
         identity: IDENTITY,
         bars: bars.clone(),
         msi_vectors: counts & 0x1f,
-        msix: has(2).then_some(MsixTable {
-            vectors: u16::from(counts) << 3,
-            bar: 0,
-            table: 0x800,
-            pending: 0xc00,
-        }),
+        msix,
         express: express(PortType::Endpoint, sizes),
         virtual_functions: has(3).then_some(SrIov {
             total: counts >> 5,
             device: 0x5679,
             bars,
             msi_vectors: counts & 3,
+            msix,
         }),
         address_translation: has(4).then_some(AddressTranslation {
             ats: Ats {

@@ -117,6 +117,11 @@ impl LeafParameters for AcceleratorParameters {
         self.translation_requests
     }
 
+    /// One for the end of an access that software has started.
+    fn interrupts(&self) -> u32 {
+        1
+    }
+
     fn address_translation(&self) -> Option<AddressTranslation> {
         let ats = Ats {
             invalidate_queue_depth: 32,

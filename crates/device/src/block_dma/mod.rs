@@ -71,6 +71,11 @@ impl LeafParameters for BlockDmaParameters {
         self.tags
     }
 
+    /// One for the end of an access that software has started.
+    fn interrupts(&self) -> u32 {
+        1
+    }
+
     fn has_virtual_addresses(&self) -> bool {
         self.virtual_addresses
     }

@@ -74,7 +74,7 @@ fn content<'a>(content: &Content, mut to: Events<'a>) -> Events<'a> {
             }
             match request.message.routing() {
                 MessageRouting::ById(target) => function(Field::Target, target, to),
-                _ => to,
+                MessageRouting::ToRoot => to,
             }
         }
         _ => to,
