@@ -386,26 +386,24 @@ impl<C: Component> Effects<'_, C> {
         &mut self.world.store
     }
 
+    /// The effects at one port.
+    #[inline]
+    pub fn at(&mut self, port: C::Port) -> PortEffects<'_, C::Traffic> {
+        PortEffects {
+            world: self.world,
+            me: self.me,
+            port: port.number(),
+        }
+    }
+
     /// Sends `frame` from `port` after the delay `after`. It arrives after the wire's own delay.
     pub fn send(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
-        let (arrival, rank) = self.arrival(port, after);
-        self.world.push(arrival, rank, Some(frame));
+        self.at(port).send(frame, after);
     }
 
     /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
     pub fn send_in_background(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
-        let (arrival, rank) = self.arrival(port, after);
-        self.world.push_in_background(arrival, rank, Some(frame));
-    }
-
-    #[inline]
-    fn arrival(&mut self, port: C::Port, after: Span) -> (Time, Rank) {
-        let world = &mut *self.world;
-        let wire = world.wires[self.me.0 as usize][port.number() as usize]
-            .as_mut()
-            .expect("a port that sends has a wire");
-        let arrival = world.now + after + wire.delay;
-        (arrival, wire.rank(world.now, arrival))
+        self.at(port).send_in_background(frame, after);
     }
 
     /// Sets a timer: `expire(timer)` is called `after` from now.
@@ -433,6 +431,85 @@ impl<C: Component> Effects<'_, C> {
     }
 
     /// Whether a probe needs the detailed observations.
+    pub fn watched(&self) -> bool {
+        self.world.watched
+    }
+}
+
+/// The actions at one port of a component, whose type does not matter: one function serves all components.
+pub struct PortEffects<'w, T: Traffic> {
+    world: &'w mut World<T>,
+    me: ComponentId,
+    port: u32,
+}
+
+impl<T: Traffic> PortEffects<'_, T> {
+    /// The time of this input.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    /// The number of the port.
+    #[inline]
+    pub fn port(&self) -> u32 {
+        self.port
+    }
+
+    /// The bytes that frames point to.
+    #[inline]
+    pub fn store(&mut self) -> &mut T::Store {
+        &mut self.world.store
+    }
+
+    /// Sends `frame` after the delay `after`. It arrives after the wire's own delay.
+    #[inline]
+    pub fn send(&mut self, frame: T::Frame, after: Span) {
+        let (arrival, rank) = self.arrival(after);
+        self.world.push(arrival, rank, Some(frame));
+    }
+
+    /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
+    #[inline]
+    pub fn send_in_background(&mut self, frame: T::Frame, after: Span) {
+        let (arrival, rank) = self.arrival(after);
+        self.world.push_in_background(arrival, rank, Some(frame));
+    }
+
+    #[inline]
+    fn arrival(&mut self, after: Span) -> (Time, Rank) {
+        let world = &mut *self.world;
+        let wire = world.wires[self.me.0 as usize][self.port as usize]
+            .as_mut()
+            .expect("a port that sends has a wire");
+        let arrival = world.now + after + wire.delay;
+        (arrival, wire.rank(world.now, arrival))
+    }
+
+    /// Sets the component's timer with this number, which expires `after` from now.
+    #[inline]
+    pub fn wake(&mut self, timer: u32, after: Span) {
+        let rank = Rank::timer(self.me, timer);
+        self.world.push(self.world.now + after, rank, None);
+    }
+
+    /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.
+    #[inline]
+    pub fn wake_in_background(&mut self, timer: u32, after: Span) {
+        let rank = Rank::timer(self.me, timer);
+        self.world
+            .push_in_background(self.world.now + after, rank, None);
+    }
+
+    /// Reports `what` to the probes. It does not change the simulation.
+    #[inline]
+    pub fn observe(&mut self, what: T::Observation) {
+        let (at, by) = (self.world.now, self.me);
+        self.world.observations.push(Observed { at, by, what });
+    }
+
+    /// Whether a probe needs the detailed observations.
+    #[inline]
     pub fn watched(&self) -> bool {
         self.world.watched
     }

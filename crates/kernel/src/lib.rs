@@ -12,8 +12,8 @@ mod time;
 pub use agenda::Agenda;
 pub use arena::{Arena, Id};
 pub use component::{
-    Action, Component, ComponentId, Effects, FrameOf, Label, Observed, Occurrence, Port, Traffic,
-    World,
+    Action, Component, ComponentId, Effects, FrameOf, Label, Observed, Occurrence, Port,
+    PortEffects, Traffic, World,
 };
 pub use parameters::*;
 pub use quantity::*;

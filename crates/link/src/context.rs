@@ -1,8 +1,8 @@
 //! The interface of a link end to the simulation: the effects of its component, restricted to one port.
 
-use kernel::{Component, Effects, Label, Span, Time};
+use kernel::{Component, Effects, Label, PortEffects, Span, Time};
 
-use crate::LinkTimer;
+use crate::{LinkEnd, LinkTimer};
 use packet::{Frame, Observation, Packets, Pcie};
 
 /// The effects that a link end can use.
@@ -25,51 +25,78 @@ pub trait LinkContext {
     fn observe(&mut self, what: Observation);
     /// The number of the port, for observations.
     fn port(&self) -> u16;
-}
-
-/// The effects of component `C` at one of its ports.
-pub struct At<'f, 'w, C: Component> {
-    fx: &'f mut Effects<'w, C>,
-    port: C::Port,
-}
-
-impl<'f, 'w, C: Component> At<'f, 'w, C> {
-    /// The effects `fx`, restricted to `port`.
-    pub fn new(fx: &'f mut Effects<'w, C>, port: C::Port) -> Self {
-        At { fx, port }
+    /// Lets `end` use its free wire.
+    fn use_wire(&mut self, end: &mut LinkEnd, now: Time)
+    where
+        Self: Sized,
+    {
+        end.use_wire(now, self);
     }
 }
 
-impl<C> LinkContext for At<'_, '_, C>
-where
-    C: Component<Traffic = Pcie>,
-    C::Timer: From<(C::Port, LinkTimer)>,
-{
+/// The effects of a component at one of its ports. Its type does not name the component, so that link ends are compiled once.
+pub struct At<'w> {
+    fx: PortEffects<'w, Pcie>,
+    /// The number of the component's timer for a timer of the link at a port.
+    timer: fn(u32, LinkTimer) -> u32,
+}
+
+impl<'w> At<'w> {
+    /// The effects `fx`, restricted to `port`.
+    #[inline]
+    pub fn new<C>(fx: &'w mut Effects<'_, C>, port: C::Port) -> Self
+    where
+        C: Component<Traffic = Pcie>,
+        C::Timer: From<(C::Port, LinkTimer)>,
+    {
+        At {
+            fx: fx.at(port),
+            timer: |port, timer| C::Timer::from((C::Port::from_number(port), timer)).number(),
+        }
+    }
+}
+
+impl LinkContext for At<'_> {
+    #[inline]
     fn now(&self) -> Time {
         self.fx.now()
     }
+    #[inline]
     fn packets(&mut self) -> &mut Packets {
         self.fx.store()
     }
+    #[inline]
     fn send(&mut self, frame: Frame, after: Span) {
-        self.fx.send(self.port, frame, after);
+        self.fx.send(frame, after);
     }
+    #[inline]
     fn send_in_background(&mut self, frame: Frame, after: Span) {
-        self.fx.send_in_background(self.port, frame, after);
+        self.fx.send_in_background(frame, after);
     }
+    #[inline]
     fn wake(&mut self, timer: LinkTimer, after: Span) {
-        self.fx.wake((self.port, timer).into(), after);
+        self.fx.wake((self.timer)(self.fx.port(), timer), after);
     }
+    #[inline]
     fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {
-        self.fx.wake_in_background((self.port, timer).into(), after);
+        let timer = (self.timer)(self.fx.port(), timer);
+        self.fx.wake_in_background(timer, after);
     }
+    #[inline]
     fn watched(&self) -> bool {
         self.fx.watched()
     }
+    #[inline]
     fn observe(&mut self, what: Observation) {
         self.fx.observe(what);
     }
+    #[inline]
     fn port(&self) -> u16 {
-        self.port.number() as u16
+        self.fx.port() as u16
+    }
+    // Compiled here, and not once more in each crate with components: caches hold one copy.
+    #[inline(never)]
+    fn use_wire(&mut self, end: &mut LinkEnd, now: Time) {
+        end.use_wire(now, self);
     }
 }

@@ -581,7 +581,7 @@ impl LinkEnd {
         }
         let finished = self.transmitter.on_wire.take();
         if self.has_work() {
-            self.use_wire(now, cx);
+            cx.use_wire(self, now);
         }
         finished
     }
@@ -603,8 +603,8 @@ impl LinkEnd {
         dropped
     }
 
-    #[inline(never)]
-    fn use_wire(&mut self, now: Time, cx: &mut impl LinkContext) {
+    #[inline]
+    pub(crate) fn use_wire(&mut self, now: Time, cx: &mut impl LinkContext) {
         let mut at = self.transmitter.next_slot(now, cx);
         if at > now && at == self.transmitter.busy_until {
             // Frames that arrive during the ordered sets may change what is sent after them.
