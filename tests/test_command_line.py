@@ -100,6 +100,7 @@ ROW = {
     "tolerance_reason",
     "kind",
     "derived_from",
+    "same_as",
     "note",
 }
 

@@ -123,6 +123,24 @@ def test_a_derived_row_names_rows_that_there_are() -> None:
         expected(rows[0] | {"derived_from": ["f/1"]})
 
 
+def test_a_figure_that_several_rows_are_held_against_counts_once() -> None:
+    main = row(id="f/1", kind="predicted", published=100, simulated=101, error_percent=1)
+    other = row(id="f/2", same_as="f/1", kind="predicted", published=100, error_percent=3)
+    third = row(id="f/3", same_as="f/1", kind="predicted", published=100, error_percent=4)
+    assert report(main, other).tally.predictions == Predictions(1, 1, 1, "f/1")
+    assert report(other, main).tally.predictions == Predictions(1, 1, 1, "f/1")
+    assert report(other, third).tally.predictions == Predictions(1, 3, 3, "f/2")
+
+
+def test_a_figure_is_held_against_rows_that_are_predicted() -> None:
+    rows = ({"published": 1}, {"id": "f/2", "published": 1, "same_as": "f/1"})
+    assert expected(*rows).by_figure()["f"][1].same_as == "f/1"
+    with pytest.raises(ValidationError, match="f/2: same_as names 'f/2'"):
+        expected(rows[0], rows[1] | {"same_as": "f/2"})
+    with pytest.raises(ValidationError, match='same_as is for rows of kind = "predicted"'):
+        expected(rows[0], rows[1] | {"kind": "derived"})
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -360,7 +378,7 @@ def test_figures_of_the_source_checks_and_rows_without_a_value_are_counted_apart
 
 def test_a_system_that_predicts_nothing_says_so() -> None:
     none = report(row(kind="calibrated"))
-    assert none.tally.predicts == "predicts 0 published figures; 0 fitted parameters"
+    assert none.tally.predicts == "predicts 0 independent published figures; 0 fitted parameters"
     assert "s predicts 0 published figures" in shown(report_table(none, every=False))
     assert none.to_json()["counts"]["predictions"]["median_error_percent"] is None
 

@@ -66,6 +66,8 @@ class ExpectedRow(_Strict):
     tolerance_reason: str = ""
     kind: Kind | None = None
     derived_from: tuple[str, ...] = ()
+    same_as: str = ""
+    """The row that is held against the same figure of the source, and counts for both."""
     note: str = ""
 
     @property
@@ -98,6 +100,8 @@ class ExpectedRow(_Strict):
             )
         if self.derived_from and self.kind != "derived":
             raise ValueError(f'{self.id}: derived_from is for rows of kind = "derived"')
+        if self.same_as and self.kind != "predicted":
+            raise ValueError(f'{self.id}: same_as is for rows of kind = "predicted"')
         return self
 
     @model_validator(mode="after")
@@ -210,6 +214,12 @@ class Expected(_Strict):
         for row in rows:
             if wrong := set(row.derived_from) - set(ids):
                 raise ValueError(f"{row.id} is derived from {sorted(wrong)}, which are no rows")
+        independent = {row.id for row in rows if row.kind == "predicted" and not row.same_as}
+        for row in rows:
+            if row.same_as and row.same_as not in independent:
+                raise ValueError(
+                    f"{row.id}: same_as names {row.same_as!r}; name a predicted row that counts"
+                )
         return self
 
     @model_validator(mode="after")

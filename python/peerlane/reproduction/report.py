@@ -37,6 +37,8 @@ class Row:
     expected_range: tuple[float, float] | None = None
     tolerance_reason: str = ""
     derived_from: tuple[str, ...] = ()
+    same_as: str = ""
+    """The row that is held against the same figure of the source, and counts for both."""
     sensitivity: dict[str, float] | None = None
     """Percent by which the value moves when each calibration parameter grows by 10 %."""
     unchanged: float | None = None

@@ -196,6 +196,7 @@ def _row(figure: str, expected: ExpectedRow, simulated: float | None) -> Row:
         expected_range=expected.expected_range,
         tolerance_reason=expected.tolerance_reason,
         derived_from=expected.derived_from,
+        same_as=expected.same_as,
     )
 
 

@@ -41,7 +41,8 @@ class Count:
 class Predictions:
     """The published figures that a system predicts, and by how many percent it is off.
 
-    The median is of absolute errors; the worst one has its sign, and names its row.
+    A figure that several rows are held against counts once. The median is of absolute errors; the
+    worst one has its sign, and names its row.
     """
 
     count: int
@@ -83,7 +84,7 @@ class Tally:
             gaps=gaps,
             checks=Count.of(checks),
             unpublished=len(rows) - gaps - len(published) - len(checks),
-            predictions=_predictions(by_kind["predicted"]),
+            predictions=_predictions(_independent(by_kind["predicted"])),
             fitted=fitted,
         )
 
@@ -97,7 +98,7 @@ class Tally:
     def predicts(self) -> str:
         """How many figures of the source are predicted, how well, and what was fitted."""
         found = self.predictions
-        words = f"predicts {_counted(found.count, 'published figure')}"
+        words = f"predicts {_counted(found.count, 'independent published figure')}"
         if found.median_error_percent is not None:
             words += f", median error {found.median_error_percent:.2f} %"
             words += f", worst {found.worst_error_percent:+.2f} % ({found.worst_row})"
@@ -127,6 +128,16 @@ def _counted(count: int, what: str) -> str:
 
 def _json(count: Count) -> dict[str, int]:
     return {"within": count.within, "missed": count.missed}
+
+
+def _independent(rows: Iterable[Row]) -> list[Row]:
+    """A row for each figure of the source: that which counts, or, if it was not run, the first."""
+    by_figure: dict[str, Row] = {}
+    for row in rows:
+        figure = row.same_as or row.id
+        if figure == row.id or figure not in by_figure:
+            by_figure[figure] = row
+    return list(by_figure.values())
 
 
 def _predictions(rows: Sequence[Row]) -> Predictions:
