@@ -39,7 +39,7 @@ from peerlane.reproduction.catalogue import folder_of, systems
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.plots import Plot
 from peerlane.reproduction.report import CalibrationEntry, Report
-from peerlane.reproduction.report import Row as Published
+from peerlane.reproduction.row import Row as Published
 from peerlane.varying.axes import Axis
 from peerlane.varying.sweep import sweep_points
 

@@ -20,8 +20,9 @@ from peerlane.reproduction.calibration import moved, quantity, setting
 from peerlane.reproduction.catalogue import system_fabric, systems
 from peerlane.reproduction.expected import Expected, ExpectedRow
 from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, run
-from peerlane.reproduction.report import Report, Row
+from peerlane.reproduction.report import Report
 from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce_all
+from peerlane.reproduction.row import Row
 from peerlane.reproduction.tally import Count, Predictions
 
 if TYPE_CHECKING:

@@ -2,47 +2,11 @@
 //! interrupt.
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
-use kernel::{Bandwidth, Span};
 use packet::{FlowId, Observation};
 use transaction::CallNote;
 
 use crate::interrupts::Interrupt;
-use crate::{System, ThreadId};
-
-kernel::parameters! {
-    /// The time that software on a host takes.
-    pub struct DriverParameters {
-        /// Number of threads that can run at the same time; a thread keeps its core until it sleeps.
-        cores: u32 = 8, within 1..=1024, from "four cores of two threads each";
-        /// Time of a system call, without the work of its driver.
-        system_call: Span = Span::from_ns(300), from "common on Linux, with entry, file and exit";
-        /// Time to pin and unpin one page of a buffer.
-        page_pin: Span = Span::from_ns(100), from "common on Linux, for pages that are there";
-        /// Time for which a store to a device blocks its core.
-        register_write: Span = Span::from_ns(100), from "our choice: an uncached store";
-        /// Time for which a store to memory blocks its core.
-        memory_write: Span = Span::from_ns(2), from "our choice: a store that the cache takes";
-        /// Time from the end of a write to memory until a polling program has seen it.
-        poll: Span = Span::from_ns(80), from "common for a line that is in no cache any more: a memory read";
-        /// Time from the arrival of an interrupt until the waiting thread is ready to run. The thread uses no core while it waits.
-        interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
-        /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
-        /// meanwhile come as one.
-        interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
-        /// Time to read the clock before and after a measured memory access.
-        timed_access: Span = Span::ZERO, from "our choice: none";
-        /// Time for which a process reads the clock.
-        clock_read: Span = Span::from_ns(25), from "common on Linux, without a system call";
-        /// Rate at which a process copies its own bytes to a buffer shared with a device.
-        buffer_write_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
-        /// Rate at which a process copies bytes from a buffer shared with a device, after the device has written them.
-        buffer_read_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
-        /// Time from a link failure until software removes the accelerator below the link from all lock queues.
-        failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
-        /// Time between the wake-ups of two threads that leave a barrier.
-        thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
-    }
-}
+use crate::{DriverParameters, System, ThreadId};
 
 /// A DMA transfer of a buffer by an engine.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 pub mod accesses;
 pub mod commanded;
 mod coroutine;
+mod costs;
 pub mod driver;
 pub mod firmware;
 pub mod interrupts;
@@ -20,6 +21,7 @@ mod system;
 pub type Host = fabric::RootComplex<Processor>;
 
 pub use coroutine::{Coroutine, Desk, Step};
-pub use driver::{DriverParameters, Transfer};
+pub use costs::DriverParameters;
+pub use driver::Transfer;
 pub use processor::Processor;
 pub use system::{Answer, Request, StoreOrigin, System, ThreadId};

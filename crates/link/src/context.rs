@@ -1,9 +1,9 @@
 //! The interface of a link end to the simulation: the effects of its component, restricted to one port.
 
 use kernel::{Component, Effects, Label, PortEffects, Span, Time};
-
-use crate::{LinkEnd, LinkTimer};
 use packet::{Frame, Observation, Packets, Pcie};
+
+use crate::LinkTimer;
 
 /// The effects that a link end can use.
 pub trait LinkContext {
@@ -25,13 +25,6 @@ pub trait LinkContext {
     fn observe(&mut self, what: Observation);
     /// The number of the port, for observations.
     fn port(&self) -> u16;
-    /// Lets `end` use its free wire.
-    fn use_wire(&mut self, end: &mut LinkEnd, now: Time)
-    where
-        Self: Sized,
-    {
-        end.use_wire(now, self);
-    }
 }
 
 /// The effects of a component at one of its ports. Its type does not name the component, so that link ends are compiled once.
@@ -93,10 +86,5 @@ impl LinkContext for At<'_> {
     #[inline]
     fn port(&self) -> u16 {
         self.fx.port() as u16
-    }
-    // Compiled here, and not once more in each crate with components: caches hold one copy.
-    #[inline(never)]
-    fn use_wire(&mut self, end: &mut LinkEnd, now: Time) {
-        end.use_wire(now, self);
     }
 }

@@ -9,7 +9,7 @@ use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
-use crate::{CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
+use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, TlpFrame};
 
 /// One end of a link.
@@ -39,6 +39,22 @@ pub struct LinkEnd {
     /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
     fails_at: Time,
+}
+
+/// The effects that a [`LinkEnd`] can use.
+pub trait EndContext: LinkContext + Sized {
+    /// Lets `end` use its free wire.
+    fn use_wire_of(&mut self, end: &mut LinkEnd, now: Time) {
+        end.use_wire(now, self);
+    }
+}
+
+impl EndContext for At<'_> {
+    // Compiled here, and not once more in each crate with components: caches hold one copy.
+    #[inline(never)]
+    fn use_wire_of(&mut self, end: &mut LinkEnd, now: Time) {
+        end.use_wire(now, self);
+    }
 }
 
 /// The number of values of the two-bit counter `REPLAY_NUM`.
@@ -175,7 +191,7 @@ impl LinkEnd {
     }
 
     /// Starts flow-control initialisation.
-    pub fn start(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
+    pub fn start(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         if !self.is_scalable {
             self.receiver.fix_limits(false);
         }
@@ -188,7 +204,7 @@ impl LinkEnd {
         &mut self,
         source: u16,
         waiting: Waiting,
-        cx: &mut impl LinkContext,
+        cx: &mut impl EndContext,
     ) -> Option<Finished> {
         let channel = self.channel_of(waiting.charge.traffic_class);
         self.transmitter.push(channel, source, waiting);
@@ -202,7 +218,7 @@ impl LinkEnd {
     }
 
     /// Returns the credit of a packet that has left this end's buffer.
-    pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Option<Finished> {
+    pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free(channel, charge, cx.now()) {
             PendingUpdate::Now => self.pump(cx),
@@ -217,7 +233,7 @@ impl LinkEnd {
     /// Schedules the return of a packet's credit at `due`, when the packet leaves this end's buffer.
     ///
     /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
-    pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl LinkContext) {
+    pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free_later(channel, charge, due) {
             Some(due) => self.check_credit_at(due, cx),
@@ -225,7 +241,7 @@ impl LinkEnd {
         }
     }
 
-    fn check_credit_at(&mut self, time: Time, cx: &mut impl LinkContext) {
+    fn check_credit_at(&mut self, time: Time, cx: &mut impl EndContext) {
         if !self.alarms.update.is_set() || time < self.alarms.update.deadline() {
             self.set(LinkTimer::UpdateCredit, time, cx);
         }
@@ -235,7 +251,7 @@ impl LinkEnd {
     pub fn receive(
         &mut self,
         frame: Frame,
-        cx: &mut impl LinkContext,
+        cx: &mut impl EndContext,
     ) -> (Option<Arrival>, Option<Finished>) {
         if self.has_failed(cx.now()) {
             return (None, self.receive_in_vain(frame, cx));
@@ -258,7 +274,7 @@ impl LinkEnd {
 
     /// Loses a frame, because the link has failed.
     #[cold]
-    fn receive_in_vain(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Option<Finished> {
+    fn receive_in_vain(&mut self, frame: Frame, cx: &mut impl EndContext) -> Option<Finished> {
         match frame {
             Frame::Tlp(frame) => {
                 let end = self.complete(&frame, cx);
@@ -272,7 +288,7 @@ impl LinkEnd {
     }
 
     #[inline(never)]
-    fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl LinkContext) -> Option<Finished> {
+    fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl EndContext) -> Option<Finished> {
         let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
         let wrong = self.wrong_bits(cx.now(), length);
         let mut bytes = sent;
@@ -298,7 +314,7 @@ impl LinkEnd {
 
     /// The time at which the last bit of a packet that is received now arrives.
     #[inline]
-    fn complete(&self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Time {
+    fn complete(&self, frame: &TlpFrame, cx: &mut impl EndContext) -> Time {
         if !self.cut_through {
             return cx.now();
         }
@@ -307,7 +323,7 @@ impl LinkEnd {
         cx.now() + self.transmitter.timing().length(rest)
     }
 
-    fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Option<Arrival> {
+    fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
         let packet = frame.packet;
         self.receive_traffic(cx);
         let content = &cx.packets()[packet];
@@ -335,7 +351,7 @@ impl LinkEnd {
 
     /// Counts an accepted packet that is complete at `complete`, and makes an Ack due for it.
     #[inline]
-    fn expect_acknowledgement(&mut self, complete: Time, cx: &mut impl LinkContext) {
+    fn expect_acknowledgement(&mut self, complete: Time, cx: &mut impl EndContext) {
         self.unacknowledged += 1;
         if self.unacknowledged == self.acknowledge_packets {
             self.acknowledge_packets_at(complete, cx);
@@ -346,7 +362,7 @@ impl LinkEnd {
     }
 
     /// Makes an Ack due when the packet that is complete at `complete` has arrived.
-    fn acknowledge_packets_at(&mut self, complete: Time, cx: &mut impl LinkContext) {
+    fn acknowledge_packets_at(&mut self, complete: Time, cx: &mut impl EndContext) {
         if complete == cx.now() {
             self.acknowledge_now = true;
         } else {
@@ -358,7 +374,7 @@ impl LinkEnd {
 
     /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
     #[cold]
-    fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl LinkContext) {
+    fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl EndContext) {
         match verdict {
             Verdict::Duplicate => self.acknowledge_now = true,
             Verdict::Bad if complete > cx.now() => {
@@ -403,7 +419,7 @@ impl LinkEnd {
     }
 
     /// Does what a received DLLP asks for.
-    fn obey(&mut self, dllp: Dllp, cx: &mut impl LinkContext) {
+    fn obey(&mut self, dllp: Dllp, cx: &mut impl EndContext) {
         match dllp {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
@@ -429,7 +445,7 @@ impl LinkEnd {
         }
     }
 
-    fn acknowledged(&mut self, sequence: u16, cx: &mut impl LinkContext) {
+    fn acknowledged(&mut self, sequence: u16, cx: &mut impl EndContext) {
         if self.transmitter.acknowledge(sequence, cx) {
             self.replays = 0;
             if self.transmitter.awaits_acknowledgement() {
@@ -452,7 +468,7 @@ impl LinkEnd {
     }
 
     /// Handles a timer that has expired.
-    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Option<Finished> {
+    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
         match self.alarms.of(timer).ring(cx.now()) {
             Ring::Due => {}
             Ring::Again(after) => {
@@ -481,7 +497,7 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    fn update_credit(&mut self, cx: &mut impl LinkContext) {
+    fn update_credit(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         self.receiver.settle(now);
         let oldest = self.receiver.request_updates(now, self.update_delay);
@@ -494,7 +510,7 @@ impl LinkEnd {
     }
 
     /// Sends the limits again that were last sent long ago, and schedules the next time.
-    fn refresh_credit(&mut self, cx: &mut impl LinkContext) {
+    fn refresh_credit(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         let is_watched = cx.watched() || self.receiver.has_errors();
         if !is_watched && self.refresh.fall_asleep(now) {
@@ -514,7 +530,7 @@ impl LinkEnd {
 
     /// Counts the refreshes that a dormant end has left out, and goes on with them.
     #[cold]
-    fn wake_up(&mut self, cx: &mut impl LinkContext) {
+    fn wake_up(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         self.refresh.wake_up(now);
         let refreshes = self.receiver.skip_refreshes(now, self.refreshes());
@@ -523,7 +539,7 @@ impl LinkEnd {
     }
 
     /// Handles the exchange of features.
-    fn exchange_features(&mut self, effect: FeatureEffect, cx: &mut impl LinkContext) {
+    fn exchange_features(&mut self, effect: FeatureEffect, cx: &mut impl EndContext) {
         match effect {
             FeatureEffect::Exchanged { is_scaled } => {
                 self.receiver.fix_limits(is_scaled);
@@ -535,26 +551,26 @@ impl LinkEnd {
     }
 
     /// Starts a round of the DLLPs that tell features or limits.
-    fn begin_round(&mut self, cx: &mut impl LinkContext) {
+    fn begin_round(&mut self, cx: &mut impl EndContext) {
         self.handshake.begin_round();
         self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
     }
 
     #[inline]
-    fn receive_traffic(&mut self, cx: &mut impl LinkContext) {
+    fn receive_traffic(&mut self, cx: &mut impl EndContext) {
         if self.handshake.receive_traffic() {
             self.come_up(cx);
         }
     }
 
     #[cold]
-    fn come_up(&mut self, cx: &mut impl LinkContext) {
+    fn come_up(&mut self, cx: &mut impl EndContext) {
         cx.observe(Observation::Up { port: cx.port() });
         self.alarms.update.clear();
         self.refresh_credit(cx);
     }
 
-    fn receive_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
+    fn receive_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl EndContext) {
         let effect = self.handshake.end_features();
         self.exchange_features(effect, cx);
         match self.handshake.receive(credit, second) {
@@ -570,7 +586,7 @@ impl LinkEnd {
 
     /// Uses a free wire for the most urgent transmission (PCIe Base 3.6.3.1): Nak, Ack, UpdateFC, replayed TLPs, new TLPs.
     #[inline]
-    fn pump(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
+    fn pump(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         let now = cx.now();
         if self.has_failed(now) {
             return self.drop_next(cx);
@@ -581,7 +597,7 @@ impl LinkEnd {
         }
         let finished = self.transmitter.on_wire.take();
         if self.has_work() {
-            cx.use_wire(self, now);
+            cx.use_wire_of(self, now);
         }
         finished
     }
@@ -589,7 +605,7 @@ impl LinkEnd {
     /// Drops what a failed link holds: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
     /// does not notice would otherwise send for ever at one time.
     #[inline(never)]
-    fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
+    fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.transmitter.forget_kept(cx);
         let now = cx.now();
         let mut dropped = self.transmitter.on_wire.take();
@@ -604,7 +620,7 @@ impl LinkEnd {
     }
 
     #[inline]
-    pub(crate) fn use_wire(&mut self, now: Time, cx: &mut impl LinkContext) {
+    fn use_wire(&mut self, now: Time, cx: &mut impl EndContext) {
         let mut at = self.transmitter.next_slot(now, cx);
         if at > now && at == self.transmitter.busy_until {
             // Frames that arrive during the ordered sets may change what is sent after them.
@@ -637,7 +653,7 @@ impl LinkEnd {
 
     /// Sends what waits besides TLPs, from `at` on. Returns the time at which the wire is free again.
     #[inline(never)]
-    fn send_dllps(&mut self, mut at: Time, cx: &mut impl LinkContext) -> Time {
+    fn send_dllps(&mut self, mut at: Time, cx: &mut impl EndContext) -> Time {
         while let Some(dllp) = self.next_dllp(at, cx) {
             if dllp.1 {
                 self.refresh.record_news(at);
@@ -648,7 +664,7 @@ impl LinkEnd {
         at
     }
 
-    fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
+    fn await_acknowledgement(&mut self, cx: &mut impl EndContext) {
         if !self.alarms.replay.is_set() && self.transmitter.awaits_acknowledgement() {
             self.set(
                 LinkTimer::Replay,
@@ -672,7 +688,7 @@ impl LinkEnd {
     }
 
     /// The next DLLP to send at `at`, and whether it tells the far end anything new.
-    fn next_dllp(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<(Dllp, bool)> {
+    fn next_dllp(&mut self, at: Time, cx: &mut impl EndContext) -> Option<(Dllp, bool)> {
         if let Some(dllp) = self
             .handshake
             .next(|channel, class| self.receiver.grant(channel, class, at))
@@ -722,14 +738,14 @@ impl LinkEnd {
     }
 
     #[inline(always)]
-    fn set(&mut self, timer: LinkTimer, deadline: Time, cx: &mut impl LinkContext) {
+    fn set(&mut self, timer: LinkTimer, deadline: Time, cx: &mut impl EndContext) {
         let now = cx.now();
         if let Some(after) = self.alarms.of(timer).set(now, deadline) {
             self.wake(timer, after, cx);
         }
     }
 
-    fn wake(&self, timer: LinkTimer, after: Span, cx: &mut impl LinkContext) {
+    fn wake(&self, timer: LinkTimer, after: Span, cx: &mut impl EndContext) {
         if timer == LinkTimer::RefreshCredit && !self.receiver.has_errors() {
             cx.wake_in_background(timer, after);
         } else {
@@ -745,7 +761,7 @@ fn observe_packet(
     verdict: packet::Verdict,
     wrong: &[u64],
     end: Time,
-    cx: &mut impl LinkContext,
+    cx: &mut impl EndContext,
 ) {
     if cx.watched() {
         cx.observe(Observation::PacketArrival {
@@ -760,12 +776,7 @@ fn observe_packet(
 
 /// Reports the arrival of a DLLP.
 #[inline]
-fn observe_dllp(
-    bytes: [u8; 6],
-    verdict: packet::Verdict,
-    wrong: &[u64],
-    cx: &mut impl LinkContext,
-) {
+fn observe_dllp(bytes: [u8; 6], verdict: packet::Verdict, wrong: &[u64], cx: &mut impl EndContext) {
     if cx.watched() {
         cx.observe(Observation::DllpArrival {
             port: cx.port(),

@@ -22,7 +22,7 @@ pub use alarm::LinkTimer;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
 pub use credit::CreditLeft;
-pub use end::LinkEnd;
+pub use end::{EndContext, LinkEnd};
 pub use hold::{Hold, Transmission};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from peerlane.report.page import Origin
-    from peerlane.reproduction.report import Report, Row
+    from peerlane.reproduction.report import Report
+    from peerlane.reproduction.row import Row
 
 _NAMES = {"fig": "Figure", "table": "Table", "exp": "Experiment", "eq": "Equation"}
 

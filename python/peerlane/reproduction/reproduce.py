@@ -13,7 +13,8 @@ from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.jobs import STEP, Job, Outcome, about, run
-from peerlane.reproduction.report import CalibrationEntry, Report, Row
+from peerlane.reproduction.report import CalibrationEntry, Report
+from peerlane.reproduction.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -15,7 +15,7 @@ from peerlane.reproduction.expected import KINDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from peerlane.reproduction.report import Row
+    from peerlane.reproduction.row import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 //! The connection between two link ends: the time, and wires that treat frames as a test demands and record them.
 
 use kernel::{EventQueue, Span, Time};
-use link::{LinkContext, LinkTimer};
+use link::{EndContext, LinkContext, LinkTimer};
 use packet::{Charge, Frame, Observation, Packets, TlpFrame};
 use protocol::Dllp;
 
@@ -96,6 +96,8 @@ pub struct Context<'w> {
     pub world: &'w mut Shared,
     pub side: Side,
 }
+
+impl EndContext for Context<'_> {}
 
 impl LinkContext for Context<'_> {
     fn now(&self) -> Time {

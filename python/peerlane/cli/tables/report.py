@@ -13,7 +13,8 @@ from peerlane.fabric.variant import told
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from peerlane.reproduction.report import Report, Row
+    from peerlane.reproduction.report import Report
+    from peerlane.reproduction.row import Row
     from peerlane.reproduction.tally import Count, Tally
 
 VISIBLE = 0.05

@@ -14,7 +14,7 @@ from peerlane.report.words import percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from peerlane.reproduction.report import Row
+    from peerlane.reproduction.row import Row
 
 _LINE = 20
 """Pixels between two lines."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane.reproduction.plots import Place, Plot, XAxis
-    from peerlane.reproduction.report import Row
+    from peerlane.reproduction.row import Row
 
     Point = dict[str, Any]
 
