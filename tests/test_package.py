@@ -79,7 +79,7 @@ def test_the_installed_wheel_works_from_any_folder(wheel: Path, tmp_path: Path) 
         capture_output=True,
         text=True,
     )
-    assert "9 of 9 rows" in ran.stdout
+    assert re.search(r"figures of the source, analytic +9 +9 +0\n", ran.stdout)
     shipped = subprocess.run(
         [sys.executable, "-m", "peerlane", "run", "pair"],
         cwd=elsewhere,

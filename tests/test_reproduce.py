@@ -380,7 +380,7 @@ def test_figures_of_the_source_checks_and_rows_without_a_value_are_counted_apart
 def test_a_system_that_predicts_nothing_says_so() -> None:
     none = report(row(kind="calibrated"))
     assert none.tally.predicts == "predicts 0 independent published figures; 0 fitted parameters"
-    assert "s predicts 0 published figures" in shown(report_table(none, every=False))
+    assert "s predicts 0 independent published figures" in shown(report_table(none, every=False))
     assert none.to_json()["counts"]["predictions"]["median_error_percent"] is None
 
 
