@@ -1140,7 +1140,7 @@ class Accesses(TypedDict, total=False):
     """Software time around each access (call, doorbell, interrupt or poll, return): it passes
     with the interval, and rates count it, but no latency. (ns; default 0 ns)"""
     driven: Setting
-    """Who starts each access of a device: 'device', itself, or 'program': a program on the
+    """Starter of each access of a device: 'device', itself, or 'program': a program on the
     host writes the device's registers by a system call, and waits for the end. Rates then
     count the time of the program. (default device)"""
     completion: Setting

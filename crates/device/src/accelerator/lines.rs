@@ -17,7 +17,7 @@ pub(super) struct Lines {
     first: Option<SetAssociative<()>>,
     pub(super) outbox: Outbox,
     latencies: Latencies,
-    /// What a write of a whole line needs.
+    /// The permission that a write of a whole line needs.
     whole: Need,
     /// The time at which the port can take the next line.
     free: Time,

@@ -7,7 +7,7 @@ use protocol::{MsixTable, Signalling};
 /// Address and data of the memory write that signals an interrupt.
 pub(super) type Message = (u64, u32);
 
-/// What a function does at an interrupt.
+/// The outcome of an interrupt, for the function that raises it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Raised {
     /// It sends this message.

@@ -18,7 +18,7 @@ struct Upload {
     what: Uploaded,
 }
 
-/// What is sent to memory.
+/// A packet to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Uploaded {
     /// A write request.

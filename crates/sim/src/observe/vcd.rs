@@ -43,13 +43,13 @@ struct Signals {
     until: u64,
     /// The number of transmissions so far.
     count: u64,
-    /// What the file has.
+    /// The transmission that the file shows.
     written: Shown,
-    /// What is on the wire now.
+    /// The transmission on the wire now.
     now: Shown,
 }
 
-/// What is on a wire: nothing if `None`.
+/// A transmission on a wire; none while the wire is idle.
 type Shown = Option<Transmission>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

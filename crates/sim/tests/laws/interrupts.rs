@@ -327,7 +327,7 @@ fn a_message_goes_to_any_64_bit_address() {
     machine.rests();
 }
 
-/// What a host does to a card, in any order.
+/// A step of a host towards a card; steps come in any order.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Raise(u8),

@@ -143,7 +143,7 @@ fn an_interrupt_whose_cause_is_served_is_not_sent_any_more() {
     assert_eq!(table.counts()[0].withdrawn, 1);
 }
 
-/// What happens to a table.
+/// An event at a table.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Raise(u16),

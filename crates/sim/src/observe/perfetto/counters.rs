@@ -18,7 +18,7 @@ pub(super) struct Counters {
     have_credit: Vec<bool>,
     /// The counters that have changed: the number of the track, and the value.
     changed: Vec<(u64, u64)>,
-    /// Those that have their first value.
+    /// Counters that have their first value, whose tracks are not described yet.
     new: Vec<(DirectionId, Track)>,
 }
 

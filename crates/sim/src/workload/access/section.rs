@@ -64,7 +64,7 @@ impl Order {
     ];
 }
 
-/// Who starts the accesses of a device, as written.
+/// The starter of the accesses of a device, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driven {
     /// The device itself.
@@ -137,7 +137,7 @@ kernel::parameters! {
         interval: Span = Span::ZERO, from "as fast as possible";
         /// Software time around each access (call, doorbell, interrupt or poll, return): it passes with the interval, and rates count it, but no latency.
         turnaround: Span = Span::ZERO, from "our choice: whoever makes them starts them itself";
-        /// Who starts each access of a device: "device", itself, or "program": a program on the host writes the device's registers by a system call, and waits for the end. Rates then count the time of the program.
+        /// Starter of each access of a device: "device", itself, or "program": a program on the host writes the device's registers by a system call, and waits for the end. Rates then count the time of the program.
         driven: Driven = Driven::Device, from "our choice: the device alone, without software";
         /// How the program learns of the end of an access: "poll", by reads of the status register, or "interrupt".
         completion: AccessCompletion = AccessCompletion(Completion::Poll), from "our choice: the shorter one for small accesses";
