@@ -2,11 +2,13 @@
 //!
 //! A capture is a probe: it changes nothing of what is simulated, and without one nothing is observed in detail.
 
+mod destination;
 pub mod filter;
 pub mod kind;
 pub mod names;
 mod output;
 pub mod words;
+mod writer;
 
 use std::fmt::Debug;
 use std::fs::File;
