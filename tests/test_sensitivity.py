@@ -451,3 +451,19 @@ def test_a_missing_or_unreadable_record_is_named(
     (tmp_path / record.FILE).unlink()
     assert "has no sensitivity.toml" in concerns("rosta")[0]
     assert unfounded("rosta") == unknown("rosta") == []
+
+
+def test_reproduce_refuses_predictions_of_a_stale_record(
+    peerlane: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are shown; what `--set` changes is not what the record is of."""
+    latency = ("reproduce", "rosta", "--figure", "latency")
+    whole = peerlane(*latency)
+    assert (whole.status, whole.err) == (0, "")
+    monkeypatch.setattr(record, "scenario_digest", lambda _: "another")
+    refused = peerlane(*latency)
+    assert refused.status == 1
+    assert refused.out == whole.out
+    assert refused.err.startswith("error: rosta/sensitivity.toml is of an older scenario.toml")
+    assert "peerlane reproduce rosta --sensitivity --save" in refused.err
+    assert peerlane(*latency, "--set", "links.lanes=8").err == ""

@@ -8,7 +8,7 @@ import typer
 
 from peerlane.cli import completion
 from peerlane.cli.claims import show_claims
-from peerlane.cli.console import emit, progress, warn
+from peerlane.cli.console import complain, emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, ReportTo, Settings
 from peerlane.cli.report import open_folder, origin, write_pages
@@ -90,10 +90,9 @@ def reproduce(  # noqa: PLR0913 - each is an option
     With --report, each system has a page of its figures and tables, its fitted parameters and the
     topology.
 
-    A warning says where `sensitivity.toml` does not bear out that a row is predicted, such as after
-    a change of `experiments.py`; the rows are simulated all the same.
-
-    The exit status is 1 when a row is further from the published value than its tolerance.
+    The exit status is 1 when a row is further from the published value than its tolerance, and when
+    `sensitivity.toml` does not bear out that a row is predicted, such as after a change of
+    `experiments.py`. The rows are shown all the same.
     """
     if claims:
         simulating = {
@@ -128,23 +127,26 @@ def reproduce(  # noqa: PLR0913 - each is an option
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]
     shown = stack(tables if system else [*tables, summary(reports)])
-    if not settings:
-        _warn_of(reports)
     document = head("report") | (documents[0] if system else {"systems": documents})
     emit(document, shown, json_to)
     is_written = write_pages(folder, lambda: _pages(reports))
-    if not is_written or not all(report.passes for report in reports):
+    is_founded = bool(settings) or _are_founded(reports)
+    if not (is_written and is_founded and all(report.passes for report in reports)):
         raise typer.Exit(FAILED)
 
 
-def _warn_of(reports: Sequence[Report]) -> None:
-    """Warns of predictions that nothing bears out, such as in a folder that the user changed."""
+def _are_founded(reports: Sequence[Report]) -> bool:
+    """Whether the records of the systems bear out all predictions; complains of those that do not.
+
+    A folder that the user changed has such predictions.
+    """
     from peerlane.reproduction.sensitivity.rule import concerns  # noqa: PLC0415 - only here
 
-    for report in reports:
-        if found := concerns(report.system):
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            warn(f"{found[0]}{more}")
+    found = [concerns(report.system) for report in reports]
+    for of_system in filter(None, found):
+        more = f" (and {len(of_system) - 1} more)" if len(of_system) > 1 else ""
+        complain(f"{of_system[0]}{more}")
+    return not any(found)
 
 
 def _no_others(*, sensitivity: bool, others: tuple[object, ...]) -> None:
