@@ -254,11 +254,12 @@ def test_what_flows_read_where_others_write_is_not_compared(peerlane: Run, scena
     assert 'fabric.toml:39: flow "reads-it", offset: flow "first" uses bytes' in shared.err
 
 
-def test_a_filter_that_nothing_meets_is_told(peerlane: Run, scenario: Write) -> None:
-    done = peerlane("run", scenario(), "--trace", "t.jsonl", "--kind", "Swap", "--window", "0us..")
+@pytest.mark.parametrize("how", ["trace", "perfetto", "vcd", "pcap"])
+def test_a_filter_that_nothing_meets_is_told(peerlane: Run, scenario: Write, how: str) -> None:
+    done = peerlane("run", scenario(), f"--{how}", "t", "--kind", "Swap", "--window", "0us..")
     assert done.status == 0
-    assert "warning: t.jsonl is empty: nothing that took a wire meets --kind, --window" in done.err
-    assert "is empty" not in peerlane("run", "fabric.toml", "--trace", "t", "--kind", "MWr").err
+    assert "warning: t has no records: nothing that took a wire meets --kind, --window" in done.err
+    assert "no records" not in peerlane("run", "fabric.toml", f"--{how}", "t", "--kind", "MWr").err
 
 
 def test_a_trace_is_in_order_on_each_wire(peerlane: Run, scenario: Write, tmp_path: Path) -> None:

@@ -111,6 +111,11 @@ impl Simulation {
         })
     }
 
+    fn empty_captures(&self) -> Vec<&str> {
+        let numbers = self.0.captures_without_events().into_iter();
+        numbers.map(|number| self.1[number].as_str()).collect()
+    }
+
     fn sample(&mut self, interval: &str) -> PyResult<f64> {
         let read = Span::read(&Value::Text(interval)).map_err(PyValueError::new_err)?;
         if read < SHORTEST_INTERVAL {

@@ -127,10 +127,10 @@ def check_only(only: Filter, captures: Mapping[str, str | None]) -> None:
     raise typer.BadParameter(f"{given} {filters} a capture, and there is none; write {options}")
 
 
-def empty(path: str | None, only: Filter) -> Iterator[str]:
-    """Says of a packet trace in which a filter has left nothing that it is empty."""
-    if path is not None and only and Path(path).is_file() and not Path(path).stat().st_size:
-        yield f"{path} is empty: nothing that took a wire meets {_parts(only)}"
+def empty(simulation: Simulation, only: Filter) -> Iterator[str]:
+    """Says of each capture in which a filter has left nothing that it has no records."""
+    for path in simulation.empty_captures() if only else ():
+        yield f"{path} has no records: nothing that took a wire meets {_parts(only)}"
 
 
 def _parts(only: Filter) -> str:

@@ -223,7 +223,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         if outcome.lost:
             warn("; ".join(outcome.lost))
         raise outcome.interrupt
-    for warning in empty(trace, only):
+    for warning in empty(simulation, only):
         warn(warning)
     _judge(simulation, result, outcome.lost)
     if not is_written:

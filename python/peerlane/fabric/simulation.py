@@ -160,6 +160,10 @@ class Simulation:
         """
         self._core.capture_failure()
 
+    def empty_captures(self) -> list[str]:
+        """The files of the captures whose filter has let nothing pass so far."""
+        return self._core.empty_captures()
+
     def sample(self, *, every: str) -> float:
         """Samples rates and queue lengths from now on, each `every`, such as "10 us".
 

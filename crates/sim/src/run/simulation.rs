@@ -181,6 +181,12 @@ impl Simulation {
         }
     }
 
+    /// The numbers of the captures whose filter has let nothing pass.
+    pub fn captures_without_events(&self) -> Vec<usize> {
+        let captures = self.captures.iter();
+        captures.flat_map(|all| all.without_events()).collect()
+    }
+
     /// The number of a capture whose file has failed, and the error; each only once. Nothing is written to such a file any more.
     pub fn take_capture_failure(&mut self) -> Option<(usize, std::io::Error)> {
         self.captures.as_mut()?.take_failure()

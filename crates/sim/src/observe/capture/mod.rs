@@ -140,6 +140,8 @@ struct Capture {
     /// Records of the present time: the component of each, and its range in the output's buffer. A record is made while its packet is
     /// still held.
     noted: Vec<(ComponentId, Range<usize>)>,
+    /// Whether the filter has let anything pass.
+    has_passed: bool,
 }
 
 /// All captures of a run.
@@ -184,6 +186,7 @@ impl Captures {
             format,
             output,
             noted: Vec::new(),
+            has_passed: false,
         });
     }
 
@@ -247,6 +250,12 @@ impl Captures {
         }
     }
 
+    /// The numbers of the captures whose filter has let nothing pass.
+    pub fn without_events(&self) -> impl Iterator<Item = usize> {
+        let all = self.all.iter().enumerate();
+        all.filter_map(|(number, one)| (!one.has_passed).then_some(number))
+    }
+
     /// The number of a capture whose file has failed, and the error; each only once.
     pub fn take_failure(&mut self) -> Option<(usize, io::Error)> {
         let mut all = self.all.iter_mut().enumerate();
@@ -274,6 +283,7 @@ impl Capture {
                 self.format.record(&part, out);
             }
         }
+        self.has_passed = true;
         self.enter(event.by, begin);
     }
 
