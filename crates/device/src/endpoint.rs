@@ -16,7 +16,7 @@ use kernel::{Component, Effects, Port, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
-use transaction::{Datapath, FunctionPlace, Functions, Memory, Pattern, Requester};
+use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
 use interrupts::Tables;
@@ -36,6 +36,8 @@ pub struct EndpointConfig {
     pub link: LinkEnd,
     /// The pattern of each flow, by number, to check arriving payloads.
     pub patterns: Arc<[Pattern]>,
+    /// The traffic class and the attributes of the requests of each flow, by number.
+    pub marks: Marks,
 }
 
 /// The PCI Express core of a device.
@@ -55,6 +57,7 @@ pub struct Endpoint {
     /// Boxed, because few endpoints have MSI-X.
     tables: Option<Box<Tables>>,
     patterns: Arc<[Pattern]>,
+    marking: Marking,
     /// The datapath from the engine.
     sending: Datapath,
     /// The datapath to the engine.
@@ -95,6 +98,7 @@ impl Endpoint {
             functions,
             link,
             patterns,
+            marks,
         } = config;
         let mut endpoint = Endpoint {
             functions: Box::new(functions),
@@ -106,6 +110,7 @@ impl Endpoint {
             virtual_memory: VirtualMemory::of(&parameters),
             tables: None,
             patterns,
+            marking: Marking::new(marks),
             sending: Datapath::new(
                 parameters.clock.period(),
                 parameters.datapath.0,
@@ -176,6 +181,7 @@ impl Endpoint {
         let space = self.functions.space(FunctionPlace::Own);
         self.max_payload = space.max_payload();
         self.bus_master = space.bus_master_enable();
+        self.marking.apply_registers(space);
         self.bars = if space.memory_enable() {
             std::array::from_fn(|index| space.bar_base(index as u8))
         } else {
@@ -393,10 +399,13 @@ impl Endpoint {
     /// Sends a packet by the datapath, which must be [open](Endpoint::is_open); returns the time at which its last beat has passed.
     pub(crate) fn hand_over<C: Device>(
         &mut self,
-        packet: PacketId,
+        mut packet: PacketId,
         fx: &mut Effects<'_, C>,
     ) -> Time {
         let now = fx.now();
+        if !self.marking.is_plain() {
+            packet = self.marking.mark(packet, fx.store());
+        }
         let ready = now + self.parameters.send_latency;
         if ready > now && !self.sending.is_unlimited() {
             self.outbound.push_back(ready);

@@ -66,6 +66,13 @@ impl Attributes {
         (self.id_ordering as u8) << 2 | (self.relaxed_ordering as u8) << 1 | self.no_snoop as u8
     }
 
+    /// The attributes that both have.
+    #[inline]
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self::from_bits(self.bits() & other.bits())
+    }
+
     /// The attributes in the low three bits.
     #[inline]
     pub const fn from_bits(bits: u8) -> Self {

@@ -143,7 +143,8 @@ impl Header {
 
     /// The completion without data of `request`: the end of a write, or of a read that failed.
     ///
-    /// Traffic class and attributes are copied from the request (PCIe Base 2.2.9).
+    /// Traffic class, relaxed ordering and no snoop are copied from the request (PCIe Base 2.2.9). ID-based ordering is not: it needs
+    /// an enable bit of the completer, which adds it to all its completions (PCIe Base 2.2.6.4).
     #[inline]
     pub fn completion(
         request: &Self,
@@ -290,6 +291,10 @@ impl Header {
     fn answer(&self, completion: Completion) -> Self {
         Self {
             poisoned: false,
+            attributes: Attributes {
+                id_ordering: false,
+                ..self.attributes
+            },
             kind: Kind::Completion(completion),
             ..*self
         }
@@ -447,7 +452,11 @@ mod tests {
         };
         let answer = Header::completion(&request, COMPLETER, Status::CompleterAbort).unwrap();
         assert_eq!(answer.traffic_class, request.traffic_class);
-        assert_eq!(answer.attributes, request.attributes);
+        let copied = Attributes {
+            id_ordering: false,
+            ..request.attributes
+        };
+        assert_eq!(answer.attributes, copied);
         assert!(!answer.poisoned);
         assert_eq!(
             (answer.requester(), answer.tag(), answer.class()),

@@ -17,6 +17,7 @@ mod flow;
 mod functions;
 mod limits;
 mod locked;
+mod marking;
 mod memory;
 mod outbox;
 mod outstanding;
@@ -43,6 +44,7 @@ pub use limits::{RequesterLimits, Staging};
 pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
 };
+pub use marking::{Mark, Marking, Marks};
 pub use memory::{Backing, Memory};
 pub use outbox::{Outbox, Packing, messages};
 pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits};

@@ -27,8 +27,8 @@ use protocol::{
     MessageRequest, PageRequest, Status, Tag, TrafficClass,
 };
 use transaction::{
-    Action, ConfigAccess, FunctionPlace, Functions, Mapping, Memory, Next, Pattern, Reach, arrived,
-    written,
+    Action, ConfigAccess, FunctionPlace, Functions, Mapping, Marks, Memory, Next, Pattern, Reach,
+    arrived, written,
 };
 
 use crate::{Route, Routes};
@@ -73,6 +73,8 @@ pub struct RootComplexConfig<C> {
     pub sockets: Vec<u32>,
     /// The pattern of each flow, by number, to check arriving payloads.
     pub patterns: Arc<[Pattern]>,
+    /// The traffic class and the attributes of the requests of each flow, by number.
+    pub marks: Marks,
     /// The random stream for the jitter of memory reads.
     pub jitter: Stream,
     /// The coherent agents, where memory is coherent.
@@ -202,6 +204,7 @@ impl<C: Cpu> RootComplex<C> {
             links,
             sockets,
             patterns,
+            marks,
             jitter,
             coherence,
             translation,
@@ -220,7 +223,7 @@ impl<C: Cpu> RootComplex<C> {
         let mut root = RootComplex {
             functions,
             routes: Routes::default(),
-            ports: RootPorts::new(links, &parameters),
+            ports: RootPorts::new(links, &parameters, &marks),
             peers: PeerPath::new(&parameters),
             translation: translation.map(|config| TranslationAgent::new(config, &mut memory, lead)),
             sockets: Sockets::new(&parameters, &sockets),

@@ -4,7 +4,7 @@ use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
 use protocol::Header;
-use transaction::{Datapath, FunctionPlace, Functions};
+use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
 
 use super::RootComplexParameters;
 use super::held::HeldBuffers;
@@ -32,6 +32,8 @@ struct RootPort {
     max_payload: u32,
     /// Whether memory requests from below are forwarded (Bus Master Enable).
     forwards: bool,
+    /// Marks the packets of the host itself, as the port's registers allow.
+    marking: Marking,
 }
 
 /// A packet of the host itself that a root port has sent.
@@ -43,7 +45,11 @@ pub(super) struct Sent {
 }
 
 impl RootPorts {
-    pub(super) fn new(links: Vec<LinkEnd>, parameters: &RootComplexParameters) -> Self {
+    pub(super) fn new(
+        links: Vec<LinkEnd>,
+        parameters: &RootComplexParameters,
+        marks: &Marks,
+    ) -> Self {
         let datapath = Datapath::new(
             parameters.port_clock.period(),
             parameters.port_datapath.0,
@@ -56,6 +62,7 @@ impl RootPorts {
             outgoing: datapath.clone(),
             max_payload: 0,
             forwards: false,
+            marking: Marking::new(marks.clone()),
         };
         let splits = parameters.largest_peer_payload < LARGEST_PAYLOAD;
         RootPorts {
@@ -83,6 +90,7 @@ impl RootPorts {
         for (port, space) in self.ports.iter_mut().zip(functions.ports()) {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
+            port.marking.apply_registers(space);
         }
     }
 
@@ -209,6 +217,12 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
+        let marking = &self.ports[port.index()].marking;
+        let packet = if marking.is_plain() {
+            packet
+        } else {
+            marking.mark(packet, fx.store())
+        };
         self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 

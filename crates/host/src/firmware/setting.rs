@@ -15,6 +15,14 @@ pub enum Setting {
     MaxReadRequest(u32),
     /// Memory Space Enable.
     MemoryEnable(bool),
+    /// Enable Relaxed Ordering.
+    RelaxedOrdering(bool),
+    /// Enable No Snoop.
+    NoSnoop(bool),
+    /// IDO Request Enable.
+    IdOrdering(bool),
+    /// IDO Completion Enable.
+    CompletionsById(bool),
     /// P2P Request Redirect of Access Control Services.
     RedirectPeerRequests(bool),
     /// Upstream Forwarding of Access Control Services.
@@ -32,8 +40,12 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
 impl Registers {
     async fn make(&self, function: FunctionId, setting: Setting) {
         let register = match setting {
-            Setting::MaxPayload(_) | Setting::MaxReadRequest(_) => {
-                self.device_control(function).await
+            Setting::MaxPayload(_)
+            | Setting::MaxReadRequest(_)
+            | Setting::RelaxedOrdering(_)
+            | Setting::NoSnoop(_) => self.express(function, register::DEVICE_CONTROL).await,
+            Setting::IdOrdering(_) | Setting::CompletionsById(_) => {
+                self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
             // The control register is in an extended capability, above the header's capabilities.
@@ -46,6 +58,10 @@ impl Registers {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
+            Setting::RelaxedOrdering(on) => flag(Express::RELAXED_ORDERING_ENABLE, on),
+            Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
+            Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
+            Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
             Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
             Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
         };
@@ -54,10 +70,10 @@ impl Registers {
         }
     }
 
-    /// The offset of Device Control, in the lower half of its register.
-    async fn device_control(&self, function: FunctionId) -> Option<u16> {
+    /// The offset of a register of the PCI Express capability, such as Device Control.
+    async fn express(&self, function: FunctionId, register: u16) -> Option<u16> {
         let express = self.capability(function, register::EXPRESS_ID).await;
-        express.map(|at| at + (register::DEVICE_CONTROL - register::EXPRESS))
+        express.map(|at| at + (register - register::EXPRESS))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
 use super::{ConfigSpace, DataLinkFeatures};
-use crate::Generation;
+use crate::{Attributes, Generation};
 
 /// The register with PCI Express Capabilities in the upper half, and the capability's header in the lower half.
 pub const EXPRESS: u16 = EXPRESS_BYTES / 4;
@@ -37,7 +37,7 @@ const DEVICE_CONTROL_BITS: u32 = 0x78ff;
 const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
 /// Reset value of Device Control: relaxed ordering and no snoop are enabled, the maximum read request size is 512 bytes (PCIe Base
 /// 7.5.3.4).
-const DEVICE_CONTROL_RESET: u32 = 1 << 4 | 1 << 11 | 2 << MRRS;
+const DEVICE_CONTROL_RESET: u32 = RELAXED_ORDERING_ENABLE | NO_SNOOP_ENABLE | 2 << MRRS;
 const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
 const MPS: u32 = 5;
 const MRRS: u32 = 12;
@@ -54,6 +54,10 @@ const ATOMIC_COMPLETER: u32 = 0b111 << 7;
 /// Atomic operations of 32 and 64 bits.
 const ATOMIC_COMPLETER_BASE: u32 = 0b11 << 7;
 const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
+const RELAXED_ORDERING_ENABLE: u32 = 1 << 4;
+const NO_SNOOP_ENABLE: u32 = 1 << 11;
+const IDO_REQUEST_ENABLE: u32 = 1 << 8;
+const IDO_COMPLETION_ENABLE: u32 = 1 << 9;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
 const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
 const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
@@ -196,7 +200,12 @@ impl ConfigSpace {
             0,
             0,
         );
-        self.declare(DEVICE_CONTROL_2, 0, wide_enable | atomics_enable, 0);
+        // Ports of switches send no requests with these attributes, and may have the bit read-only (PCIe Base 7.5.3.16).
+        let by_id = match port {
+            PortType::Endpoint | PortType::RootPort => IDO_REQUEST_ENABLE | IDO_COMPLETION_ENABLE,
+            PortType::Upstream | PortType::Downstream => IDO_COMPLETION_ENABLE,
+        };
+        self.declare(DEVICE_CONTROL_2, 0, wide_enable | atomics_enable | by_id, 0);
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
@@ -233,6 +242,22 @@ impl ConfigSpace {
     /// Whether the function may send atomic operation requests (PCIe Base 6.15.3.1).
     pub fn atomic_requester_enable(&self) -> bool {
         self.read(DEVICE_CONTROL_2) & ATOMIC_REQUESTER_ENABLE != 0
+    }
+
+    /// The attributes that the function may set in its requests: Enable Relaxed Ordering, Enable No Snoop and IDO Request Enable (PCIe
+    /// Base 7.5.3.4, 7.5.3.16). Those of a physical function apply to its virtual functions.
+    pub fn attributes_allowed(&self) -> Attributes {
+        let (control, more) = (self.read(DEVICE_CONTROL), self.read(DEVICE_CONTROL_2));
+        Attributes {
+            relaxed_ordering: control & RELAXED_ORDERING_ENABLE != 0,
+            id_ordering: more & IDO_REQUEST_ENABLE != 0,
+            no_snoop: control & NO_SNOOP_ENABLE != 0,
+        }
+    }
+
+    /// Whether the function sets the attribute of ID-based ordering in its completions: IDO Completion Enable (PCIe Base 7.5.3.16).
+    pub fn completions_by_id(&self) -> bool {
+        self.read(DEVICE_CONTROL_2) & IDO_COMPLETION_ENABLE != 0
     }
 
     /// Number of tags that the function may use; it follows from the enabled tag width (PCIe Base 2.2.6.2).
@@ -295,6 +320,18 @@ impl Express {
     pub fn completes_atomics(capabilities: u32) -> bool {
         capabilities & ATOMIC_COMPLETER_BASE == ATOMIC_COMPLETER_BASE
     }
+
+    /// Enable Relaxed Ordering in Device Control.
+    pub const RELAXED_ORDERING_ENABLE: u32 = RELAXED_ORDERING_ENABLE;
+
+    /// Enable No Snoop in Device Control.
+    pub const NO_SNOOP_ENABLE: u32 = NO_SNOOP_ENABLE;
+
+    /// IDO Request Enable in Device Control 2.
+    pub const IDO_REQUEST_ENABLE: u32 = IDO_REQUEST_ENABLE;
+
+    /// IDO Completion Enable in Device Control 2.
+    pub const IDO_COMPLETION_ENABLE: u32 = IDO_COMPLETION_ENABLE;
 
     /// `AtomicOp` Requester Enable in Device Control 2: mask and value.
     pub const ATOMIC_REQUESTER_FIELD: (u32, u32) =

@@ -16,7 +16,7 @@ use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, LinkConfig, LinkEnd};
 use packet::Pcie;
-use transaction::Pattern;
+use transaction::{Mark, Marks, Pattern};
 
 use crate::model::Model;
 use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan, Plan};
@@ -58,7 +58,8 @@ pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
     }
     let patterns = patterns(plan);
     let models = optical_ends(plan).into_iter().enumerate();
-    let models = models.map(|(index, fibres)| component(plan, index, &patterns, fibres));
+    let marks = marks(plan);
+    let models = models.map(|(index, fibres)| component(plan, index, (&patterns, &marks), fibres));
     let controllers = 0..plan.controllers.len();
     let controllers = controllers.map(|one| Model::Controller(controller(plan, one)));
     (models.chain(controllers).collect(), world)
@@ -97,7 +98,7 @@ pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> ((ComponentId, u32), (Compone
 fn component(
     plan: &Plan,
     index: usize,
-    patterns: &Arc<[Pattern]>,
+    (patterns, marks): (&Arc<[Pattern]>, &Marks),
     fibres: Vec<OpticalPort>,
 ) -> Model {
     let node = &plan.nodes[index];
@@ -109,6 +110,7 @@ fn component(
             links: downstream_ends(plan, node),
             sockets: sockets(plan, node),
             patterns: patterns.clone(),
+            marks: marks.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             coherence: sharing::coherence(plan, node),
             translation: sharing::translation(plan, index),
@@ -129,6 +131,7 @@ fn component(
                 functions: node.functions.clone(),
                 link: upstream_end(plan, node),
                 patterns: patterns.clone(),
+                marks: marks.clone(),
             };
             let context = LeafContext {
                 plan,
@@ -282,4 +285,17 @@ fn patterns(plan: &Plan) -> Arc<[Pattern]> {
         Some(vec![plan.pattern(number); one.own.parts.len()])
     });
     all.flatten().collect()
+}
+
+/// The mark of the requests of each part; none if every part has the default mark.
+fn marks(plan: &Plan) -> Marks {
+    let all = plan.workloads.iter().flat_map(|one| {
+        let mark = one.workload.kind().mark();
+        std::iter::repeat_n(mark, one.own.parts.len())
+    });
+    let all: Vec<Mark> = all.collect();
+    if all.iter().all(|mark| *mark == Mark::default()) {
+        return Marks::default();
+    }
+    all.into()
 }

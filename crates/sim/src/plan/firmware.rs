@@ -124,6 +124,28 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     if !node.settings.memory_enable {
         settings.extend(all().map(|id| (id, Setting::MemoryEnable(false))));
     }
+    // Only what differs from the choices of the firmware.
+    let enables = [
+        (
+            node.settings.relaxed_ordering_enable,
+            true,
+            Setting::RelaxedOrdering(false),
+        ),
+        (node.settings.no_snoop_enable, true, Setting::NoSnoop(false)),
+        (
+            node.settings.id_ordering_enable,
+            false,
+            Setting::IdOrdering(true),
+        ),
+        (
+            node.settings.id_ordering_completion_enable,
+            false,
+            Setting::CompletionsById(true),
+        ),
+    ];
+    for (_, _, setting) in enables.iter().filter(|(on, usual, _)| on != usual) {
+        settings.extend(all().map(|id| (id, *setting)));
+    }
     match &node.kind {
         NodeKind::Switch(switch) => {
             let services = [

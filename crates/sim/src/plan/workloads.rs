@@ -5,7 +5,7 @@ use fabric::IdentityMapping;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
-use crate::workload::flow::overlap;
+use crate::workload::flow::{attributes, overlap};
 use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
@@ -69,7 +69,8 @@ pub(super) fn plan(
         flows.push(one);
     }
     planner.check_tables(&identities, &flows)?;
-    let warnings = overlap::mark(scenario, &mut flows);
+    let mut warnings = overlap::mark(scenario, &mut flows);
+    warnings.extend(attributes::warnings(scenario, nodes, &flows));
     let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
     Ok(Planned {

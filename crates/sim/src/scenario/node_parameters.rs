@@ -12,6 +12,15 @@ kernel::parameters! {
         /// Memory Space Enable in the Command register, set after enumeration; without it, requests to the function's addresses, or to
         /// addresses below a port, are unsupported requests.
         memory_enable: bool = true, from "as firmware leaves it";
+        /// Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests have no such attribute. A host's CPU
+        /// sends by its root ports, whose registers count.
+        relaxed_ordering_enable: bool = true, from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
+        /// Enable No Snoop in Device Control, set after enumeration; without it, requests have no such attribute.
+        no_snoop_enable: bool = true, from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
+        /// IDO Request Enable in Device Control 2, set after enumeration; without it, requests have no attribute of ID-based ordering.
+        id_ordering_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
+        /// IDO Completion Enable in Device Control 2, set after enumeration: all completions of the node have the attribute of ID-based ordering.
+        id_ordering_completion_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
         /// Vendor ID of every function, such as "0x10ee"; if none is written, that of a common product.
         vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
         /// Device ID of every function; if none is written, that of a common product.

@@ -19,6 +19,7 @@ use host::interrupts::{self, Interrupt, VectorEntries, vector_control};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{Span, Time};
 use packet::{FlowId, Observation};
+use transaction::Mark;
 
 use crate::model::Model;
 use crate::observe::latency::Latencies;
@@ -50,6 +51,11 @@ pub(crate) trait Kind {
     /// Number of the pattern that receivers check the payload against, if they do. `number` is that of the workload.
     fn pattern(&self, _number: u32) -> Option<u32> {
         None
+    }
+
+    /// The traffic class and the attributes of the requests.
+    fn mark(&self) -> Mark {
+        Mark::default()
     }
 
     /// Fills memories and opens queue pairs, before time begins.

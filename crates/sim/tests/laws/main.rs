@@ -2,6 +2,7 @@
 
 mod accesses;
 mod any_fabric;
+mod attributes;
 mod bad_input;
 mod bit_errors;
 mod bytes;

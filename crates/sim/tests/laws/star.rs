@@ -18,7 +18,7 @@ use protocol::{
     BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
     PortType, Tag, register,
 };
-use transaction::{Functions, PageSize, PortFunction};
+use transaction::{Functions, Marks, PageSize, PortFunction};
 
 /// A device that sends what it is told and keeps what it is given until it is told to free it.
 pub struct Stub {
@@ -290,6 +290,7 @@ impl Star {
                     .map(|stub| stub % parameters.sockets)
                     .collect(),
                 patterns: Arc::new([]),
+                marks: Marks::default(),
                 jitter: Stream::named(1, "jitter"),
                 coherence: None,
                 translation: kind.translation(0..stubs),

@@ -146,6 +146,7 @@ fn endpoint() -> Endpoint {
         functions: Functions::device(&function()),
         link: LinkEnd::new(link, &PortParameters::default()),
         patterns: Arc::default(),
+        marks: Arc::default(),
     });
     write(&mut endpoint, 0, BARS, OWN_BASE as u32);
     write(&mut endpoint, 0, COMMAND, MEMORY_SPACE);

@@ -1,5 +1,6 @@
 //! Flows: requests from one end to another.
 
+pub(crate) mod attributes;
 mod blocks;
 mod load;
 pub(crate) mod overlap;
@@ -14,6 +15,7 @@ mod transfer;
 
 use device::sg_dma::registers::Unit;
 use kernel::{Span, Time};
+use transaction::Mark;
 
 use crate::model::Model;
 use crate::observe::meter::Meter;
@@ -86,6 +88,8 @@ pub struct FlowPlan {
     pub start: Time,
     /// Least time between requests.
     pub interval: Span,
+    /// Traffic class and attributes of the requests.
+    pub mark: Mark,
     /// Clock of the rate.
     pub clock: Clock,
     /// The flow whose bytes are carried: this one, or an earlier one.
@@ -160,6 +164,10 @@ impl Kind for FlowPlan {
 
     fn pattern(&self, _number: u32) -> Option<u32> {
         Some(self.pattern)
+    }
+
+    fn mark(&self) -> Mark {
+        self.mark
     }
 
     fn prepare(&self, own: &Own, plan: &FabricPlan, models: &mut [Model]) {

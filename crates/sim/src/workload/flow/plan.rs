@@ -10,6 +10,7 @@ use crate::plan::tree::known;
 use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, ScenarioError, Target};
 use crate::workload::Workload;
 
+use super::attributes::mark;
 use super::{Amount, FlowPlan};
 
 /// Default bytes of a round trip: a doorbell.
@@ -70,6 +71,7 @@ impl Planner<'_> {
             read_size,
             start: Time::from_fs(flow.parameters.start.as_fs()),
             interval: flow.parameters.interval,
+            mark: mark(&flow.parameters),
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len() as u32),
             is_disturbed: false,

@@ -5,6 +5,7 @@ pub(crate) mod plan;
 
 use host::message::{Message, Primitive};
 use kernel::Time;
+use transaction::Mark;
 
 use crate::model::Model;
 use crate::observe::meter::Meter;
@@ -53,6 +54,10 @@ impl Kind for MessagePlan {
 
     fn pattern(&self, _number: u32) -> Option<u32> {
         Some(self.flow.pattern)
+    }
+
+    fn mark(&self) -> Mark {
+        self.flow.mark
     }
 
     fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {

@@ -12,7 +12,7 @@ use crate::plan::address::show;
 use crate::plan::planner::Planner;
 use crate::scenario::{Direction, Flow, ScenarioError, Target};
 use crate::workload::Workload;
-use crate::workload::flow::{Amount, FlowPlan, PLACE_KEYS, Places};
+use crate::workload::flow::{Amount, FlowPlan, PLACE_KEYS, Places, attributes};
 
 use super::MessagePlan;
 
@@ -108,6 +108,7 @@ impl Planner<'_> {
             read_size: size,
             start: Time::from_fs(parameters.start.as_fs()),
             interval: parameters.interval,
+            mark: attributes::mark(parameters),
             clock: parameters.clock,
             pattern: earlier.len() as u32,
             is_disturbed: false,

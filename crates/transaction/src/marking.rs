@@ -1,0 +1,160 @@
+//! The fields that a function sets in the headers of the packets that it sends: traffic class and attributes.
+//!
+//! Engines make packets of traffic class 0 without attributes. They are marked on their way out, where the function's registers say
+//! what it may set, so that no engine can forget an enable bit.
+
+use std::sync::Arc;
+
+use packet::{FlowId, PacketId, Packets};
+use protocol::{Attributes, ConfigSpace, Header, Kind, TrafficClass};
+
+/// The traffic class and the attributes that the requests of a flow should have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The traffic class.
+    pub traffic_class: TrafficClass,
+    /// The attributes; the requester's registers may not allow all of them.
+    pub attributes: Attributes,
+}
+
+/// The marks of all flows by number; empty if every flow has the default mark.
+pub type Marks = Arc<[Mark]>;
+
+/// What a function sets in the headers of its packets.
+#[derive(Clone, Debug, Default)]
+pub struct Marking {
+    marks: Marks,
+    allowed: Attributes,
+    /// Whether its completions have the attribute of ID-based ordering.
+    by_id: bool,
+}
+
+impl Marking {
+    /// The marks of requests; registers must be [applied](Self::apply_registers).
+    pub fn new(marks: Marks) -> Self {
+        Marking {
+            marks,
+            ..Self::default()
+        }
+    }
+
+    /// Applies the registers of the function.
+    pub fn apply_registers(&mut self, space: &ConfigSpace) {
+        self.allowed = space.attributes_allowed();
+        self.by_id = space.completions_by_id();
+    }
+
+    /// Whether no packet needs to be marked.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.marks.is_empty() && !self.by_id
+    }
+
+    /// Marks a packet that the function sends. Returns the same packet, or one that replaces it.
+    #[cold]
+    #[inline(never)]
+    pub fn mark(&self, packet: PacketId, packets: &mut Packets) -> PacketId {
+        let content = &packets[packet];
+        let (header, flow) = (*content.header(), content.stamp.flow);
+        match self.marked(&header, flow) {
+            Some(marked) if marked != header => packets.rewritten(packet, marked),
+            _ => packet,
+        }
+    }
+
+    fn marked(&self, header: &Header, flow: Option<FlowId>) -> Option<Header> {
+        match &header.kind {
+            Kind::Completion(_) => Some(Header {
+                attributes: Attributes {
+                    id_ordering: self.by_id,
+                    ..header.attributes
+                },
+                ..*header
+            }),
+            // A translation request has no data to which relaxed ordering or no snoop could apply (PCIe Base 10.2.2).
+            Kind::MemoryRead(request) if request.translations() > 0 => None,
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Atomic(_) => {
+                let mark = self.marks.get(flow?.0 as usize)?;
+                Some(Header {
+                    traffic_class: mark.traffic_class,
+                    attributes: mark.attributes.and(self.allowed),
+                    ..*header
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::Stamp;
+    use protocol::{FunctionId, Status, Tag};
+
+    use super::*;
+
+    const ALL: Attributes = Attributes {
+        relaxed_ordering: true,
+        id_ordering: true,
+        no_snoop: true,
+    };
+
+    fn marking(allowed: Attributes, by_id: bool) -> Marking {
+        let mark = Mark {
+            traffic_class: TrafficClass::new(3).expect("a class"),
+            attributes: ALL,
+        };
+        Marking {
+            marks: [Mark::default(), mark].into(),
+            allowed,
+            by_id,
+        }
+    }
+
+    fn read() -> Header {
+        Header::memory_read(FunctionId(8), Tag(1), 0x1000, 64).expect("a legal read")
+    }
+
+    fn sent(marking: &Marking, header: Header, flow: Option<u32>) -> Header {
+        let mut packets = Packets::default();
+        let packet = packets.claim();
+        let stamp = Stamp {
+            flow: flow.map(FlowId),
+            ..Stamp::default()
+        };
+        packets[packet].write(header, stamp);
+        let marked = marking.mark(packet, &mut packets);
+        assert_eq!(packets.in_use(), 1);
+        assert_eq!(packets[marked].stamp.flow, stamp.flow);
+        *packets[marked].header()
+    }
+
+    #[test]
+    fn a_request_has_the_attributes_of_its_flow_that_the_registers_allow() {
+        for bits in 0..8 {
+            let allowed = Attributes::from_bits(bits);
+            let marked = sent(&marking(allowed, false), read(), Some(1));
+            assert_eq!(marked.attributes, allowed);
+            assert_eq!(marked.traffic_class.number(), 3);
+            assert_eq!(marked.kind, read().kind);
+        }
+    }
+
+    #[test]
+    fn requests_of_other_flows_and_of_none_are_left_alone() {
+        for flow in [None, Some(0), Some(2)] {
+            assert_eq!(sent(&marking(ALL, true), read(), flow), read());
+        }
+    }
+
+    #[test]
+    fn completions_are_ordered_by_id_where_the_completer_may() {
+        let answer = Header::completion(&read(), FunctionId(0), Status::Successful);
+        let answer = answer.expect("a read has a completion");
+        for by_id in [false, true] {
+            let marked = sent(&marking(ALL, by_id), answer, Some(1));
+            assert_eq!(marked.attributes.id_ordering, by_id);
+            assert_eq!(marked.traffic_class, answer.traffic_class);
+        }
+    }
+}
