@@ -1,7 +1,7 @@
 //! The virtual output queues of a switch: space for packets between the receive buffer of their ingress and the wire of their egress.
 //!
-//! Packets of one class that go from one port to another leave in order, so that a count of those in the queue says where each is: the
-//! oldest are in the queue, the others in the receive buffer.
+//! Packets of one class that go from one port to another enter the queue in order, so that a count of those in the queue says where each
+//! is: the oldest are in the queue, the others in the receive buffer. They leave in this order, too, except those that pass others.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -49,12 +49,17 @@ impl OutputQueues {
         moves
     }
 
-    /// Removes the oldest packet. Returns the charge of a packet that leaves the receive buffer by that: the packet itself, or one that
-    /// moves to its space.
-    pub(crate) fn leave(&mut self, ports: (Port, Port), charge: Charge) -> Option<Charge> {
+    /// Removes the packet that has passed `passed` older ones, 0 for the oldest. Returns the charge of a packet that leaves the receive
+    /// buffer by that: the packet itself, or one that moves to its space.
+    pub(crate) fn leave(
+        &mut self,
+        ports: (Port, Port),
+        charge: Charge,
+        passed: usize,
+    ) -> Option<Charge> {
         let queue = self.queue(ports, charge);
-        if queue.inside == 0 {
-            return queue.behind.pop_front();
+        if let Some(behind) = passed.checked_sub(queue.inside) {
+            return queue.behind.remove(behind);
         }
         queue.inside -= 1;
         queue.used -= units(charge);
@@ -122,7 +127,7 @@ mod tests {
         assert!(!queues.enter(PORTS, charge(1)));
         // It would fit, but is behind one that does not.
         assert!(!queues.enter(PORTS, charge(0)));
-        assert_eq!(queues.leave(PORTS, charge(3)), Some(charge(1)));
+        assert_eq!(queues.leave(PORTS, charge(3), 0), Some(charge(1)));
         assert_eq!(queues.move_next(PORTS, charge(3)), Some(charge(0)));
         assert_eq!(queues.move_next(PORTS, charge(3)), None);
         // Other outputs and classes have queues of their own.
@@ -134,9 +139,22 @@ mod tests {
         let mut queues = OutputQueues::new(Bytes(32)).expect("a size");
         assert!(!queues.enter(PORTS, charge(8)));
         assert!(!queues.enter(PORTS, charge(1)));
-        assert_eq!(queues.leave(PORTS, charge(8)), Some(charge(8)));
+        assert_eq!(queues.leave(PORTS, charge(8), 0), Some(charge(8)));
         assert_eq!(queues.move_next(PORTS, charge(8)), Some(charge(1)));
-        assert_eq!(queues.leave(PORTS, charge(1)), None);
+        assert_eq!(queues.leave(PORTS, charge(1), 0), None);
+    }
+
+    #[test]
+    fn a_packet_that_passes_others_leaves_from_where_it_is() {
+        let mut queues = OutputQueues::new(Bytes(96)).expect("a size");
+        for data in [2, 1, 5, 0] {
+            queues.enter(PORTS, charge(data));
+        }
+        // Two are in the queue. The last one is in the receive buffer, and passes all.
+        assert_eq!(queues.leave(PORTS, charge(0), 3), Some(charge(0)));
+        // The second passes the first; its space is too small for the third.
+        assert_eq!(queues.leave(PORTS, charge(1), 1), None);
+        assert_eq!(queues.leave(PORTS, charge(2), 0), Some(charge(5)));
     }
 
     proptest! {
@@ -154,7 +172,7 @@ mod tests {
                 } else if left < sent.len() {
                     let gone = sent[left];
                     left += 1;
-                    let mut next = queues.leave(PORTS, gone);
+                    let mut next = queues.leave(PORTS, gone, 0);
                     while let Some(charge) = next {
                         freed.push(charge);
                         next = queues.move_next(PORTS, charge);

@@ -229,7 +229,11 @@ impl Switch {
     }
 
     fn release(&mut self, egress: Port, finished: Finished, fx: &mut Effects<'_, Self>) {
-        let Finished { source, charge } = finished;
+        let Finished {
+            source,
+            charge,
+            passed,
+        } = finished;
         // Packets of the switch itself were in no receive buffer.
         if usize::from(source) >= self.ports.len() {
             return;
@@ -238,7 +242,7 @@ impl Switch {
         let Some(queues) = &mut self.output_queues else {
             return self.free(ingress, charge, fx);
         };
-        let mut freed = queues.leave((ingress, egress), charge);
+        let mut freed = queues.leave((ingress, egress), charge, passed);
         while let Some(charge) = freed {
             self.free(ingress, charge, fx);
             let queues = self.output_queues.as_mut();

@@ -71,6 +71,8 @@ pub struct Finished {
     pub source: u16,
     /// The credits of the packet.
     pub charge: Charge,
+    /// The number of packets of its source, class and traffic class that it has passed, and that wait.
+    pub passed: usize,
 }
 
 /// A packet in the replay buffer.
@@ -332,10 +334,14 @@ impl Transmitter {
         }
         let (channel, picked) = self.pick(at, cx.packets());
         match picked {
-            Pick::Packet(source, class) => {
+            Pick::Packet(source, class, place) => {
                 self.end_stall(at);
-                let waiting = self.take(channel, source, class);
-                self.send_new(at, waiting, source, cx);
+                let passed = match place {
+                    0 => 0,
+                    _ => self.channels[channel].queue.ahead(source, class, place),
+                };
+                let waiting = self.take(channel, source, class, place);
+                self.send_new(at, waiting, (source, passed), cx);
                 Turn::Sent
             }
             Pick::NotBefore(time) => Turn::NotBefore(time),
@@ -384,14 +390,14 @@ impl Transmitter {
 
     /// Takes the chosen packet and spends its credit.
     #[inline(always)]
-    fn take(&mut self, index: usize, source: u16, class: Class) -> Waiting {
+    fn take(&mut self, index: usize, source: u16, class: Class, place: usize) -> Waiting {
         self.channel_turn = if index + 1 == self.channels.len() {
             0
         } else {
             index + 1
         };
         let Channel { queue, budgets } = &mut self.channels[index];
-        let waiting = queue.take(source, class);
+        let waiting = queue.take(source, class, place);
         self.waiting -= 1;
         if !waiting.corrupt {
             budgets[class.index()].consume(waiting.charge.data);
@@ -400,7 +406,13 @@ impl Transmitter {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, at: Time, waiting: Waiting, source: u16, cx: &mut impl LinkContext) {
+    fn send_new(
+        &mut self,
+        at: Time,
+        waiting: Waiting,
+        (source, passed): (u16, usize),
+        cx: &mut impl LinkContext,
+    ) {
         let Waiting { packet, charge, .. } = waiting;
         let kept = Kept {
             packet,
@@ -421,7 +433,11 @@ impl Transmitter {
         self.kept.push_back(kept);
         self.kept_bytes += wire_len;
         self.transmit(at, kept, false, false, cx);
-        self.on_wire = self.report_finished.then_some(Finished { source, charge });
+        self.on_wire = self.report_finished.then_some(Finished {
+            source,
+            charge,
+            passed,
+        });
         if self.own == Some(source)
             && let Some(sent) = Observation::sent(
                 &cx.packets()[packet],
@@ -545,7 +561,11 @@ impl Transmitter {
         self.busy_until = at + self.timing.length(wire_len);
         cx.packets().release(waiting.packet);
         let charge = waiting.charge;
-        (self.report_finished && !waiting.corrupt).then_some(Finished { source, charge })
+        (self.report_finished && !waiting.corrupt).then_some(Finished {
+            source,
+            charge,
+            passed: 0,
+        })
     }
 
     /// Starts to replay all unacknowledged packets.

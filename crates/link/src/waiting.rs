@@ -17,6 +17,8 @@ pub struct Waiting {
     pub charge: Charge,
     /// Whether the packet was found corrupt while it was forwarded.
     pub corrupt: bool,
+    /// Whether the packet has relaxed or ID-based ordering.
+    pub relaxed: bool,
     /// The earliest time at which the packet may leave.
     pub ready: Time,
     /// The time at which the packet's last bit arrived.
@@ -70,13 +72,17 @@ pub(crate) struct Queue {
     /// The number of packets that the current source may still send in its turn.
     left: u32,
     arrivals: u64,
+    /// The number of packets with relaxed or ID-based ordering, which may leave before an older packet of their class.
+    relaxed: u32,
+    /// The number of packets of a traffic class other than 0, which have no order with others.
+    classed: u32,
 }
 
 /// The result of a search for a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// The oldest packet of this class of this source.
-    Packet(u16, Class),
+    /// The packet at this place, 0 for the oldest, among those of this class of this source.
+    Packet(u16, Class, usize),
     /// Packets wait, but none may leave before this time.
     NotBefore(Time),
     /// Packets wait, but lack credit.
@@ -100,11 +106,15 @@ impl Queue {
             occupied: 0,
             turn: 0,
             arrivals: 0,
+            relaxed: 0,
+            classed: 0,
         }
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, source: u16, waiting: Waiting) {
+        self.relaxed += u32::from(waiting.relaxed);
+        self.classed += u32::from(waiting.charge.traffic_class.number() > 0);
         let queued = Queued {
             arrival: self.arrivals,
             waiting,
@@ -124,9 +134,26 @@ impl Queue {
             return self.pick_source(now, budgets, packets);
         }
         let source = self.occupied.trailing_zeros();
-        match self.sources[source as usize].choose(now, budgets, packets) {
-            Ok(class) => Pick::Packet(source as u16, class),
+        match self.choose(source as usize, now, budgets, packets) {
+            Ok((class, place)) => Pick::Packet(source as u16, class, place),
             Err(why) => why,
+        }
+    }
+
+    /// Chooses the next packet of one source.
+    #[inline(always)]
+    fn choose(
+        &self,
+        source: usize,
+        now: Time,
+        budgets: &[Budget; 3],
+        packets: &Packets,
+    ) -> Result<(Class, usize), Pick> {
+        let source = &self.sources[source];
+        match source.choose(now, budgets, packets, self.classed > 0) {
+            Ok(class) => Ok((class, 0)),
+            Err(why) if self.relaxed > 0 => source.choose_relaxed(now, budgets, packets, why),
+            Err(why) => Err(why),
         }
     }
 
@@ -140,8 +167,8 @@ impl Queue {
             let source =
                 (if at_or_after != 0 { at_or_after } else { left }).trailing_zeros() as usize;
             left &= !(1 << source);
-            match self.sources[source].choose(now, budgets, packets) {
-                Ok(class) => return Pick::Packet(source as u16, class),
+            match self.choose(source, now, budgets, packets) {
+                Ok((class, place)) => return Pick::Packet(source as u16, class, place),
                 Err(why) => otherwise = otherwise.or(why),
             }
         }
@@ -153,7 +180,7 @@ impl Queue {
         let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
         let class = self.sources[source].occupied.trailing_zeros() as usize;
         let class = Class::ALL[class];
-        Some((source as u16, self.take(source as u16, class)))
+        Some((source as u16, self.take(source as u16, class, 0)))
     }
 
     /// The oldest packet of a source and class in which a packet waits that `concern` describes, and the source.
@@ -180,9 +207,22 @@ impl Queue {
         self.sources[usize::from(source)].classes[class.index()].len()
     }
 
+    /// The number of packets that leave their ingress in order with the packet at `place`, and that are ahead of it: those of its
+    /// source, class and traffic class. Corrupt packets are in no buffer.
+    #[cold]
+    pub(crate) fn ahead(&self, source: u16, class: Class, place: usize) -> usize {
+        let packets = &self.sources[usize::from(source)].classes[class.index()];
+        let of = |queued: &Queued| queued.waiting.charge.traffic_class;
+        let passed = packets.iter().take(place);
+        let own = of(&packets[place]);
+        passed
+            .filter(|other| of(other) == own && !other.waiting.corrupt)
+            .count()
+    }
+
     /// Takes a chosen packet. After its weight in packets, the turn passes from its source to the next one.
     #[inline(always)]
-    pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
+    pub(crate) fn take(&mut self, source: u16, class: Class, place: usize) -> Waiting {
         let source = usize::from(source);
         if source != self.turn {
             self.turn = source;
@@ -201,7 +241,14 @@ impl Queue {
             classes, occupied, ..
         } = &mut self.sources[source];
         let packets = &mut classes[class.index()];
-        let queued = packets.pop_front().expect("the chosen class has a packet");
+        let queued = if place == 0 {
+            packets.pop_front()
+        } else {
+            packets.remove(place)
+        };
+        let queued = queued.expect("the chosen class has a packet");
+        self.relaxed -= u32::from(queued.waiting.relaxed);
+        self.classed -= u32::from(queued.waiting.charge.traffic_class.number() > 0);
         if packets.is_empty() {
             *occupied &= !(1 << class.index());
             if *occupied == 0 {
@@ -228,9 +275,15 @@ impl Source {
     /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
     /// Of several such classes, the one with the oldest packet is chosen.
     #[inline(always)]
-    fn choose(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Result<Class, Pick> {
+    fn choose(
+        &self,
+        now: Time,
+        budgets: &[Budget; 3],
+        packets: &Packets,
+        is_classed: bool,
+    ) -> Result<Class, Pick> {
         if !self.occupied.is_power_of_two() {
-            return self.choose_class(now, budgets, packets);
+            return self.choose_class(now, budgets, packets, is_classed);
         }
         let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
         only.obstacle(now, budgets)
@@ -243,6 +296,7 @@ impl Source {
         now: Time,
         budgets: &[Budget; 3],
         packets: &Packets,
+        is_classed: bool,
     ) -> Result<Class, Pick> {
         let mut held: [Option<&Queued>; 3] = [None; 3];
         let mut otherwise = Pick::Empty;
@@ -252,8 +306,7 @@ impl Source {
                 .iter()
                 .flatten()
                 .all(|earlier| waiting.passes(&earlier.waiting, packets))
-                && (!packets[waiting.packet].header().attributes.id_ordering
-                    || self.passes_all_older(queued, packets));
+                && (!is_classed && !waiting.relaxed || self.passes_all_older(queued, packets));
             match waiting.obstacle(now, budgets) {
                 Some(why) => otherwise = otherwise.or(why),
                 None if passes => return Ok(waiting.charge.class),
@@ -265,7 +318,7 @@ impl Source {
     }
 
     /// Whether `queued` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
-    /// other IDs may follow it.
+    /// other IDs or of other traffic classes may follow it.
     fn passes_all_older(&self, queued: &Queued, packets: &Packets) -> bool {
         let older = |class: &VecDeque<Queued>| {
             class
@@ -274,6 +327,40 @@ impl Source {
                 .all(|other| queued.waiting.passes(&other.waiting, packets))
         };
         self.classes.iter().all(older)
+    }
+
+    /// Chooses a packet with relaxed or ID-based ordering that is not the oldest of its class, or may pass the oldest of another one
+    /// together with all packets between; the oldest such packet. `otherwise` is the reason why no oldest packet may leave.
+    ///
+    /// The table only permits this (PCIe Base 2.4.1), and a packet with default ordering keeps its place among those of its class.
+    #[cold]
+    #[inline(never)]
+    fn choose_relaxed(
+        &self,
+        now: Time,
+        budgets: &[Budget; 3],
+        packets: &Packets,
+        mut otherwise: Pick,
+    ) -> Result<(Class, usize), Pick> {
+        let mut found: Option<(u64, Class, usize)> = None;
+        for class in Class::ALL {
+            let queued = self.classes[class.index()].iter().enumerate();
+            for (place, queued) in queued.filter(|(_, queued)| queued.waiting.relaxed) {
+                if found.is_some_and(|(oldest, ..)| oldest < queued.arrival) {
+                    break;
+                }
+                match queued.waiting.obstacle(now, budgets) {
+                    None if self.passes_all_older(queued, packets) => {
+                        found = Some((queued.arrival, class, place));
+                    }
+                    None => {}
+                    Some(why) => otherwise = otherwise.or(why),
+                }
+            }
+        }
+        found
+            .map(|(_, class, place)| (class, place))
+            .ok_or(otherwise)
     }
 
     fn heads_by_age(&self) -> [Option<&Queued>; 3] {
@@ -295,11 +382,13 @@ impl Source {
 impl Waiting {
     /// A complete packet that may leave from `ready` on.
     pub fn new(packet: PacketId, packets: &Packets, ready: Time) -> Self {
-        let charge = packets[packet].charge();
+        let content = &packets[packet];
+        let attributes = content.header().attributes;
         Waiting {
             packet,
-            charge,
+            charge: content.charge(),
             corrupt: false,
+            relaxed: attributes.relaxed_ordering || attributes.id_ordering,
             ready,
             complete: Time::ZERO,
         }

@@ -1,7 +1,7 @@
 //! Packets between root ports whose parts have not all left: what each still holds of the receive buffer where it came in.
 //!
-//! Packets of one traffic class and flow-control class that go from one port to another leave in order, so that the next part to leave
-//! is always one of the oldest packet. A packet holds its header and data credits until its last part has left.
+//! Packets of one traffic class and flow-control class that go from one port to another leave in order, except those that have passed
+//! others: the wire tells how many parts are ahead of the one that leaves. A packet holds its header and data credits until its last part has left.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,14 +25,27 @@ impl HeldBuffers {
         self.queue(way, charge).push_back(Held { charge, parts });
     }
 
-    /// Removes a part with the charge `part`, which has left. Returns the charge of its packet if this was the last part.
-    pub(super) fn leave(&mut self, way: (Port, Port), part: Charge) -> Option<Charge> {
+    /// Removes a part with the charge `part`, which has left before `passed` older parts. Returns the charge of its packet if this was
+    /// the last part.
+    pub(super) fn leave(
+        &mut self,
+        way: (Port, Port),
+        part: Charge,
+        passed: usize,
+    ) -> Option<Charge> {
         let queue = self.queue(way, part);
-        let oldest = queue.front_mut().expect("only what has entered leaves");
-        oldest.parts -= 1;
-        let is_over = oldest.parts == 0;
-        let held = queue.pop_front_if(|_| is_over)?;
-        Some(held.charge)
+        let mut ahead = 0;
+        let is_its_packet = |held: &Held| {
+            ahead += held.parts;
+            ahead > passed
+        };
+        let place = queue.iter().position(is_its_packet);
+        let place = place.expect("only what has entered leaves");
+        queue[place].parts -= 1;
+        if queue[place].parts > 0 {
+            return None;
+        }
+        queue.remove(place).map(|held| held.charge)
     }
 
     fn queue(&mut self, (from, to): (Port, Port), charge: Charge) -> &mut VecDeque<Held> {
@@ -65,11 +78,28 @@ mod tests {
         held.enter(way, second, 1);
         held.enter(way, answer, 2);
         let part = charge(Class::Posted, 4);
-        assert_eq!(held.leave(way, part), None);
-        assert_eq!(held.leave(way, charge(Class::Completion, 4)), None);
-        assert_eq!(held.leave(way, part), None);
-        assert_eq!(held.leave(way, part), Some(first));
-        assert_eq!(held.leave(way, second), Some(second));
-        assert_eq!(held.leave(way, charge(Class::Completion, 4)), Some(answer));
+        assert_eq!(held.leave(way, part, 0), None);
+        assert_eq!(held.leave(way, charge(Class::Completion, 4), 0), None);
+        assert_eq!(held.leave(way, part, 0), None);
+        assert_eq!(held.leave(way, part, 0), Some(first));
+        assert_eq!(held.leave(way, second, 0), Some(second));
+        assert_eq!(
+            held.leave(way, charge(Class::Completion, 4), 0),
+            Some(answer)
+        );
+    }
+
+    #[test]
+    fn a_packet_that_passes_others_frees_its_own_buffer() {
+        let mut held = HeldBuffers::default();
+        let way = (Port(0), Port(1));
+        let [first, second, third] = [16, 1, 2].map(|data| charge(Class::Posted, data));
+        for (packet, parts) in [(first, 2), (second, 1), (third, 1)] {
+            held.enter(way, packet, parts);
+        }
+        assert_eq!(held.leave(way, third, 3), Some(third));
+        assert_eq!(held.leave(way, charge(Class::Posted, 8), 0), None);
+        assert_eq!(held.leave(way, second, 1), Some(second));
+        assert_eq!(held.leave(way, charge(Class::Posted, 8), 0), Some(first));
     }
 }

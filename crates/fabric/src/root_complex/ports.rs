@@ -291,13 +291,18 @@ impl RootPorts {
         mut finished: Option<Finished>,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
-        while let Some(Finished { source, charge }) = finished {
+        while let Some(Finished {
+            source,
+            charge,
+            passed,
+        }) = finished
+        {
             let Some(ingress) = self.ports.get_mut(usize::from(source)) else {
                 return Some(Sent { port, charge });
             };
             let charge = match &mut self.held {
                 None => charge,
-                Some(held) => held.leave((Port(source), port), charge)?,
+                Some(held) => held.leave((Port(source), port), charge, passed)?,
             };
             port = Port(source);
             finished = ingress.link.free(charge, &mut At::new(fx, port));
