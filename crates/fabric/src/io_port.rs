@@ -400,7 +400,7 @@ impl IoPort {
         for step in 0..3 {
             let place = (self.turn + step) % 3;
             let packet = match place {
-                0 => self.bridge.next_completion(now),
+                0 => self.bridge.next_completion(now, fx.store()),
                 1 => self.bridge.next_store(now).map(|store| {
                     if let Some(space) = store.space {
                         return_space(space, fx);

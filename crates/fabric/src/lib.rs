@@ -15,7 +15,7 @@ pub use root_complex::{
     IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError, Purpose,
     Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootHold, RootTimer, Step,
     TableChange, TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder,
-    TranslationTable, builtin_host, host_profiles,
+    TranslationTable, UnsnoopedLine, builtin_host, host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

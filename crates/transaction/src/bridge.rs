@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
 use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
-use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status, Tag};
+use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Passing, Status, Tag};
 
 use crate::{AnsweredPart, Completions, Outstanding, OutstandingLimits, writes, written};
 use outgoing::{Outgoing, Waiting, words};
@@ -229,8 +229,19 @@ impl Bridge {
             return true;
         };
         let (bytes, stamp) = (written(content, &request).to_vec(), content.stamp);
+        let store = *content.header();
         let to = (side.id, request.first_byte() % self.config.space);
-        let all = writes(&bytes, stamp, to, side.max_payload, packets);
+        let mut all = writes(&bytes, stamp, to, side.max_payload, packets);
+        for packet in &mut all {
+            let header = Header {
+                traffic_class: store.traffic_class,
+                attributes: store.attributes,
+                ..*packets[*packet].header()
+            };
+            if header != *packets[*packet].header() {
+                *packet = packets.rewritten(*packet, header);
+            }
+        }
         packets.release(frame.packet);
         let count = all.len();
         self.came += 1;
@@ -272,16 +283,20 @@ impl Bridge {
         store.map(|(_, store)| store)
     }
 
-    /// Whether no store that arrived before `number` is waiting. Nothing may pass an older store (PCIe Base 2.4.1).
+    /// Whether no store that arrived before `number` is waiting. A load may not pass an older store (PCIe Base 2.4.1, B2a).
     fn is_first(&self, number: u64) -> bool {
         let oldest = self.stores.front();
         oldest.is_none_or(|(store, _)| *store > number)
     }
 
-    /// Returns the next completion that may be sent at `now`.
-    pub fn next_completion(&mut self, now: Time) -> Option<PacketId> {
+    /// Returns the next completion that may be sent at `now`. Relaxed ordering lets it pass older stores (PCIe Base 2.4.1, D2b).
+    pub fn next_completion(&mut self, now: Time, packets: &Packets) -> Option<PacketId> {
         let (number, due, packet) = *self.answers.front()?;
-        if due > now || !self.is_first(number) {
+        let header = packets[packet].header();
+        let mut older = self.stores.iter().take_while(|(store, _)| *store < number);
+        let may =
+            older.all(|(_, store)| header.may_pass(packets[store.packet].header()) != Passing::No);
+        if due > now || !may {
             return None;
         }
         self.answers.pop_front();

@@ -86,7 +86,7 @@ impl Window {
     /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
     pub(super) fn put_on_bus(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
         let mut any = false;
-        while let Some(answer) = self.bridge.next_completion(fx.now()) {
+        while let Some(answer) = self.bridge.next_completion(fx.now(), fx.store()) {
             any = true;
             shared.endpoint_mut().reply(fx.now(), answer);
         }

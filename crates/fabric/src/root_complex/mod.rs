@@ -9,6 +9,7 @@ mod ownership;
 mod parameters;
 mod peers;
 mod ports;
+mod posted_order;
 mod profiles;
 mod sockets;
 mod standing;
@@ -47,6 +48,7 @@ use translation::{
 
 pub use coherent::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,
+    UnsnoopedLine,
 };
 pub use cpu::{Cpu, INTERRUPTS};
 pub use memory::Ram;
@@ -301,6 +303,12 @@ impl<C: Cpu> RootComplex<C> {
         coherent.map_or_else(Vec::new, |coherent| coherent.lost_lines(failed))
     }
 
+    /// The lines that were accessed with No Snoop while a cache held them; none where memory is not coherent.
+    pub fn unsnooped_lines(&self) -> impl Iterator<Item = UnsnoopedLine> {
+        let coherent = self.coherent.iter();
+        coherent.flat_map(|coherent| coherent.unsnooped())
+    }
+
     /// Whether a request for the line is in service at the home agent.
     pub fn has_pending_request(&self, line: Line) -> bool {
         let coherent = self.coherent.as_ref();
@@ -494,7 +502,10 @@ impl<C: Cpu> RootComplex<C> {
         let Some(Sent { port, charge }) = sent else {
             return;
         };
-        if charge.traffic_class == TrafficClass::COHERENCE && charge.class == Class::Posted {
+        if charge.traffic_class == TrafficClass::COHERENCE
+            && charge.class == Class::Posted
+            && self.is_coherent(port)
+        {
             self.sent_messages(port, fx);
         } else if charge.class != Class::Completion {
             self.requests.leave();
@@ -511,7 +522,7 @@ impl<C: Cpu> RootComplex<C> {
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
         let (done, told) = self.memory.write(content, request, there, &self.patterns);
-        let done = self.own(inbound.port, request, fx.now(), done);
+        let done = self.own(&inbound, request, fx.now(), done);
         if let Some(told) = told {
             fx.foresee(done, told);
         }
@@ -525,24 +536,35 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// The time at which a write by `port` with lines that are written at `done` is visible.
+    /// The time at which a write with lines that are written at `done` is visible.
     #[inline]
-    fn own(&mut self, port: Port, request: &MemoryRequest, now: Time, done: Time) -> Time {
+    fn own(
+        &mut self,
+        inbound: &Inbound<'_>,
+        request: &MemoryRequest,
+        now: Time,
+        done: Time,
+    ) -> Time {
+        let Inbound { port, header, .. } = *inbound;
         let ownership = self.ownership.as_mut();
-        ownership.map_or(done, |ownership| ownership.take(port, request, now, done))
+        ownership.map_or(done, |ownership| {
+            ownership.take(port, (header, request), now, done)
+        })
     }
 
-    /// The time at which a packet that came in by `port`, and that is at the memory controller at `there`, is after all writes before it.
+    /// The time at which a packet that is at the memory controller at `there` is after all writes that it must not pass.
     #[inline]
-    fn after_writes(&self, port: Port, there: Time) -> Time {
+    fn after_writes(&self, inbound: &Inbound<'_>, there: Time) -> Time {
         let ownership = self.ownership.as_ref();
-        ownership.map_or(there, |ownership| there.max(ownership.after_writes(port)))
+        ownership.map_or(there, |ownership| {
+            there.max(ownership.after_writes(inbound.port, inbound.header))
+        })
     }
 
     /// Begins a read or an atomic operation.
     fn read(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
         let there = inbound.passed + self.parameters.latency;
-        let there = self.after_writes(inbound.port, there);
+        let there = self.after_writes(&inbound, there);
         let Inbound { port, packet, .. } = inbound;
         let due = self.memory.begin_read(packet, port, request, there);
         fx.wake(RootTimer::Read, due.since(fx.now()));
@@ -819,9 +841,7 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) {
         let there = inbound.passed + self.parameters.latency;
-        let due = self
-            .memory
-            .after_writes(self.after_writes(inbound.port, there));
+        let due = self.memory.after_writes(self.after_writes(&inbound, there));
         let content = &fx.store()[inbound.packet];
         let charge = content.charge();
         let bytes = written(content, request).first_chunk().copied();
@@ -994,7 +1014,7 @@ impl<C: Cpu> RootComplex<C> {
             header,
             ..
         } = inbound;
-        match coherent.admit(port, packet, header, &self.memory) {
+        match coherent.admit(port, packet, header, (&self.memory, fx.store())) {
             Admission::Pass => return false,
             Admission::Behind => {}
             Admission::First => {

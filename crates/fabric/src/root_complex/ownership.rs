@@ -1,13 +1,14 @@
 //! Ownership of memory lines by the root ports. A write becomes visible once its root port owns each of its lines, and after the earlier
-//! writes of its port; ownership of other lines is requested in the meantime. After a number of writes a line is given back, and the
+//! writes of its port that it must not pass; ownership of other lines is requested in the meantime. After a number of writes a line is given back, and the
 //! next write to it needs it again: short writes to one line follow one another slowly, and writes of whole lines do not wait.
 
 use std::collections::VecDeque;
 
 use kernel::{Port, Span, Time};
-use protocol::MemoryRequest;
+use protocol::{Header, MemoryRequest};
 
 use super::RootComplexParameters;
+use super::posted_order::PostedOrder;
 
 /// The lines that the root ports own or have just given back, and the writes of each port.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub(super) struct Ownership {
     line_bits: u32,
     /// Lines that a write may still have to wait for, the longest unused first.
     lines: VecDeque<OwnedLine>,
-    /// For each root port the time at which its last write is visible.
-    last: Vec<Time>,
+    /// For each root port the times at which its writes are visible.
+    written: PostedOrder,
 }
 
 /// A line, the time at which its last write is visible, and the number of writes under the ownership that this write had.
@@ -39,7 +40,7 @@ impl Ownership {
             time: parameters.ownership_time(),
             line_bits: parameters.memory_line.0.trailing_zeros(),
             lines: VecDeque::new(),
-            last: Vec::new(),
+            written: PostedOrder::default(),
         })
     }
 
@@ -47,7 +48,7 @@ impl Ownership {
     pub(super) fn take(
         &mut self,
         port: Port,
-        request: &MemoryRequest,
+        (header, request): (&Header, &MemoryRequest),
         now: Time,
         done: Time,
     ) -> Time {
@@ -58,19 +59,21 @@ impl Ownership {
             .map(|number| self.own(number, done))
             .collect();
         let owned = taken.iter().map(|line| line.visible);
-        let visible = owned.fold(done.max(self.after_writes(port)), Time::max);
+        let visible = owned.fold(done.max(self.after_writes(port, header)), Time::max);
         let seen = |line: &OwnedLine| OwnedLine { visible, ..*line };
         self.lines.extend(taken.iter().map(seen));
-        if self.last.len() <= port.index() {
-            self.last.resize(port.index() + 1, Time::ZERO);
-        }
-        self.last[port.index()] = visible;
+        self.written.record(port.index(), header, visible, now);
         visible
     }
 
-    /// The time at which the writes of `port` so far are visible.
-    pub(super) fn after_writes(&self, port: Port) -> Time {
-        self.last.get(port.index()).copied().unwrap_or(Time::ZERO)
+    /// The time at which all writes of `port` that a packet with `header` must not pass are visible.
+    pub(super) fn after_writes(&self, port: Port, header: &Header) -> Time {
+        self.written.until(port.index(), header)
+    }
+
+    /// The time at which all writes of `port` so far are visible.
+    pub(super) fn after_all_writes(&self, port: Port) -> Time {
+        self.written.until_all(port.index())
     }
 
     /// Owns a line for a write whose bytes are there at `done`. The entry of the line is removed; the caller adds it again.
@@ -112,7 +115,7 @@ impl Ownership {
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use protocol::{FunctionId, Tag};
+    use protocol::{Attributes, FunctionId, Kind, Tag};
 
     use super::*;
 
@@ -131,8 +134,21 @@ mod tests {
         Time::ZERO + Span::from_ns(ns)
     }
 
-    fn write(address: u64, len: u32) -> MemoryRequest {
-        MemoryRequest::new(FunctionId(0), Tag(0), address, len).expect("a legal write")
+    fn write(address: u64, len: u32) -> (Header, MemoryRequest) {
+        let request =
+            MemoryRequest::new(FunctionId(0), Tag(0), address, len).expect("a legal write");
+        (Kind::MemoryWrite(request).into(), request)
+    }
+
+    /// Takes a write.
+    fn take(
+        ownership: &mut Ownership,
+        port: Port,
+        (header, request): (Header, MemoryRequest),
+        now: Time,
+        done: Time,
+    ) -> Time {
+        ownership.take(port, (&header, &request), now, done)
     }
 
     /// The times at which writes of `len` bytes each, one behind the other and 10 ns apart, are visible.
@@ -141,7 +157,7 @@ mod tests {
         let take = |number| {
             let request = write(number * u64::from(len), len);
             let (now, done) = (at(number * 10), at(number * 10 + 50));
-            let visible = ownership.take(Port(0), &request, now, done);
+            let visible = take(&mut ownership, Port(0), request, now, done);
             visible.as_fs() / 1_000_000
         };
         (0..count).map(take).collect()
@@ -178,11 +194,35 @@ mod tests {
     fn ports_do_not_wait_for_each_other_at_different_lines() {
         let mut ownership = ownership(1);
         for _ in 0..3 {
-            ownership.take(Port(0), &write(0, 8), at(0), at(50));
+            take(&mut ownership, Port(0), write(0, 8), at(0), at(50));
         }
-        assert_eq!(ownership.after_writes(Port(0)), at(250));
-        let other = ownership.take(Port(1), &write(64, 8), at(0), at(60));
+        assert_eq!(ownership.after_writes(Port(0), &write(0, 8).0), at(250));
+        let other = take(&mut ownership, Port(1), write(64, 8), at(0), at(60));
         assert_eq!(other, at(60));
+    }
+
+    #[test]
+    fn a_write_with_relaxed_ordering_does_not_wait_for_earlier_ones_of_its_port() {
+        for (relaxed_ordering, expected) in [(false, 250), (true, 60)] {
+            let mut ownership = ownership(1);
+            for _ in 0..3 {
+                take(&mut ownership, Port(0), write(0, 8), at(0), at(50));
+            }
+            let (header, request) = write(64, 8);
+            let attributes = Attributes {
+                relaxed_ordering,
+                ..Attributes::default()
+            };
+            let header = Header {
+                attributes,
+                ..header
+            };
+            let visible = take(&mut ownership, Port(0), (header, request), at(0), at(60));
+            assert_eq!(visible, at(expected));
+            // What is not relaxed stays behind all of them.
+            let next = take(&mut ownership, Port(0), write(128, 8), at(0), at(60));
+            assert_eq!(next, at(250));
+        }
     }
 
     proptest! {
@@ -201,7 +241,7 @@ mod tests {
                 now += Span::from_ns(pause);
                 let done = now + Span::from_ns(40);
                 let request = write(line * 64 + offset, len);
-                let visible = ownership.take(Port(port.into()), &request, now, done);
+                let visible = take(&mut ownership, Port(port.into()), request, now, done);
                 prop_assert!(visible >= done);
                 prop_assert!(visible >= last[usize::from(port)]);
                 last[usize::from(port)] = visible;

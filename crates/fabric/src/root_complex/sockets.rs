@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use kernel::{Bandwidth, Port, Span, Time};
 use link::Counters;
 use packet::{Packet, PacketId};
-use protocol::Class;
 
 use super::RootComplexParameters;
+use super::posted_order::PostedOrder;
 
 /// The sockets of a host that has more than one.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Sockets {
     free: Vec<Time>,
     /// The counters of these connections, with all packets that were taken for them.
     counters: Vec<Counters>,
-    /// For each port, and then the CPU, the time at which its last posted request arrives at its socket.
-    behind: Vec<Time>,
+    /// For each port, and then the CPU, the times at which posted requests arrive at their sockets.
+    behind: PostedOrder,
     /// Time at which the last write from each port leaves its buffer.
     left: Vec<Time>,
     /// Packets between sockets, in order of their arrival times.
@@ -60,7 +60,7 @@ impl Sockets {
                 bandwidth: parameters.socket_bandwidth,
                 free: vec![Time::ZERO; count * count],
                 counters: vec![Counters::default(); count * count],
-                behind: vec![Time::ZERO; of_ports.len() + 1],
+                behind: PostedOrder::default(),
                 left: vec![Time::ZERO; of_ports.len()],
                 under_way: BTreeMap::new(),
                 begun: 0,
@@ -70,8 +70,8 @@ impl Sockets {
 
     /// Takes a packet for socket `to`; returns its arrival time, or none if it need not wait.
     ///
-    /// Packets from one port, or from the CPU, stay behind their earlier posted requests, even if those went to another socket
-    /// (PCIe Base 2.4.1): software that sees the last write may rely on the earlier ones.
+    /// Packets from one port, or from the CPU, stay behind the earlier posted requests that they must not pass, even if those went to
+    /// another socket (PCIe Base 2.4.1): software that sees the last write may rely on the earlier ones.
     pub(super) fn begin(
         &mut self,
         crossing: Crossing,
@@ -85,10 +85,10 @@ impl Sockets {
             Crossing::Down(_) | Crossing::Store => (Some(self.of_ports.len()), CPU),
             Crossing::Answer { from, .. } => (None, from),
         };
-        let behind = source.map(|source| &mut self.behind[source]);
-        let earlier = behind.as_deref().copied().unwrap_or(Time::ZERO);
+        let header = content.header();
+        let earlier = source.map_or(Time::ZERO, |source| self.behind.until(source, header));
         // A packet that arrives at this very time may not be handled yet.
-        if from == to && (earlier < now || behind.is_none()) {
+        if from == to && (earlier < now || source.is_none()) {
             return None;
         }
         let across = if from == to {
@@ -107,10 +107,8 @@ impl Sockets {
             *free + self.latency
         };
         let due = across.max(earlier);
-        if let Some(behind) = behind
-            && content.header().class() == Class::Posted
-        {
-            *behind = due;
+        if let Some(source) = source {
+            self.behind.record(source, header, due, now);
         }
         self.begun += 1;
         self.under_way.insert((due, self.begun), (crossing, packet));

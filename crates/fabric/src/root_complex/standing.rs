@@ -38,7 +38,8 @@ impl<C: Cpu> RootComplex<C> {
         }
         let there = now + self.parameters.latency;
         let taken = there + self.memory.longest(bytes);
-        let waits = self.after_writes(port, there) > taken;
+        let ownership = self.ownership.as_ref();
+        let waits = ownership.is_some_and(|ownership| ownership.after_all_writes(port) > taken);
         let is_late = waits || self.memory.is_late(bytes, now, there);
         is_late.then_some(RootHold::Memory)
     }

@@ -6,6 +6,7 @@ mod iommu;
 mod link;
 mod lost_line;
 pub(crate) mod series;
+mod unsnooped;
 pub(crate) mod wires;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub use iommu::IommuResult;
 pub use link::LinkResult;
 pub use lost_line::LostLine;
 pub use series::{FibreSeries, FlowSeries, LinkSeries, SeriesResult};
+pub use unsnooped::UnsnoopedLine;
 pub use wires::{FibreWire, LinkWire, Wires};
 
 /// The outcome of a run.
@@ -63,6 +65,9 @@ pub struct RunResult {
     pub fibres: Vec<FibreResult>,
     /// Lines whose last written data is lost: their accelerators are gone.
     pub lost_lines: Vec<LostLine>,
+    /// Lines that were accessed with No Snoop while a cache held them, by host and address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsnooped_lines: Vec<UnsnoopedLine>,
     /// I/O MMUs that translate all addresses from below, by host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub iommus: Vec<IommuResult>,
@@ -127,6 +132,7 @@ pub(crate) fn gather(
         links: link::links(seen, bounds),
         fibres: fibre::fibres(seen, bounds),
         lost_lines: lost_line::lost_lines(plan, models, now),
+        unsnooped_lines: unsnooped::unsnooped_lines(plan, models),
         iommus: iommu::iommus(plan, models),
         interrupts: interrupts::interrupts(plan, models),
         errors: errors.collect(),

@@ -456,3 +456,93 @@ fn what_is_lost_is_told_even_if_nothing_happens_after_the_link_has_failed() {
     let lost = simulation.result().lost_lines;
     assert_eq!(lost.len(), 1, "{lost:?}");
 }
+
+/// A core writes a line, which stays dirty in its cache, and a device without a cache then reads or writes it.
+fn after_a_core(direction: &str, more: &str) -> Simulation {
+    let mut text = host(0);
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n";
+    accesses(
+        &mut text,
+        "h0",
+        "kind = \"write\"\ncount = 1\nsize = \"64 B\"",
+    );
+    text += &format!(
+        "[devices.d]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\ndirection = \"{direction}\"\noffset = \"0 B\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"20 us\"\n{more}\n"
+    );
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    simulation
+}
+
+/// PCIe Base 2.2.6.5: No Snoop asks for no coherence, and the software that enables it has to flush caches itself.
+#[test]
+fn a_read_without_snoop_finds_the_stale_bytes_of_memory() {
+    let latency = |simulation: &Simulation| {
+        let result = simulation.result();
+        let latency = result.flows[0].latency_ns.as_ref();
+        latency.expect("the read is answered").mean
+    };
+    let snooped = after_a_core("read", "");
+    let unsnooped = after_a_core("read", "no_snoop = true");
+    assert!(snooped.result().unsnooped_lines.is_empty());
+    let lines = unsnooped.result().unsnooped_lines;
+    assert_eq!(lines.len(), 1);
+    assert_eq!((lines[0].reads, lines[0].writes), (1, 0));
+    // The home agent and the core need not be asked.
+    assert!(latency(&unsnooped) < latency(&snooped));
+    for simulation in [snooped, unsnooped] {
+        simulation
+            .check_coherence()
+            .expect("nobody has lost a line");
+    }
+}
+
+#[test]
+fn a_write_without_snoop_is_hidden_by_the_line_of_a_cache() {
+    let bytes = |more: &str| {
+        let simulation = after_a_core("write", more);
+        simulation.check_coherence().expect("no agent is wrong");
+        let lines = simulation.result().unsnooped_lines;
+        (simulation.memory("h0", 0, 64).expect("memory"), lines.len())
+    };
+    // What a program reads there is what the cache has, unless that was snooped.
+    let ((snooped, none), (hidden, one)) = (bytes(""), bytes("no_snoop = true"));
+    assert_eq!((none, one), (0, 1));
+    assert_ne!(snooped, hidden);
+}
+
+#[test]
+fn no_snoop_changes_nothing_at_a_host_without_caches_and_where_it_is_not_enabled() {
+    for (host, device) in [("", ""), ("coherent = true\n", "no_snoop_enable = false\n")] {
+        let run = |more: &str| {
+            let text = format!(
+                "[hosts.h0]\n{host}[devices.d]\nupstream = \"h0\"\n{device}[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\ndirection = \"both\"\ncount = 50\n{more}"
+            );
+            let result = crate::fixture::run(&text);
+            assert!(result.unsnooped_lines.is_empty());
+            (result.simulated_ns, result.flows[0].intact)
+        };
+        assert_eq!(run(""), run("no_snoop = true\n"));
+    }
+}
+
+#[test]
+fn a_relaxed_write_passes_one_that_waits_for_a_cache() {
+    let mean = |more: &str| {
+        let mut text = host(0);
+        text += "[buffers.b]\nhost = \"h0\"\nsize = \"8 KiB\"\n";
+        accesses(
+            &mut text,
+            "h0",
+            "kind = \"write\"\ncount = 128\nsize = \"64 B\"\norder = \"sequential\"",
+        );
+        text += &format!(
+            "[devices.d]\nupstream = \"h0\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\noffset = \"6 KiB\"\nsize = \"2 KiB\"\nrequest_size = \"64 B\"\nstart = \"400 us\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\noffset = \"1 MiB\"\ncount = 20\nrequest_size = \"64 B\"\nstart = \"400 us\"\n{more}\n"
+        );
+        let result = crate::fixture::run(&text);
+        let latency = result.flows[1].latency_ns.as_ref();
+        latency.expect("writes arrive").mean
+    };
+    let (ordered, relaxed) = (mean(""), mean("relaxed_ordering = true"));
+    assert!(relaxed < 0.8 * ordered, "{relaxed} {ordered}");
+}

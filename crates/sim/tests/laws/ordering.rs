@@ -5,22 +5,33 @@ use link::PortParameters;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use protocol::{Class, Passing};
+use protocol::{Attributes, Class, Passing, TrafficClass};
 
 use crate::cases::cases;
-use crate::fixture::{Ask, trace};
-use crate::star::{KINDS, Kind, Star, buffers};
+use crate::fixture::{Ask, run, trace};
+use crate::star::{KINDS, Kind, Marked, Star, buffers};
 
-/// A packet: its sender, how many stubs further its receiver is, its class and its length.
-type Sent = (usize, usize, Class, u32);
+/// A packet: its sender, how many stubs further its receiver is, its class and its length, and what marks it.
+type Sent = (usize, usize, Class, u32, Marked);
 
 /// Packets that are sent at the same time, the time until the next, and what is freed then: a packet of a class at a stub.
 type Round = (Vec<Sent>, u64, (usize, Class));
 
 fn rounds() -> impl Strategy<Value = Vec<Round>> {
     let class = || select(Class::ALL.to_vec());
-    let sent = (0_usize..4, 1_usize..4, class(), 4_u32..504);
+    let sent = (0_usize..4, 1_usize..4, class(), 4_u32..504, marked());
     vec((vec(sent, 0..8), 0_u64..400, (0_usize..4, class())), 1..200)
+}
+
+/// Any of four functions, two traffic classes and all attributes; one in three has none.
+fn marked() -> impl Strategy<Value = Marked> {
+    let any = (0_u8..4, 0_u8..2, 0_u8..8);
+    let marked = any.prop_map(|(function, class, bits)| Marked {
+        function,
+        traffic_class: TrafficClass::new(class).expect("a class"),
+        attributes: Attributes::from_bits(bits),
+    });
+    prop_oneof![1 => Just(Marked::default()), 2 => marked]
 }
 
 proptest! {
@@ -36,12 +47,12 @@ proptest! {
     ) {
         let mut star = Star::with_errors(kind, 4, &buffers(inner, 512), &buffers(outer, 512), errors, seed);
         for (packets, pause, (stub, class)) in rounds {
-            for (from, further, class, len) in packets {
+            for (from, further, class, len, marked) in packets {
                 // Stub 0 is above a switch and has no address.
                 let to = (from + further) % 4;
                 let to = if to == 0 { (from % 3) + 1 } else { to };
                 if to != from {
-                    star.send(from, to, class, len);
+                    star.send_marked(from, to, (class, len), marked);
                 }
             }
             star.run_for(Span::from_ns(pause));
@@ -183,4 +194,144 @@ fn the_answer_of_memory_does_not_pass_an_older_write_of_the_cpu() {
         .filter(|line| line["direction"] == "down" && line["tlp"].is_string());
     let order: Vec<_> = down.map(|line| line["tlp"].as_str()).collect();
     assert_eq!(order, [Some("MWr"), Some("MWr"), Some("CplD")]);
+}
+
+/// PCIe Base 2.4.1, A2b and B2b: what the table permits to pass a write that is blocked in the middle, does so at once.
+#[test]
+fn relaxed_and_id_ordering_pass_a_write_that_is_blocked_in_the_middle() {
+    let relaxed = Attributes {
+        relaxed_ordering: true,
+        ..Attributes::default()
+    };
+    let by_id = Attributes {
+        id_ordering: true,
+        ..Attributes::default()
+    };
+    for kind in KINDS {
+        for (class, function, attributes, passes) in [
+            (Class::Posted, 0, Attributes::default(), false),
+            (Class::Posted, 0, relaxed, true),
+            (Class::Posted, 0, by_id, false),
+            (Class::Posted, 1, by_id, true),
+            (Class::NonPosted, 0, relaxed, false),
+            (Class::NonPosted, 1, by_id, true),
+            (Class::Completion, 0, relaxed, true),
+            (Class::Completion, 1, by_id, true),
+        ] {
+            // Data of 512 bytes: the second write of 400 lacks credit, and 64 bytes have it.
+            let roomy = PortParameters::default();
+            let mut star = Star::new(kind, 3, &roomy, &buffers([8, 8, 8], 512));
+            star.send(1, 2, Class::Posted, 400);
+            star.send(1, 2, Class::Posted, 400);
+            let marked = Marked {
+                function,
+                attributes,
+                ..Marked::default()
+            };
+            star.send_marked(1, 2, (class, 64), marked);
+            star.run_for(Span::from_us(5));
+            let expected: &[u64] = if passes { &[0, 2] } else { &[0] };
+            let mut given = star.stubs[2].given.clone();
+            // The first write waits for its translation, too.
+            given.sort_unstable();
+            assert_eq!(given, expected, "{kind:?} {class:?} {marked:?}");
+            star.drain();
+            assert_eq!(star.arrived(), 3, "{kind:?} {class:?} {marked:?}");
+            assert_eq!(star.packets_in_use(), 0, "{kind:?} {class:?} {marked:?}");
+        }
+    }
+}
+
+/// Two devices below one switch write to the two sockets of a host, whose connection is slow. The time of the second device's writes.
+fn behind_a_slow_socket(more: &str) -> f64 {
+    let text = format!(
+        r#"
+        [links]
+        generation = 4
+        lanes = 8
+        [hosts.h]
+        sockets = 2
+        socket_bandwidth = "500 MB/s"
+        memory = "2 MiB"
+        [switches.s]
+        upstream = "h"
+        [devices.a]
+        upstream = "s"
+        [devices.b]
+        upstream = "s"
+        id_ordering_enable = true
+        [[flows]]
+        from = "a"
+        to = "h"
+        socket = 1
+        duration = "20 us"
+        interval = "500 ns"
+        request_size = "256 B"
+        [[flows]]
+        id = "f"
+        from = "b"
+        to = "h"
+        socket = 0
+        start = "5 us"
+        count = 20
+        interval = "500 ns"
+        request_size = "64 B"
+        {more}
+    "#
+    );
+    let result = run(&text).all_intact();
+    let latency = result.flow("f").latency_ns.as_ref();
+    latency.expect("writes arrive").mean
+}
+
+#[test]
+fn writes_of_one_device_need_not_wait_for_those_of_another_with_id_ordering() {
+    let ordered = behind_a_slow_socket("");
+    let relaxed = behind_a_slow_socket("relaxed_ordering = true");
+    let by_id = behind_a_slow_socket("id_ordering = true");
+    assert!(ordered > 2.0 * by_id, "{ordered} {by_id}");
+    assert_eq!(relaxed, by_id);
+    assert_eq!(behind_a_slow_socket("traffic_class = 1"), by_id);
+}
+
+/// A device whose large writes wait for credit, and small ones of the same device; their mean time.
+fn behind_large_writes(more: &str) -> f64 {
+    let text = format!(
+        r#"
+        [links]
+        generation = 4
+        lanes = 8
+        [hosts.h]
+        memory_bandwidth = "1 GB/s"
+        max_payload_supported = "512 B"
+        posted_data = "1 KiB"
+        [devices.a]
+        upstream = "h"
+        max_payload_supported = "512 B"
+        [[flows]]
+        from = "a"
+        to = "h"
+        duration = "20 us"
+        request_size = "512 B"
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "h"
+        start = "5 us"
+        count = 10
+        interval = "1 us"
+        request_size = "4 B"
+        {more}
+    "#
+    );
+    let result = run(&text).all_intact();
+    let latency = result.flow("f").latency_ns.as_ref();
+    latency.expect("writes arrive").mean
+}
+
+#[test]
+fn small_writes_with_relaxed_ordering_pass_large_ones_that_lack_credit() {
+    let ordered = behind_large_writes("");
+    let relaxed = behind_large_writes("relaxed_ordering = true");
+    assert!(ordered > relaxed + 1000.0, "{ordered} {relaxed}");
 }

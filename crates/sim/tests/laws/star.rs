@@ -15,8 +15,8 @@ use kernel::{
 use link::{Arrival, At, BitErrors, LinkConfig, LinkEnd, LinkTimer, PortParameters, Waiting};
 use packet::{Charge, Frame, Pcie, Stamp};
 use protocol::{
-    BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
-    PortType, Tag, register,
+    Attributes, BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header,
+    Identity, PortType, Tag, TrafficClass, register,
 };
 use transaction::{Functions, Marks, PageSize, PortFunction};
 
@@ -47,6 +47,14 @@ impl From<(Port, LinkTimer)> for StubTimer {
 }
 
 const PORT: Port = Port(0);
+
+/// The function that sends a packet, and fields of its header.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marked {
+    pub function: u8,
+    pub traffic_class: TrafficClass,
+    pub attributes: Attributes,
+}
 
 impl Component for Stub {
     type Traffic = Pcie;
@@ -167,6 +175,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 lanes: 4,
                 number: 0,
                 tags: 32,
+                ten_bit_tag_completer: true,
                 read_completion_boundary: 64,
                 data_link_features: None,
             },
@@ -360,19 +369,38 @@ impl Star {
 
     /// Makes stub `from` send a packet of `class` to stub `to`.
     pub fn send(&mut self, from: usize, to: usize, class: Class, len: u32) {
+        self.send_marked(from, to, (class, len), Marked::default());
+    }
+
+    /// As [`Self::send`], with the function, the traffic class and the attributes of `marked`.
+    pub fn send_marked(
+        &mut self,
+        from: usize,
+        to: usize,
+        (class, len): (Class, u32),
+        marked: Marked,
+    ) {
+        let function_of = |stub: usize| {
+            let one = function(stub);
+            FunctionId::new(one.bus(), one.device(), marked.function)
+        };
         let number = self.headers.len() as u64;
         let read = |requester, address| {
             let tag = Tag(number as u16 % 256);
             Header::memory_read(requester, tag, address, len).expect("a legal read")
         };
         let header = match class {
-            Class::Posted => Header::memory_write(function(from), base(to), len),
-            Class::NonPosted => Ok(read(function(from), base(to))),
+            Class::Posted => Header::memory_write(function_of(from), base(to), len),
+            Class::NonPosted => Ok(read(function_of(from), base(to))),
             Class::Completion => {
-                Header::completion_with_data(&read(function(to), 0), function(from), 0, len)
+                Header::completion_with_data(&read(function(to), 0), function_of(from), 0, len)
             }
         };
-        let header = header.expect("a legal packet");
+        let header = Header {
+            traffic_class: marked.traffic_class,
+            attributes: marked.attributes,
+            ..header.expect("a legal packet")
+        };
         self.headers.push((from, header));
         let id = ComponentId(from as u32);
         self.stubs[from].send(header, number, &mut self.world.effects(id));

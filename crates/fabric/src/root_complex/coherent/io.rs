@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 
 use coherence::Home;
 use kernel::Port;
-use packet::{Packet, PacketId};
+use packet::{Packet, PacketId, Packets};
 use protocol::coherence::{
     AgentId, Content, LINE_BYTES, Line, LineData, Message, Request, TransactionId, WriteRange,
 };
-use protocol::{Kind, MemoryRequest};
+use protocol::{Header, Kind, MemoryRequest, Passing};
 use transaction::written;
 
 use crate::root_complex::memory::MemoryController;
 
-/// Waiting packets from below, in order of arrival; none passes another.
+/// Waiting packets from below, in order of arrival. A packet that needs no snoops passes them if the ordering table permits it, by
+/// relaxed or ID-based ordering.
 #[derive(Debug, Default)]
 pub(super) struct Io {
     waiting: VecDeque<(Port, PacketId)>,
@@ -44,6 +45,14 @@ pub(super) const IO: AgentId = match AgentId::new(AgentId::COUNT as u8 - 1) {
 impl Io {
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// Whether a packet may pass all that wait. By default it stays behind them, from whatever port they came.
+    pub(super) fn may_be_passed_by(&self, header: &Header, packets: &Packets) -> bool {
+        let attributes = header.attributes;
+        let mut waiting = self.waiting.iter();
+        (attributes.relaxed_ordering || attributes.id_ordering)
+            && waiting.all(|(_, packet)| header.may_pass(packets[*packet].header()) != Passing::No)
     }
 
     pub(super) fn push(&mut self, port: Port, packet: PacketId) {
@@ -100,6 +109,9 @@ pub(super) fn requests(
     memory: &MemoryController,
 ) -> Vec<(Line, Request<LineData>)> {
     match &packet.header().kind {
+        Kind::MemoryRead(_) | Kind::MemoryWrite(_) if packet.header().attributes.no_snoop => {
+            Vec::new()
+        }
         Kind::MemoryRead(request) => {
             let held = lines(request).filter(|line| home.is_held(*line));
             held.map(|line| (line, Request::ReadOnce)).collect()

@@ -3,6 +3,7 @@
 mod cores;
 mod io;
 mod parameters;
+mod unsnooped;
 
 use std::ops::Range;
 
@@ -21,6 +22,8 @@ pub use cores::{CoreAccess, CoreOperation};
 pub(super) use io::Released;
 use io::{IO, Io};
 pub use parameters::{CoherenceParameters, CoreAtomics, PacketHeader};
+use unsnooped::Unsnooped;
+pub use unsnooped::UnsnoopedLine;
 
 /// The configuration of a host's coherent part.
 #[derive(Clone, Debug)]
@@ -68,6 +71,7 @@ pub(super) struct Coherent {
     io: Io,
     /// Lines that agents below root ports may have written before they were lost, with the port's number.
     lost: Vec<(usize, Line)>,
+    unsnooped: Unsnooped,
 }
 
 /// The messages for an agent below a root port.
@@ -176,6 +180,7 @@ impl Coherent {
             sent: Vec::new(),
             io: Io::default(),
             lost: Vec::new(),
+            unsnooped: Unsnooped::default(),
         })
     }
 
@@ -292,6 +297,11 @@ impl Coherent {
         self.below[port.index()].is_some()
     }
 
+    /// The lines that were accessed with No Snoop while a cache held them.
+    pub(super) fn unsnooped(&self) -> impl Iterator<Item = UnsnoopedLine> {
+        self.unsnooped.lines()
+    }
+
     /// The lines that agents below root ports may have written, with the port's number, if the links of the ports `failed` have
     /// failed. For a link whose loss the home agent has not seen yet, its directory is used.
     pub(super) fn lost_lines(&self, failed: impl Iterator<Item = usize>) -> Vec<(usize, Line)> {
@@ -355,10 +365,14 @@ impl Coherent {
         port: Port,
         packet: PacketId,
         header: &Header,
-        memory: &MemoryController,
+        (memory, packets): (&MemoryController, &Packets),
     ) -> Admission {
         let first = self.io.is_empty();
-        if first && !self.needs_snoops(header, memory) {
+        let passes = first || self.io.may_be_passed_by(header, packets);
+        if header.attributes.no_snoop {
+            self.unsnooped.record(header, &self.home, memory);
+        }
+        if passes && !self.needs_snoops(header, memory) {
             return Admission::Pass;
         }
         self.io.push(port, packet);
@@ -372,6 +386,8 @@ impl Coherent {
     /// Whether a request for memory needs the home agent.
     fn needs_snoops(&self, header: &Header, memory: &MemoryController) -> bool {
         match &header.kind {
+            // PCIe Base 2.2.6.5: the requester asks for no snoops.
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if header.attributes.no_snoop => false,
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 memory.holds(request) && io::lines(request).any(|line| self.home.is_held(line))
             }

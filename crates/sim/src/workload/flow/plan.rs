@@ -2,6 +2,7 @@
 
 use device::{DmaParameters, ReflectorParameters, UserLogic};
 use kernel::{Bytes, Span, Time};
+use protocol::TrafficClass;
 
 use crate::plan::NodePlan;
 use crate::plan::address::{Region, show};
@@ -52,6 +53,7 @@ impl Planner<'_> {
             places,
             socket.as_ref(),
         )?;
+        self.check_class(flow, from)?;
         let carried = self.carried(flow, &self.nodes[from], earlier)?;
         let plan = FlowPlan {
             id: flow.id.value.clone(),
@@ -136,6 +138,20 @@ impl Planner<'_> {
             device.name()
         );
         Err(self.error(flow, "from", &message))
+    }
+
+    /// Refuses the traffic class of coherence messages where a host sends them.
+    fn check_class(&self, flow: &Flow, from: usize) -> Result<(), ScenarioError> {
+        let class = u32::from(TrafficClass::COHERENCE.number());
+        let root = &self.scenario.nodes[self.nodes[from].root];
+        if flow.parameters.traffic_class == class && root.coherence.coherent {
+            let message = format!(
+                "class {class} is that of the coherence messages of {}; write another one",
+                root.name.value
+            );
+            return Err(self.error(flow, "traffic_class", &message));
+        }
+        Ok(())
     }
 
     /// The target node, if one is written, and its addresses.

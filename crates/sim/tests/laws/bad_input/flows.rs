@@ -1,6 +1,6 @@
 //! Flows that cannot be.
 
-use super::{flow, pair};
+use super::{flow, pair, refusal};
 
 #[test]
 fn a_request_size_of_nothing_or_above_the_limits_is_refused() {
@@ -179,5 +179,21 @@ fn places_that_a_flow_cannot_have_are_refused() {
     assert_eq!(
         to_host("socket = 1"),
         "bad.toml:13: flow \"f\", socket: h0 has no socket 1; write one from 0 to 0, or a larger sockets = there"
+    );
+}
+
+#[test]
+fn a_traffic_class_that_is_taken_is_refused_at_its_line() {
+    assert_eq!(
+        refusal(
+            "[hosts.h]\ncoherent = true\n[devices.d]\nupstream = \"h\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\ncount = 1\ntraffic_class = 1\n"
+        ),
+        "bad.toml:10: flow \"f\", traffic_class: class 1 is that of the coherence messages of h; write another one"
+    );
+    assert_eq!(
+        refusal(
+            "[hosts.h]\n[devices.d]\nupstream = \"h\"\nmodel = \"sg-dma\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\nsize = \"4 KiB\"\ntraffic_class = 2\n"
+        ),
+        "bad.toml:10: flow \"f\", traffic_class: the interrupt of its driver has class 0, and does not wait for data of another class; leave it out"
     );
 }
