@@ -41,6 +41,9 @@ kernel::parameters! {
         /// Completions that this buffer holds; none for no limit. A request takes as many as it may be divided into, at multiples of 64
         /// bytes.
         completion_buffer_headers: Option<u32> = None, within None..=Some(65536), from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1144; AMD PG213, Completion Space: 128";
+        /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2. Without it, firmware
+        /// enables 10-bit tags at no device of the host, because each may send requests to this one.
+        ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.

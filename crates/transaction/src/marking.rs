@@ -1,4 +1,4 @@
-//! The fields that a function sets in the headers of the packets that it sends: traffic class and attributes.
+//! The fields that a function sets in the headers of the packets that it sends: traffic class, attributes, and the width of tags.
 //!
 //! Engines make packets of traffic class 0 without attributes. They are marked on their way out, where the function's registers say
 //! what it may set, so that no engine can forget an enable bit.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use packet::{FlowId, PacketId, Packets};
-use protocol::{Attributes, ConfigSpace, Header, Kind, TrafficClass};
+use protocol::{Attributes, Completion, ConfigSpace, Header, Kind, Tag, TrafficClass};
 
 /// The traffic class and the attributes that the requests of a flow should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Marking {
     allowed: Attributes,
     /// Whether its completions have the attribute of ID-based ordering.
     by_id: bool,
+    /// Whether its completions repeat only eight bits of a tag.
+    narrow_tags: bool,
 }
 
 impl Marking {
@@ -42,12 +44,13 @@ impl Marking {
     pub fn apply_registers(&mut self, space: &ConfigSpace) {
         self.allowed = space.attributes_allowed();
         self.by_id = space.completions_by_id();
+        self.narrow_tags = !space.completes_ten_bit_tags();
     }
 
     /// Whether no packet needs to be marked.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.marks.is_empty() && !self.by_id
+        self.marks.is_empty() && !self.by_id && !self.narrow_tags
     }
 
     /// Marks a packet that the function sends. Returns the same packet, or one that replaces it.
@@ -64,11 +67,15 @@ impl Marking {
 
     fn marked(&self, header: &Header, flow: Option<FlowId>) -> Option<Header> {
         match &header.kind {
-            Kind::Completion(_) => Some(Header {
+            Kind::Completion(completion) => Some(Header {
                 attributes: Attributes {
                     id_ordering: self.by_id,
                     ..header.attributes
                 },
+                kind: Kind::Completion(Completion {
+                    tag: self.repeated(completion.tag),
+                    ..*completion
+                }),
                 ..*header
             }),
             // A translation request has no data to which relaxed ordering or no snoop could apply (PCIe Base 10.2.2).
@@ -84,12 +91,22 @@ impl Marking {
             _ => None,
         }
     }
+
+    /// The tag of a completion. A completer without support for 10-bit tags takes the upper two bits as reserved and returns zeros, so
+    /// that the completion is unexpected (PCIe Base 2.2.6.2).
+    fn repeated(&self, tag: Tag) -> Tag {
+        if self.narrow_tags {
+            Tag(tag.0 & 0xff)
+        } else {
+            tag
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use packet::Stamp;
-    use protocol::{FunctionId, Status, Tag};
+    use protocol::{FunctionId, Status};
 
     use super::*;
 
@@ -108,6 +125,7 @@ mod tests {
             marks: [Mark::default(), mark].into(),
             allowed,
             by_id,
+            narrow_tags: false,
         }
     }
 
@@ -155,6 +173,24 @@ mod tests {
             let marked = sent(&marking(ALL, by_id), answer, Some(1));
             assert_eq!(marked.attributes.id_ordering, by_id);
             assert_eq!(marked.traffic_class, answer.traffic_class);
+        }
+    }
+
+    /// PCIe Base 2.2.6.2.
+    #[test]
+    fn a_completer_without_ten_bit_tags_returns_the_lower_eight_bits() {
+        for (tag, narrow) in [(0x5, 0x5), (0x105, 0x5), (0x3ff, 0xff)] {
+            let read = Header::memory_read(FunctionId(8), Tag(tag), 0x1000, 64);
+            let read = read.expect("a legal read");
+            let answer = Header::completion(&read, FunctionId(0), Status::Successful);
+            let answer = answer.expect("a read has a completion");
+            for (narrow_tags, expected) in [(false, tag), (true, narrow)] {
+                let marking = Marking {
+                    narrow_tags,
+                    ..marking(ALL, false)
+                };
+                assert_eq!(sent(&marking, answer, None).tag(), Tag(expected));
+            }
         }
     }
 }

@@ -71,6 +71,9 @@ kernel::parameters! {
         peer_to_peer: bool = true, from "our choice; many hosts do not";
         /// Most outstanding non-posted requests of the CPU.
         tags: u32 = 32, within 1..=256, from "our choice";
+        /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2 of the root ports.
+        /// Without it, firmware enables 10-bit tags at no device below.
+        ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
         /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Time after its timeout in which the tag of a request is not used again, so that its late completion is unexpected

@@ -74,6 +74,11 @@ const PROFILES: &[Profile] = &[
                 "Intel 323103, Write Cache, Eviction Policy: only 2 writes may combine",
             ),
             (
+                "ten_bit_tag_completer",
+                "false",
+                "Intel 323103, of 2010: root ports of PCI Express Base 2.0; 10-bit tags came with 4.0",
+            ),
+            (
                 "tags",
                 "64",
                 "Intel 323103, Number of Outbound Non-posted Requests: x16 supports 64",

@@ -21,7 +21,10 @@ use transaction::ConfigAccess;
 use crate::Desk;
 use access::Registers;
 use layout::Layout;
-use scan::{FoundFunction, FoundMessages, messages, reaches_atomic_completer, scan};
+use scan::{
+    FoundFunction, FoundMessages, all_complete_ten_bit_tags, messages, reaches_atomic_completer,
+    scan,
+};
 
 /// The address of message signalled interrupts. The interrupt controllers are above the BARs.
 pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
@@ -61,8 +64,9 @@ pub async fn enumerate(
         next: FIRST_VECTOR,
         assigned: Vec::new(),
     };
+    let wide_tags = all_complete_ten_bit_tags(&found);
     for (index, one) in found.iter().enumerate() {
-        configure(&registers, one, max_payload).await;
+        configure(&registers, one, max_payload, wide_tags).await;
         if reaches_atomic_completer(&found, index) {
             enable_atomics(&registers, one).await;
         }
@@ -111,8 +115,8 @@ async fn place(registers: &Registers, found: &[FoundFunction], layout: &Layout, 
 /// A closed window, which ends before it begins.
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
-/// Sets max payload size, and enables the widest tags that the function supports. Every completer supports 10-bit tags.
-async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32) {
+/// Sets max payload size, and enables the widest tags that the function and, for `wide_tags`, all completers support.
+async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32, wide_tags: bool) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
     let payload = Express::max_payload_field(max_payload);
@@ -121,7 +125,7 @@ async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32)
         let tags = Express::EXTENDED_TAG_FIELD;
         registers.replace(one.id, control, tags).await;
     }
-    if express.ten_bit_tags {
+    if express.ten_bit_tags && wide_tags {
         let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
         let tags = Express::TEN_BIT_TAG_FIELD;
         registers.replace(one.id, control, tags).await;

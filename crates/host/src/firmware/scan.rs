@@ -34,6 +34,7 @@ pub(super) struct FoundExpress {
     pub(super) max_payload_supported: u32,
     pub(super) extended_tags: bool,
     pub(super) ten_bit_tags: bool,
+    completes_ten_bit_tags: bool,
     routes_atomics: bool,
     completes_atomics: bool,
     port: Option<PortType>,
@@ -190,6 +191,7 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
         max_payload_supported: Express::supported_in(capabilities),
         extended_tags: Express::has_extended_tags(capabilities),
         ten_bit_tags: Express::has_ten_bit_tags(more),
+        completes_ten_bit_tags: Express::completes_ten_bit_tags(more),
         routes_atomics: Express::routes_atomics(more),
         completes_atomics: Express::completes_atomics(more),
     })
@@ -253,6 +255,15 @@ pub(super) fn reaches_atomic_completer(found: &[FoundFunction], index: usize) ->
         above = found[bridge].above;
     }
     false
+}
+
+/// Whether every function that completes requests supports 10-bit tags: root ports, for the memory above, and endpoints, which may be
+/// the targets of others (PCIe Base 2.2.6.2).
+///
+/// Firmware does not know who sends requests to whom, and a requester with 10-bit tags uses no others.
+pub(super) fn all_complete_ten_bit_tags(found: &[FoundFunction]) -> bool {
+    let mut completers = found.iter().filter_map(|one| one.express.as_ref());
+    completers.all(|express| express.completes_ten_bit_tags)
 }
 
 const NOBODY: u32 = 0xffff;

@@ -15,6 +15,8 @@ pub enum Setting {
     MaxReadRequest(u32),
     /// Memory Space Enable.
     MemoryEnable(bool),
+    /// 10-Bit Tag Requester Enable.
+    TenBitTags(bool),
     /// Enable Relaxed Ordering.
     RelaxedOrdering(bool),
     /// Enable No Snoop.
@@ -44,7 +46,7 @@ impl Registers {
             | Setting::MaxReadRequest(_)
             | Setting::RelaxedOrdering(_)
             | Setting::NoSnoop(_) => self.express(function, register::DEVICE_CONTROL).await,
-            Setting::IdOrdering(_) | Setting::CompletionsById(_) => {
+            Setting::TenBitTags(_) | Setting::IdOrdering(_) | Setting::CompletionsById(_) => {
                 self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
@@ -58,6 +60,7 @@ impl Registers {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
+            Setting::TenBitTags(on) => flag(Express::TEN_BIT_TAG_FIELD.0, on),
             Setting::RelaxedOrdering(on) => flag(Express::RELAXED_ORDERING_ENABLE, on),
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),

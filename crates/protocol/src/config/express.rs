@@ -116,6 +116,8 @@ pub struct Express {
     pub number: u8,
     /// Most non-posted requests that the function may have outstanding.
     pub tags: u16,
+    /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported.
+    pub ten_bit_tag_completer: bool,
     /// Read completion boundary of a root port in bytes, 64 or 128.
     pub read_completion_boundary: u32,
     /// The features of the data link layer, if the port exchanges them with the far end.
@@ -196,7 +198,7 @@ impl ConfigSpace {
         };
         self.declare(
             DEVICE_CAPABILITIES_2,
-            TEN_BIT_TAG_COMPLETER | wide_tags | atomics,
+            express.ten_bit_tag_completer_bit() | wide_tags | atomics,
             0,
             0,
         );
@@ -226,7 +228,12 @@ impl ConfigSpace {
             self.declare(register, physical.read(register), 0, 0);
         }
         self.declare(DEVICE_CONTROL, 0, 0, DEVICE_STATUS_CLEARED);
-        self.declare(DEVICE_CAPABILITIES_2, TEN_BIT_TAG_COMPLETER, 0, 0);
+        self.declare(
+            DEVICE_CAPABILITIES_2,
+            express.ten_bit_tag_completer_bit(),
+            0,
+            0,
+        );
     }
 
     /// `Max_Payload_Size` in Device Control, in bytes.
@@ -260,6 +267,11 @@ impl ConfigSpace {
         self.read(DEVICE_CONTROL_2) & IDO_COMPLETION_ENABLE != 0
     }
 
+    /// Whether the function's completions repeat all ten bits of a tag (10-Bit Tag Completer Supported).
+    pub fn completes_ten_bit_tags(&self) -> bool {
+        self.read(DEVICE_CAPABILITIES_2) & TEN_BIT_TAG_COMPLETER != 0
+    }
+
     /// Number of tags that the function may use; it follows from the enabled tag width (PCIe Base 2.2.6.2).
     pub fn tags_allowed(&self) -> u16 {
         if self.read(DEVICE_CONTROL_2) & TEN_BIT_TAG_REQUESTER_ENABLE != 0 {
@@ -289,6 +301,14 @@ impl ConfigSpace {
 }
 
 impl Express {
+    fn ten_bit_tag_completer_bit(&self) -> u32 {
+        if self.ten_bit_tag_completer {
+            TEN_BIT_TAG_COMPLETER
+        } else {
+            0
+        }
+    }
+
     /// `Max_Payload_Size Supported` in bytes, in a value of the register [`DEVICE_CAPABILITIES`].
     pub fn supported_in(capabilities: u32) -> u32 {
         size(capabilities)
@@ -305,6 +325,12 @@ impl Express {
     /// Whether a function with the Device Capabilities 2 `capabilities` supports 10-bit tags (10-Bit Tag Requester Supported).
     pub fn has_ten_bit_tags(capabilities: u32) -> bool {
         capabilities & TEN_BIT_TAG_REQUESTER != 0
+    }
+
+    /// Whether a function with the Device Capabilities 2 `capabilities` completes requests with 10-bit tags (10-Bit Tag Completer
+    /// Supported).
+    pub fn completes_ten_bit_tags(capabilities: u32) -> bool {
+        capabilities & TEN_BIT_TAG_COMPLETER != 0
     }
 
     /// 10-Bit Tag Requester Enable in Device Control 2: mask and value.
@@ -374,6 +400,7 @@ mod tests {
             lanes: 8,
             number: 3,
             tags,
+            ten_bit_tag_completer: true,
             read_completion_boundary: 128,
             data_link_features: None,
         });

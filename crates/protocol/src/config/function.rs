@@ -193,6 +193,7 @@ mod tests {
             lanes: 4,
             number: 0,
             tags: 32,
+            ten_bit_tag_completer: true,
             read_completion_boundary: 64,
             data_link_features: None,
         }

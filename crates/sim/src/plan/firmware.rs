@@ -124,6 +124,9 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     if !node.settings.memory_enable {
         settings.extend(all().map(|id| (id, Setting::MemoryEnable(false))));
     }
+    if let Some(on) = node.settings.ten_bit_tags {
+        settings.extend(all().map(|id| (id, Setting::TenBitTags(on))));
+    }
     // Only what differs from the choices of the firmware.
     let enables = [
         (

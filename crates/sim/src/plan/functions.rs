@@ -118,6 +118,11 @@ fn express(node: &Node, port: PortType, (below, far): (&Node, &Node), number: u3
         lanes: link.map_or(1, |link| link.lanes.0),
         number: number as u8,
         tags: tags as u16,
+        ten_bit_tag_completer: match &node.kind {
+            NodeKind::Host(host, _) => host.ten_bit_tag_completer,
+            NodeKind::Device(endpoint, _) => endpoint.ten_bit_tag_completer,
+            NodeKind::Switch(_) | NodeKind::IoPort(_) => true,
+        },
         read_completion_boundary: match &node.kind {
             NodeKind::Host(host, _) => host.read_completion_boundary.0 as u32,
             _ => 64,

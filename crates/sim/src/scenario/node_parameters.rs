@@ -12,6 +12,9 @@ kernel::parameters! {
         /// Memory Space Enable in the Command register, set after enumeration; without it, requests to the function's addresses, or to
         /// addresses below a port, are unsupported requests.
         memory_enable: bool = true, from "as firmware leaves it";
+        /// 10-Bit Tag Requester Enable in Device Control 2, set after enumeration; none keeps the choice of enumeration. A device with more
+        /// than 256 tags has the bit.
+        ten_bit_tags: Option<bool> = None, from "PCIe Base 2.2.6.2: firmware sets it where all completers support such tags";
         /// Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests have no such attribute. A host's CPU
         /// sends by its root ports, whose registers count.
         relaxed_ordering_enable: bool = true, from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";

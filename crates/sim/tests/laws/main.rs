@@ -44,6 +44,7 @@ mod sg_dma;
 mod sockets;
 mod star;
 mod start;
+mod tags;
 mod unequal_readers;
 mod virtual_functions;
 mod waits;

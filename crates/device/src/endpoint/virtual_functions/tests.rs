@@ -43,6 +43,7 @@ fn function() -> EndpointFunction {
             lanes: 4,
             number: 0,
             tags: 32,
+            ten_bit_tag_completer: true,
             read_completion_boundary: 64,
             data_link_features: None,
         },
