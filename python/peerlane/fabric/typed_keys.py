@@ -106,6 +106,22 @@ class Port(TypedDict, total=False):
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
     (default true)"""
+    ten_bit_tags: Setting
+    """10-Bit Tag Requester Enable in Device Control 2, set after enumeration; none keeps the
+    choice of enumeration. A device with more than 256 tags has the bit. (default none)"""
+    relaxed_ordering_enable: Setting
+    """Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests
+    have no such attribute. A host's CPU sends by its root ports, whose registers count.
+    (default true)"""
+    no_snoop_enable: Setting
+    """Enable No Snoop in Device Control, set after enumeration; without it, requests have no
+    such attribute. (default true)"""
+    id_ordering_enable: Setting
+    """IDO Request Enable in Device Control 2, set after enumeration; without it, requests have
+    no attribute of ID-based ordering. (default false)"""
+    id_ordering_completion_enable: Setting
+    """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
+    node have the attribute of ID-based ordering. (default false)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -204,6 +220,10 @@ class Host(Node, total=False):
     """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
+    ten_bit_tag_completer: Setting
+    """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
+    Device Capabilities 2 of the root ports. Without it, firmware enables 10-bit tags at no
+    device below. (default true)"""
     completion_timeout: Setting
     """Completion timeout of non-posted requests. (ns; default 10 ms)"""
     tag_quarantine: Setting
@@ -418,6 +438,10 @@ class Device(Node, Upstream, total=False):
     completion_buffer_headers: Setting
     """Completions that this buffer holds; none for no limit. A request takes as many as it may
     be divided into, at multiples of 64 bytes. (default none)"""
+    ten_bit_tag_completer: Setting
+    """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
+    Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
+    host, because each may send requests to this one. (default true)"""
     clock: Setting
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Setting
@@ -540,6 +564,22 @@ class Profile(TypedDict, total=False):
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
     (default true)"""
+    ten_bit_tags: Setting
+    """10-Bit Tag Requester Enable in Device Control 2, set after enumeration; none keeps the
+    choice of enumeration. A device with more than 256 tags has the bit. (default none)"""
+    relaxed_ordering_enable: Setting
+    """Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests
+    have no such attribute. A host's CPU sends by its root ports, whose registers count.
+    (default true)"""
+    no_snoop_enable: Setting
+    """Enable No Snoop in Device Control, set after enumeration; without it, requests have no
+    such attribute. (default true)"""
+    id_ordering_enable: Setting
+    """IDO Request Enable in Device Control 2, set after enumeration; without it, requests have
+    no attribute of ID-based ordering. (default false)"""
+    id_ordering_completion_enable: Setting
+    """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
+    node have the attribute of ID-based ordering. (default false)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -628,6 +668,10 @@ class Profile(TypedDict, total=False):
     """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
+    ten_bit_tag_completer: Setting
+    """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
+    Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
+    host, because each may send requests to this one. (default true)"""
     completion_timeout: Setting
     """Completion timeout of non-posted requests. (ns; default 10 ms)"""
     tag_quarantine: Setting
@@ -1046,6 +1090,19 @@ class Flow(TypedDict, total=False):
     function: Setting
     """The function of a nic whose queue pair sends the messages: 0 is the physical one; none
     for any that is free. (default none)"""
+    relaxed_ordering: Setting
+    """Whether requests have the attribute Relaxed Ordering, with which they may pass earlier
+    writes. The requester sets it while Enable Relaxed Ordering in its Device Control is
+    set. (default false)"""
+    id_ordering: Setting
+    """Whether requests have the attribute ID-based Ordering, with which they may pass earlier
+    writes of other requesters. The requester sets it while IDO Request Enable in its Device
+    Control 2 is set. (default false)"""
+    no_snoop: Setting
+    """Whether requests have the attribute No Snoop: the requester needs no coherence. The
+    requester sets it while Enable No Snoop in its Device Control is set. (default false)"""
+    traffic_class: Setting
+    """Traffic class of the requests. (default 0)"""
     clock: Setting
     """Clock of the rate: 'arrival', 'sender' or, where a driver moves the flow, 'application'.
     (default arrival)"""

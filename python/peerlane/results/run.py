@@ -17,6 +17,7 @@ from peerlane.results.sharing import (
     LockResult,
     LostLine,
     TransactionResult,
+    UnsnoopedLine,
 )
 from peerlane.results.waits import FlowWaits
 
@@ -110,8 +111,9 @@ class RunResult(Document):
     the same numbers are equal whoever made them.
 
     `iommus` has the hosts with `iommu = true`, `interrupts` the MSI-X vectors that had an interrupt
-    (`interrupts["d0", 0, 1]` is vector 1 of function 0), and `series` rates and queue lengths over
-    time, if they were sampled; the JSON leaves out what there is not.
+    (`interrupts["d0", 0, 1]` is vector 1 of function 0), `unsnooped_lines` the lines of coherent
+    hosts that were accessed with No Snoop while a cache held them, and `series` rates and queue
+    lengths over time, if they were sampled; the JSON leaves out what there is not.
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
@@ -141,6 +143,7 @@ class RunResult(Document):
     interrupts: Annotated[Collection[InterruptResult], By("device", "function", "vector")] = field(
         default_factory=lambda: Collection(key=("device", "function", "vector"))
     )
+    unsnooped_lines: tuple[UnsnoopedLine, ...] = ()
     waits: Collection[FlowWaits] | None = None
     series: Series | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"

@@ -124,3 +124,18 @@ class LostLine(Document):
     host: str
     by: str
     address: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnsnoopedLine(Document):
+    """A line of a coherent host that was accessed with No Snoop while a cache held it.
+
+    The line begins at `address` in the memory of `host`. Each of the `reads` returned the bytes of
+    memory, which are stale if the cache had written the line. Each of the `writes` changed memory
+    alone: the cache kept the old bytes, and writes them back if it had written the line.
+    """
+
+    host: str
+    address: int
+    reads: int
+    writes: int

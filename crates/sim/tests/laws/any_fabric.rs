@@ -63,6 +63,8 @@ struct Flow {
     interval: Option<u32>,
     /// The start and the request size of a flow that a driver moves.
     transfer: (Option<u32>, Option<u32>),
+    /// Attributes of the requests, and the traffic class, which a driver does not choose.
+    mark: (String, String),
 }
 
 #[derive(Clone, Debug)]
@@ -151,8 +153,8 @@ impl Scenario {
             ends + &if is_engine {
                 flow.transfer()
             } else {
-                flow.lines(from == devices, to > devices)
-            },
+                flow.lines(from == devices, to > devices) + &flow.mark.1
+            } + &flow.mark.0,
         )
     }
 }
@@ -276,13 +278,13 @@ fn host() -> impl Strategy<Value = Host> {
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
-    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g, h, i, j, k))| {
-        Host {
+    (sockets, port(), lines, enables()).prop_map(
+        move |(sockets, port, (a, b, c, d, e, f, g, h, i, j, k), enables)| Host {
             sockets,
-            lines: format!("sockets = {sockets}\n{memory}{port}")
+            lines: format!("sockets = {sockets}\n{memory}{port}{enables}")
                 + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
-        }
-    })
+        },
+    )
 }
 
 /// Small caches of translations, few walks, and software that invalidates; or no translation.
@@ -343,10 +345,11 @@ fn device() -> impl Strategy<Value = Device> {
         setting("completion_buffer_headers", &["1000", "9"]),
         (latency, weighted(0.33, select(&[3, 200][..]))),
     );
-    (node(), lines, weighted(0.33, engine())).prop_map(
-        |(node, (a, b, c, d, e, f, g, h, i, j, (k, vectors)), engine)| Device {
+    (node(), lines, weighted(0.33, engine()), enables()).prop_map(
+        |(node, (a, b, c, d, e, f, g, h, i, j, (k, vectors)), engine, enables)| Device {
             node,
             lines: "bar = \"256 KiB\"\n".to_owned()
+                + &enables
                 + &[a, b, c, d, e, f, g, h, i, j, k].concat()
                 + &vectors.map_or(String::new(), |vectors| {
                     format!("msix_vectors = {vectors}\nmsix_bar = 4\n")
@@ -384,9 +387,10 @@ fn flow() -> impl Strategy<Value = Flow> {
         1_u32..=128,
         interval,
         transfer,
+        mark(),
     )
         .prop_map(
-            |((from, to, direction), amount, request, interval, transfer)| Flow {
+            |((from, to, direction), amount, request, interval, transfer, mark)| Flow {
                 from,
                 to,
                 direction,
@@ -394,8 +398,33 @@ fn flow() -> impl Strategy<Value = Flow> {
                 request,
                 interval,
                 transfer,
+                mark,
             },
         )
+}
+
+/// The lines of attributes and of the traffic class of a flow.
+fn mark() -> impl Strategy<Value = (String, String)> {
+    let attributes = (
+        setting("relaxed_ordering", &["false", "true"]),
+        setting("id_ordering", &["false", "true"]),
+        setting("no_snoop", &["false", "true"]),
+    );
+    let class = setting("traffic_class", &["0", "0", "1", "7"]);
+    (attributes, class).prop_map(|((a, b, c), class)| (a + &b + &c, class))
+}
+
+/// Enable bits of attributes, and of the completions of 10-bit tags.
+fn enables() -> impl Strategy<Value = String> {
+    let lines = (
+        setting("relaxed_ordering_enable", &["true", "false"]),
+        setting("no_snoop_enable", &["true", "false"]),
+        setting("id_ordering_enable", &["false", "true", "true"]),
+        setting("id_ordering_completion_enable", &["false", "true"]),
+        setting("ten_bit_tag_completer", &["true", "true", "false"]),
+    );
+    let lines = lines.prop_map(|(a, b, c, d, e)| a + &b + &c + &d + &e);
+    weighted(0.5, lines).prop_map(Option::unwrap_or_default)
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
