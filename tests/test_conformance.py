@@ -21,10 +21,12 @@ import pytest
 from conformance.checker import RULES, check
 from conformance.fabric import Fabric, Link
 from conformance.flow_control import Counter
-from conformance.mutations import GOOD, MUTATIONS
-from conformance.ordering import may_pass
+from conformance.mutations import GOOD, MUTATIONS, PASSING, WITHOUT_PERMISSION
+from conformance.ordering import may_pass, passes
 from conformance.packets import Tlp
+from conformance.registers import of_dump
 from conformance.scenarios import scenario
+from conformance.trace import read
 from peerlane import ScenarioWarning, Simulation
 
 if TYPE_CHECKING:
@@ -83,8 +85,25 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 lanes=node.upstream.lanes,
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
             )
+    roots = [node.name for node in tree.nodes if node.upstream is None]
+    registers = of_dump(simulation.lspci(), roots)
+    whole = frozenset(
+        name
+        for name, host in hosts.items()
+        if "largest_peer_payload" not in host and not host.get("iommu") and "profile" not in host
+    )
     switches = frozenset(node.name for node in tree.nodes if node.kind == "switch")
-    return Fabric(links, switches, requesters, boundaries, read_requests, splitting, root_ports)
+    return Fabric(
+        links,
+        switches,
+        requesters,
+        boundaries,
+        read_requests,
+        splitting,
+        root_ports,
+        registers,
+        whole,
+    )
 
 
 def _number(function: str) -> int:
@@ -152,6 +171,28 @@ def test_every_rule_has_a_mutation_and_names_its_paragraph() -> None:
     assert {rule.__name__ for rule in RULES} == {rule for rule, _ in MUTATIONS}
     for rule in RULES:
         assert re.match(r"\d\.\d", rule.__doc__ or ""), rule.__name__
+
+
+@cache
+def passing() -> tuple[list[Line], Fabric]:
+    with tempfile.TemporaryDirectory() as folder:
+        return traced(PASSING, Path(folder) / "trace")
+
+
+def test_packets_pass_others_by_each_permission_and_the_judge_agrees() -> None:
+    lines, fabric = passing()
+    findings = check(lines, fabric)
+    assert not findings, complain(findings)
+    seen = {(later.attributes, later.traffic_class) for later, _ in passes(read(lines, fabric))}
+    assert seen >= {(2, 0), (4, 0), (0, 3)}
+
+
+@pytest.mark.parametrize("mutation", WITHOUT_PERMISSION)
+def test_the_judge_finds_packets_that_pass_without_permission(mutation: Mutation) -> None:
+    lines, fabric = passing()
+    lines = copy.deepcopy(lines)
+    mutation(lines)
+    assert "ordering_table" in {finding.rule for finding in check(lines, fabric)}
 
 
 WRITE, READ, ATOMIC, ANSWER = "40000001", "00000001", "4c000001", "4a000001"

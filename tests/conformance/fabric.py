@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conformance.registers import Registers
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,10 @@ class Fabric:
     """Read Completion Boundary of each root complex that splits packets between its root ports."""
     root_ports: dict[tuple[str, int], str] = field(default_factory=dict)
     """The node at the root port that a function is below, by tree and ID."""
+    registers: dict[tuple[str, int], Registers] = field(default_factory=dict)
+    """What the registers of functions allow, by tree and ID."""
+    hosts: frozenset[str] = frozenset()
+    """Root complexes that pass packets between their root ports as they are."""
 
     def boundary(self, root: str, completer: int, requester: int) -> int:
         """Where completions may be cut.

@@ -183,6 +183,21 @@ def other_attributes(lines: list[Line]) -> None:
     line["header"] = _patched(line["header"], 2, bytes([bytes.fromhex(line["header"])[2] | 0x20]))
 
 
+def attribute_that_is_not_enabled(lines: list[Line]) -> None:
+    line = _find(lines, 8, tlp="MWr", link="s0-a", direction="up")
+    line["header"] = _patched(line["header"], 1, bytes([bytes.fromhex(line["header"])[1] | 4]))
+
+
+def completion_by_id(lines: list[Line]) -> None:
+    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
+    line["header"] = _patched(line["header"], 1, bytes([bytes.fromhex(line["header"])[1] | 4]))
+
+
+def tag_too_wide(lines: list[Line]) -> None:
+    line = _find(lines, 1, tlp="MRd", link="s0-a", direction="up")
+    line["header"] = _patched(line["header"], 6, b"\x21")
+
+
 def tag_in_use(lines: list[Line]) -> None:
     first = _find(lines, 0, tlp="MRd", link="s0-a", direction="up")
     second = _find(lines, 1, tlp="MRd", link="s0-a", direction="up")
@@ -193,6 +208,98 @@ def writes_out_of_order(lines: list[Line]) -> None:
     one, other = (_find(lines, n, tlp="MWr", link="s0-b", direction="down") for n in (10, 11))
     one["header"], other["header"] = other["header"], one["header"]
 
+
+PASSING = """
+[links]
+generation = 3
+lanes = 4
+
+[profiles.little]
+posted_data = "640 B"
+
+[hosts.h0]
+profile = "little"
+
+[switches.s0]
+upstream = "h0"
+
+[devices.a]
+upstream = "s0"
+virtual_functions = 1
+virtual_bar = "4 KiB"
+id_ordering_enable = true
+
+[devices.b]
+upstream = "s0"
+profile = "little"
+bar = "1 MiB"
+
+[[flows]]
+from = "a"
+to = "b"
+count = 300
+request_size = "512 B"
+
+[[flows]]
+from = "a"
+to = "b"
+count = 300
+request_size = "16 B"
+interval = "50 ns"
+relaxed_ordering = true
+
+[[flows]]
+from = "a"
+to = "b"
+count = 300
+request_size = "16 B"
+interval = "50 ns"
+function = 1
+id_ordering = true
+
+[[flows]]
+from = "a"
+to = "b"
+direction = "read"
+count = 300
+request_size = "16 B"
+interval = "50 ns"
+traffic_class = 3
+"""
+"""A scenario in which small requests pass large writes, by each of three permissions."""
+
+
+def no_relaxed_ordering(lines: list[Line]) -> None:
+    _patch_all(lines, 2, 0xDF)
+
+
+def no_id_ordering(lines: list[Line]) -> None:
+    _patch_all(lines, 1, 0xFB)
+
+
+def one_traffic_class(lines: list[Line]) -> None:
+    _patch_all(lines, 1, 0x8F)
+
+
+def one_requester(lines: list[Line]) -> None:
+    _patch_all(lines, 5, 0xF8)
+
+
+def _patch_all(lines: list[Line], at: int, mask: int) -> None:
+    """Clears the bits of a byte of all headers that are not in `mask`."""
+    for line in lines:
+        if "tlp" in line:
+            old = bytes.fromhex(line["header"])[at]
+            line["header"] = _patched(line["header"], at, bytes([old & mask]))
+
+
+WITHOUT_PERMISSION: tuple[Mutation, ...] = (
+    no_relaxed_ordering,
+    no_id_ordering,
+    one_traffic_class,
+    one_requester,
+)
+"""Changes that take a permission to pass from every packet of `PASSING`."""
 
 MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("one_thing_at_a_time", two_at_once),
@@ -214,6 +321,9 @@ MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("completions", wrong_byte_count),
     ("completions", wrong_lower_address),
     ("completions", other_attributes),
+    ("completions", completion_by_id),
+    ("attributes", attribute_that_is_not_enabled),
+    ("tag_widths", tag_too_wide),
     ("tags", tag_in_use),
     ("ordering_table", writes_out_of_order),
 )

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.finding import Finding
+from conformance.registers import BY_ID, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conformance.packets import Tlp
     from conformance.trace import Sent, Trace
-
-NO_SNOOP, RELAXED, BY_ID = 1, 2, 4
-"""Bits of Attr[2:0] (2.2.6.3)."""
 
 
 def may_pass(later: Tlp, earlier: Tlp) -> bool:
@@ -38,14 +36,14 @@ def may_pass(later: Tlp, earlier: Tlp) -> bool:
 
 
 def ordering_table(trace: Trace) -> Iterator[Finding]:
-    """2.4.1: through a switch, from one port to another, nothing passes what it must not."""
-    for switch in sorted(trace.fabric.switches):
-        yield from _through(trace, switch)
+    """2.4.1: from one port of a switch or host to another, nothing passes what it must not."""
+    for node in sorted(trace.fabric.switches | trace.fabric.hosts):
+        yield from _through(trace, node)
 
 
 @dataclass
 class Passage:
-    """A TLP that a switch accepted, and where and as what number it left again."""
+    """A TLP that a switch or host accepted, and where and as what number it left again."""
 
     sent: Sent
     tlp: Tlp
@@ -53,7 +51,31 @@ class Passage:
     number: int = 0
 
 
-def _through(trace: Trace, switch: str) -> Iterator[Finding]:
+def passes(trace: Trace) -> list[tuple[Tlp, Tlp]]:
+    """The TLPs that left a switch or host before an older one, each with that one."""
+    nodes = sorted(trace.fabric.switches | trace.fabric.hosts)
+    found = []
+    for node in nodes:
+        ingress, _ = _passages(trace, node)
+        for entries in ingress.values():
+            for place, entry in enumerate(entries):
+                older = (one for one in entries[:place] if one.egress == entry.egress is not None)
+                found += [(entry.tlp, one.tlp) for one in older if one.number > entry.number]
+    return [pair for pair in found if pair[0].is_known and pair[1].is_known]
+
+
+def _through(trace: Trace, node: str) -> Iterator[Finding]:
+    ingress, strangers = _passages(trace, node)
+    if node in trace.fabric.switches:
+        # What a host sends itself did not come in.
+        yield from strangers
+    for name, entries in ingress.items():
+        yield from _passed(name, entries)
+
+
+def _passages(trace: Trace, switch: str) -> tuple[dict[str, list[Passage]], list[Finding]]:
+    """What came in by each wire, and TLPs that left and did not come in."""
+    strangers: list[Finding] = []
     ingress: dict[str, list[Passage]] = {}
     standing: dict[tuple[bytes, int], deque[Passage]] = defaultdict(deque)
     came: list[Passage] = []
@@ -69,12 +91,12 @@ def _through(trace: Trace, switch: str) -> Iterator[Finding]:
         entry = next((one for one in same if one.sent.line["link"] != wire.link_name), None)
         if entry is None or entry.sent.ns > ns:
             if tlp.is_known and not _is_own(tlp):
-                yield Finding("ordering_table", wire.name, ns, "a TLP that did not come in")
+                text = "a TLP that did not come in"
+                strangers.append(Finding("ordering_table", wire.name, ns, text))
             continue
         same.remove(entry)
         entry.egress, entry.number = wire.name, number
-    for name, entries in ingress.items():
-        yield from _passed(name, entries)
+    return ingress, strangers
 
 
 def _passed(ingress: str, entries: list[Passage]) -> Iterator[Finding]:

@@ -9,6 +9,9 @@ FRAMING = 8
 
 SEQUENCES = 4096
 
+INTERRUPTS = 0xFEE0_0000
+"""The addresses of interrupts in the hosts, which firmware writes to Message Address."""
+
 POSTED, NON_POSTED, COMPLETION = 0, 1, 2
 """The types of flow-control credits, in the order of their codes (3.5.1)."""
 
@@ -71,6 +74,11 @@ class Tlp:
     @property
     def is_configuration(self) -> bool:
         return self.type in (0b00100, 0b00101)
+
+    @property
+    def is_interrupt(self) -> bool:
+        """Whether it is a message signalled interrupt to the processors of its host."""
+        return self.is_memory and self.has_data and INTERRUPTS <= self.address < INTERRUPTS + 2**20
 
     @property
     def is_known(self) -> bool:

@@ -11,6 +11,7 @@ def scenario(number: int) -> str:
     pick = random.choice
     # A parameter with a stream of its own leaves the other parameters as they were.
     splits = Random(f"splits {number}").choice([None, 64, 128, 256])
+    marks = Random(f"marks {number}")
     lines = [
         f"seed = {number}",
         "[links]",
@@ -23,6 +24,7 @@ def scenario(number: int) -> str:
         f'read_completion_boundary = "{pick([64, 128])} B"',
         f'memory_read_jitter = "{pick([0, 200])} ns"',
         f"tags = {pick([1, 4, 32])}",
+        *_enables(marks),
         *([f'largest_peer_payload = "{splits} B"'] if splits else []),
         *_port(random),
     ]
@@ -46,6 +48,10 @@ def scenario(number: int) -> str:
             f"tags = {pick([1, 2, 32, 300])}",
             f'max_read_request = "{pick([128, 512, 4096])} B"',
             *_port(random),
+            f"ten_bit_tag_completer = {marks.choice(['true', 'true', 'false'])}",
+            "virtual_functions = 3",
+            'virtual_bar = "4 KiB"',
+            *_enables(marks),
         ]
     for flow in range(random.randint(1, 5)):
         source = pick([*devices, *devices, "h0"])
@@ -59,6 +65,8 @@ def scenario(number: int) -> str:
             f'direction = "{pick(["write", "read", "both"])}"',
             f'request_size = "{request} B"',
             f"count = {random.randint(1, 60)}",
+            *([] if source == "h0" else [f"function = {marks.choice([0, 0, 1, 3])}"]),
+            *_mark(marks),
         ]
     return "\n".join(lines) + "\n"
 
@@ -88,3 +96,25 @@ def _port(random: Random) -> list[str]:
     if random.random() < 0.5:
         lines.append(f"ack_limit_fraction = {random.choice([0.0, 0.3, 1.0])}")
     return lines
+
+
+def _enables(random: Random) -> list[str]:
+    """Enable bits of attributes; half of the nodes have those of firmware."""
+    keys = (
+        "relaxed_ordering_enable",
+        "no_snoop_enable",
+        "id_ordering_enable",
+        "id_ordering_completion_enable",
+    )
+    if random.random() < 0.5:
+        return []
+    return [f"{key} = {random.choice(['true', 'false'])}" for key in keys]
+
+
+def _mark(random: Random) -> list[str]:
+    """The attributes and the traffic class of a flow; half of the flows have the default ones."""
+    if random.random() < 0.5:
+        return []
+    keys = ("relaxed_ordering", "id_ordering", "no_snoop")
+    attributes = [f"{key} = {random.choice(['true', 'false'])}" for key in keys]
+    return [*attributes, f"traffic_class = {random.choice([0, 0, 1, 7])}"]

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.finding import Finding
+from conformance.packets import NON_POSTED
+from conformance.registers import BY_ID, NO_SNOOP, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conformance.packets import Tlp
-    from conformance.trace import Trace, Wire
+    from conformance.trace import Sent, Trace, Wire
 
 PAGE = 4096
 
@@ -66,6 +68,39 @@ def tags(trace: Trace) -> Iterator[Finding]:
         yield Finding("tags", where, ns, text)
 
 
+def attributes(trace: Trace) -> Iterator[Finding]:
+    """2.2.6.4, 2.2.6.5, 7.5.3.4, 7.5.3.16: no attribute whose enable is clear, none in messages."""
+    for wire, sent, tlp in _own_requests(trace):
+        registers = trace.fabric.registers.get((wire.link.root, tlp.requester))
+        allowed = registers.attributes if registers else RELAXED | NO_SNOOP | BY_ID
+        if tlp.is_configuration or tlp.is_message or tlp.is_interrupt:
+            allowed &= ~(RELAXED | NO_SNOOP)
+        if tlp.attributes & ~allowed:
+            text = f"attributes {tlp.attributes:#05b}, and {allowed:#05b} may be set"
+            yield Finding("attributes", wire.name, sent.ns, text)
+
+
+def tag_widths(trace: Trace) -> Iterator[Finding]:
+    """2.2.6.2: tags are no wider than enabled, and 10-bit tags have one of the upper bits set."""
+    for wire, sent, tlp in _own_requests(trace):
+        registers = trace.fabric.registers.get((wire.link.root, tlp.requester))
+        if tlp.credit != NON_POSTED or tlp.is_configuration or registers is None:
+            continue
+        least, beyond = {5: (0, 32), 8: (0, 256), 10: (256, 1024)}[registers.tag_bits]
+        if not least <= tlp.tag < beyond:
+            text = f"tag {tlp.tag:#x}, and tags of {registers.tag_bits} bits are enabled"
+            yield Finding("tag_widths", wire.name, sent.ns, text)
+
+
+def _own_requests(trace: Trace) -> Iterator[tuple[Wire, Sent, Tlp]]:
+    """The requests that requesters put on their own links."""
+    for node, own in sorted(trace.fabric.requesters.items()):
+        for wire in trace.out_of(node):
+            for sent, tlp in wire.first_transmissions:
+                if tlp.is_known and not tlp.is_completion and tlp.requester in own:
+                    yield wire, sent, tlp
+
+
 def _transactions(trace: Trace, rule: str) -> Iterator[tuple[str, float, str, str]]:
     """What requesters see on their own links: requests leave, completions come back."""
     for node, own in sorted(trace.fabric.requesters.items()):
@@ -118,8 +153,12 @@ def _check(
 def _wrong(trace: Trace, wire: Wire, asked: Open, tlp: Tlp) -> str | None:
     """What is wrong with a completion of `asked`, whose bytes are taken from those left."""
     request = asked.request
-    if (tlp.traffic_class, tlp.attributes) != (request.traffic_class, request.attributes):
+    copied = tlp.attributes & ~BY_ID, request.attributes & ~BY_ID
+    if tlp.traffic_class != request.traffic_class or copied[0] != copied[1]:
         return "traffic class or attributes are not those of the request"
+    completer = trace.fabric.registers.get((wire.link.root, tlp.completer))
+    if tlp.attributes & BY_ID and completer is not None and not completer.completions_by_id:
+        return "ID-based ordering, and IDO Completion Enable of the completer is clear"
     if tlp.status != 0 or not tlp.has_data:
         asked.left = 0
         return _wrong_end(request, tlp)
@@ -152,4 +191,4 @@ def _wrong_part(asked: Open, tlp: Tlp, boundary: int) -> str | None:
     return None
 
 
-RULES = (requests, completions, tags)
+RULES = (requests, attributes, completions, tags, tag_widths)
