@@ -163,6 +163,8 @@ class RunResult(Document):
             del document["iommus"]
         if not self.interrupts:
             del document["interrupts"]
+        if not self.unsnooped_lines:
+            del document["unsnooped_lines"]
         if self.waits is None:
             del document["waits"]
         if self.series is None:

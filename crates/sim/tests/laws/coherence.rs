@@ -466,9 +466,11 @@ fn after_a_core(direction: &str, more: &str) -> Simulation {
         "h0",
         "kind = \"write\"\ncount = 1\nsize = \"64 B\"",
     );
-    text += &format!(
+    write!(
+        text,
         "[devices.d]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\ndirection = \"{direction}\"\noffset = \"0 B\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"20 us\"\n{more}\n"
-    );
+    )
+    .expect("a text takes all");
     let mut simulation = simulation(&text);
     assert!(simulation.run(&mut |_| true));
     simulation
@@ -536,9 +538,11 @@ fn a_relaxed_write_passes_one_that_waits_for_a_cache() {
             "h0",
             "kind = \"write\"\ncount = 128\nsize = \"64 B\"\norder = \"sequential\"",
         );
-        text += &format!(
+        write!(
+            text,
             "[devices.d]\nupstream = \"h0\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\noffset = \"6 KiB\"\nsize = \"2 KiB\"\nrequest_size = \"64 B\"\nstart = \"400 us\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\noffset = \"1 MiB\"\ncount = 20\nrequest_size = \"64 B\"\nstart = \"400 us\"\n{more}\n"
-        );
+        )
+        .expect("a text takes all");
         let result = crate::fixture::run(&text);
         let latency = result.flows[1].latency_ns.as_ref();
         latency.expect("writes arrive").mean

@@ -1,6 +1,6 @@
 //! The width of tags: how many reads wait, which tags they have, and completers that repeat only eight bits (PCIe Base 2.2.6.2).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -18,7 +18,7 @@ fn reader(tags: u32, [host, device, other]: [&str; 3]) -> String {
 
 /// The most reads that waited at a time, and all their tags.
 fn outstanding(lines: &[Value]) -> (usize, BTreeSet<u64>) {
-    let (mut open, mut most, mut tags) = (BTreeMap::new(), 0, BTreeSet::new());
+    let (mut open, mut most, mut tags) = (BTreeSet::new(), 0, BTreeSet::new());
     for line in lines
         .iter()
         .filter(|line| line["link"] == "s-d" && line["flow"] == "f")
@@ -28,12 +28,12 @@ fn outstanding(lines: &[Value]) -> (usize, BTreeSet<u64>) {
         };
         match line["tlp"].as_str() {
             Some("MRd") => {
-                assert!(open.insert(tag, ()).is_none(), "tag {tag} is in use");
+                assert!(open.insert(tag), "tag {tag} is in use");
                 tags.insert(tag);
                 most = most.max(open.len());
             }
             Some("CplD") => {
-                assert!(open.remove(&tag).is_some(), "tag {tag} is not in use");
+                assert!(open.remove(&tag), "tag {tag} is not in use");
             }
             _ => {}
         }
