@@ -260,13 +260,24 @@ id_ordering = true
 [[flows]]
 from = "a"
 to = "b"
+count = 300
+request_size = "16 B"
+interval = "50 ns"
+id_ordering = true
+
+[[flows]]
+from = "a"
+to = "b"
 direction = "read"
 count = 300
 request_size = "16 B"
 interval = "50 ns"
 traffic_class = 3
 """
-"""A scenario in which small requests pass large writes, by each of three permissions."""
+"""A scenario in which small requests pass large writes, by each of three permissions.
+
+Writes with ID-based ordering of the requester of the large ones may not pass them.
+"""
 
 
 def no_relaxed_ordering(lines: list[Line]) -> None:
