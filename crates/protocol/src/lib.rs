@@ -27,10 +27,10 @@ pub use atomic::{AtomicOperation, AtomicRequest};
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
-    AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError, DataLinkFeatures,
-    EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable,
-    PageRequests, PortType, Signalling, SrIov, UncorrectableError, VirtualBar, WINDOW_BYTES,
-    register,
+    AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelControl, ChannelsControl,
+    ConfigSpace, CorrectableError, DataLinkFeatures, EndpointFunction, ErrorControl, ErrorRecord,
+    Express, Identity, Interval, MOST_CHANNELS, MsixTable, PageRequests, PortType, Signalling,
+    SrIov, UncorrectableError, VirtualBar, VirtualChannels, WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};

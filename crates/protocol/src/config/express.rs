@@ -1,6 +1,6 @@
 //! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
-use super::{ConfigSpace, DataLinkFeatures};
+use super::{ConfigSpace, DataLinkFeatures, VirtualChannels};
 use crate::{Attributes, Generation};
 
 /// The register with PCI Express Capabilities in the upper half, and the capability's header in the lower half.
@@ -122,6 +122,8 @@ pub struct Express {
     pub read_completion_boundary: u32,
     /// The features of the data link layer, if the port exchanges them with the far end.
     pub data_link_features: Option<DataLinkFeatures>,
+    /// The virtual channels of the port, if it has the capability.
+    pub virtual_channels: Option<VirtualChannels>,
 }
 
 impl ConfigSpace {
@@ -403,6 +405,7 @@ mod tests {
             ten_bit_tag_completer: true,
             read_completion_boundary: 128,
             data_link_features: None,
+            virtual_channels: None,
         });
         space
     }

@@ -1,7 +1,7 @@
 //! Configuration spaces of complete functions: a host bridge, an endpoint and a bridge, with headers and capabilities.
 
 use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov};
-use super::{acs, ats, errors, express, interrupts, page_requests, power, sriov};
+use super::{acs, ats, data_link, errors, express, interrupts, page_requests, power, sriov};
 
 /// The function of an endpoint, with its virtual functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +133,13 @@ impl ConfigSpace {
 
     /// Declares what the link of `port` exchanges, behind the extended capability at byte `last`.
     fn declare_link(&mut self, last: u16, port: &Express) {
+        let mut last = last;
         if let Some(features) = port.data_link_features {
             self.declare_data_link(last, features);
+            last = data_link::DATA_LINK_BYTES;
+        }
+        if let Some(channels) = port.virtual_channels {
+            self.declare_channels(last, channels);
         }
     }
 
@@ -196,6 +201,7 @@ mod tests {
             ten_bit_tag_completer: true,
             read_completion_boundary: 64,
             data_link_features: None,
+            virtual_channels: None,
         }
     }
 

@@ -6,6 +6,7 @@ mod acs;
 mod ats;
 mod bar;
 mod bridge;
+mod channels;
 mod data_link;
 mod errors;
 mod express;
@@ -20,6 +21,7 @@ mod sriov;
 pub use ats::Ats;
 pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
+pub use channels::{Arbitration, ChannelControl, ChannelsControl, MOST_CHANNELS, VirtualChannels};
 pub use data_link::DataLinkFeatures;
 pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError};
 pub use express::{Express, PortType};
@@ -36,6 +38,13 @@ pub mod register {
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
+    };
+    pub use super::channels::{
+        CHANNEL_ENABLE, CHANNEL_ID, CHANNEL_ID_SHIFT, CHANNEL_RESOURCES, CHANNELS, CLASS_MAP,
+        EXTENDED_COUNT, ID as CHANNELS_ID, LOAD_PORT_TABLE, LOAD_VC_TABLE, NEGOTIATION_PENDING,
+        PORT_ARBITRATION_SELECT, PORT_ARBITRATION_SHIFT, PORT_CHANNELS, PORT_CHANNELS_2,
+        PORT_CHANNELS_CONTROL, RESOURCE_REGISTERS, TABLE_OFFSET_SHIFT, TABLE_UNIT,
+        VC_ARBITRATION_SELECT, VC_ARBITRATION_SHIFT,
     };
     pub use super::data_link::{
         DATA_LINK_FEATURES, FEATURE_EXCHANGE, ID as DATA_LINK_ID, SCALED_FLOW_CONTROL,

@@ -1,5 +1,6 @@
 //! The bytes of one function's configuration space, and the bits that software may change.
 
+use super::channels::LoadedTable;
 use crate::ConfigRequest;
 
 /// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
@@ -8,6 +9,8 @@ pub struct ConfigSpace {
     dwords: Box<[u32; ConfigRequest::REGISTERS as usize]>,
     /// The writable registers, in order of their numbers.
     fields: Vec<Field>,
+    /// The arbitration tables that software has loaded.
+    loaded_tables: Vec<LoadedTable>,
 }
 
 /// The writable bits of one register.
@@ -29,6 +32,7 @@ impl ConfigSpace {
         Self {
             dwords: Box::new([0; ConfigRequest::REGISTERS as usize]),
             fields: Vec::new(),
+            loaded_tables: Vec::new(),
         }
     }
 
@@ -54,8 +58,18 @@ impl ConfigSpace {
         } = self.fields[index];
         let bytes = byte_mask(enables);
         let dword = &mut self.dwords[usize::from(register)];
+        let before = *dword;
         *dword = *dword & !(writable & bytes) | value & writable & bytes;
         *dword &= !(value & cleared & bytes);
+        self.write_channels(register, before);
+    }
+
+    pub(super) fn loaded_tables(&self) -> &[LoadedTable] {
+        &self.loaded_tables
+    }
+
+    pub(super) fn loaded_tables_mut(&mut self) -> &mut Vec<LoadedTable> {
+        &mut self.loaded_tables
     }
 
     /// The bits of `register` that take the written value.
@@ -119,6 +133,7 @@ impl ConfigSpace {
             let dword = &mut self.dwords[usize::from(field.register)];
             *dword = *dword & !changed | field.reset & changed;
         }
+        self.reset_channels();
     }
 
     /// A change by hardware: the bits of `mask` in `register` become those of `value`.

@@ -178,6 +178,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 ten_bit_tag_completer: true,
                 read_completion_boundary: 64,
                 data_link_features: None,
+                virtual_channels: None,
             },
         });
         let enable = register::MEMORY_SPACE | register::BUS_MASTER;

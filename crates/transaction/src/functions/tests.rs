@@ -26,6 +26,7 @@ fn express(port: PortType) -> Express {
         ten_bit_tag_completer: true,
         read_completion_boundary: 64,
         data_link_features: None,
+        virtual_channels: None,
     }
 }
 
