@@ -49,6 +49,9 @@ pub struct Endpoint {
     link: LinkEnd,
     /// `Max_Payload_Size`, from the registers.
     max_payload: u32,
+    /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
+    /// traffic class maps to no channel.
+    checked_from: u32,
     bars: [u64; Bar::COUNT],
     bus_master: bool,
     bar: Memory,
@@ -104,6 +107,7 @@ impl Endpoint {
             functions: Box::new(functions),
             link,
             max_payload: 0,
+            checked_from: 0,
             bars: [CLOSED; Bar::COUNT],
             bus_master: false,
             bar: Memory::new(parameters.bar.0),
@@ -180,6 +184,11 @@ impl Endpoint {
     fn apply_registers(&mut self) {
         let space = self.functions.space(FunctionPlace::Own);
         self.max_payload = space.max_payload();
+        if let Some(channels) = space.channels_control() {
+            self.link.configure_channels(&channels);
+        }
+        let filters = !self.link.maps_all_classes();
+        self.checked_from = if filters { 0 } else { self.max_payload + 1 };
         self.bus_master = space.bus_master_enable();
         self.marking.apply_registers(space);
         self.bars = if space.memory_enable() {

@@ -81,6 +81,9 @@ struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
+    /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
+    /// traffic class maps to no channel of the switch.
+    checked_from: u32,
     /// Whether requests that arrive here may be blocked or redirected.
     restricts: bool,
 }
@@ -148,6 +151,7 @@ impl Switch {
         let port = |link| SwitchPort {
             link,
             max_payload: 0,
+            checked_from: 0,
             restricts: false,
         };
         let mut switch = Switch {
@@ -169,6 +173,7 @@ impl Switch {
         for (index, port) in self.ports.iter().enumerate() {
             let place = place(Port(index as u16));
             functions.record_correctable(place, port.link.repaired());
+            functions.set_channels_pending(place, port.link.channels_pending());
             if self.fails_alone(port, now) {
                 functions.record_surprise_down(place);
             }
@@ -191,6 +196,8 @@ impl Switch {
             let place = place(Port(index as u16));
             let repaired = self.ports[index].link.take_repaired();
             self.functions.record_correctable(place, repaired);
+            let pending = self.ports[index].link.channels_pending();
+            self.functions.set_channels_pending(place, pending);
             if self.fails_alone(&self.ports[index], now) {
                 self.functions.record_surprise_down(place);
             }
@@ -208,7 +215,30 @@ impl Switch {
             let has_services = space.redirects_peer_requests() || space.forwards_upstream();
             let holds = !up || !space.bus_master_enable() || has_services;
             port.restricts = place != FunctionPlace::Own && holds;
+            if let Some(channels) = space.channels_control() {
+                port.link.configure_channels(&channels);
+            }
         }
+        let filters = self.links().any(|link| !link.maps_all_classes());
+        for port in &mut self.ports {
+            port.checked_from = if filters { 0 } else { port.max_payload + 1 };
+        }
+    }
+
+    /// Begins the initialisation of channels that a configuration request has enabled.
+    fn initialize_channels(&mut self, fx: &mut Effects<'_, Self>) {
+        for port in (0..self.ports.len() as u16).map(Port) {
+            let finished = self.link(port).initialize_channels(&mut At::new(fx, port));
+            self.settle(port, finished, fx);
+        }
+    }
+
+    /// The reason to refuse a packet with this header that came in at `from`: a payload above the max payload size, or a traffic class
+    /// that maps to no channel of its ingress (PCIe Base 2.5.3).
+    #[cold]
+    fn is_malformed(&self, from: Port, header: &Header) -> bool {
+        let port = &self.ports[from.index()];
+        header.payload_len() as u32 > port.max_payload || !port.link.maps(header.traffic_class)
     }
 
     /// The link ends of the ports.
@@ -286,7 +316,8 @@ impl Switch {
     ) {
         let packet = &fx.store()[delivery.packet];
         let (header, wire_len) = (*packet.header(), packet.wire_len());
-        if !corrupt && header.payload_len() as u32 > self.ports[from.index()].max_payload {
+        let is_checked = header.payload_len() as u32 >= self.ports[from.index()].checked_from;
+        if is_checked && !corrupt && self.is_malformed(from, &header) {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let Some(to) = self.egress(from, &header) else {
@@ -305,6 +336,10 @@ impl Switch {
         };
         if self.link(to).has_failed(fx.now()) {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
+        }
+        // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
+        if is_checked && !corrupt && !self.link(to).maps(header.traffic_class) {
+            return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let Delivery { packet, complete } = delivery;
         let ready = self.ready((from, to), complete, wire_len, fx.now());
@@ -430,6 +465,7 @@ impl Switch {
                 let served = self.functions.serve(place, packet, fx.store());
                 if served.written {
                     self.apply_registers();
+                    self.initialize_channels(fx);
                 }
                 self.link(from)
                     .free_later(charge, complete, &mut At::new(fx, from));

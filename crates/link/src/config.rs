@@ -1,7 +1,7 @@
 //! The configuration of one end of a link.
 
 use kernel::{Span, Time};
-use protocol::Generation;
+use protocol::{Generation, MOST_CHANNELS};
 
 use crate::BitErrors;
 
@@ -14,8 +14,10 @@ pub struct LinkConfig {
     pub lanes: u8,
     /// Max payload size in bytes. The Ack latency limit and the replay timer depend on it.
     pub max_payload: u16,
-    /// Virtual channels, 1 to 8.
+    /// Virtual channels that are initialised together with the link, 1 to 8.
     pub channels: usize,
+    /// Whether the port has the Virtual Channel capability. It begins with VC0 alone, and its control registers enable the others.
+    pub has_channel_capability: bool,
     /// The number of sources that share the wire, each with its own queues: the ingress ports of a switch, or one for an endpoint.
     pub sources: usize,
     /// The number of packets that each source may send in a row while others wait. The default is one.
@@ -38,4 +40,15 @@ pub struct LinkConfig {
     pub errors: Option<BitErrors>,
     /// The time at which the link fails. From then on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).
     pub fails_at: Time,
+}
+
+impl LinkConfig {
+    /// The number of virtual channels, by VC ID, that the end can have.
+    pub(crate) fn channel_ids(&self) -> usize {
+        if self.has_channel_capability {
+            MOST_CHANNELS
+        } else {
+            self.channels
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
 use kernel::{Span, Time};
-use protocol::{Class, CorrectableError, Credit, Dllp, TrafficClass};
+use protocol::{ChannelsControl, Class, CorrectableError, Credit, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
+use crate::channels::{ChannelEffect, ChannelMap};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
@@ -18,6 +19,9 @@ pub struct LinkEnd {
     transmitter: Transmitter,
     receiver: Receiver,
     handshake: Handshake,
+    map: ChannelMap,
+    /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
+    enabled: u8,
     acknowledge_now: bool,
     refuse_now: bool,
     /// The end of a bad packet that is still arriving, when its Nak becomes due.
@@ -85,6 +89,8 @@ impl LinkEnd {
         let update_delay = parameters.update_fc_delay;
         LinkEnd {
             fails_at: config.fails_at,
+            map: ChannelMap::in_order(config.channels),
+            enabled: 0,
             transmitter: Transmitter::new(timing, &config, replay_buffer.0),
             handshake: Handshake::new(config.channels, is_scalable),
             acknowledge_now: false,
@@ -211,15 +217,67 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    /// The virtual channel of a traffic class. Classes map to channels in order; the last channel takes the rest.
+    /// The virtual channel of a traffic class; beyond the last channel if the class maps to none.
     #[inline]
     fn channel_of(&self, class: TrafficClass) -> usize {
-        usize::from(class.number()).min(self.receiver.channels() - 1)
+        self.map.channel_of(class)
+    }
+
+    /// Whether every traffic class maps to a channel.
+    pub fn maps_all_classes(&self) -> bool {
+        self.map.is_complete()
+    }
+
+    /// Whether a traffic class maps to a channel.
+    pub fn maps(&self, class: TrafficClass) -> bool {
+        self.channel_of(class) < self.receiver.channels()
+    }
+
+    /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised once the link is up;
+    /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
+    #[cold]
+    pub fn configure_channels(&mut self, control: &ChannelsControl) {
+        self.map = ChannelMap::of(control);
+        let ids = (1..).zip(&control.channels[1..]);
+        let enabled = ids.fold(0, |enabled, (id, channel)| {
+            enabled | u8::from(channel.is_some()) << id
+        });
+        for id in (1..8).filter(|id| (enabled ^ self.enabled) >> id & 1 != 0) {
+            let is_enabled = enabled >> id & 1 != 0;
+            self.receiver.set_channel(id, is_enabled);
+            self.transmitter.close_channel(id);
+        }
+        self.enabled = enabled;
+        self.transmitter.arbitrate(control);
+    }
+
+    /// Begins the initialisation of channels that were enabled, if the link is up.
+    #[cold]
+    pub fn initialize_channels(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
+        if !self.is_up() || self.has_failed(cx.now()) {
+            return None;
+        }
+        if self.handshake.enable(self.enabled) {
+            self.set(
+                LinkTimer::InitializeChannels,
+                cx.now() + INIT_FC_INTERVAL,
+                cx,
+            );
+        }
+        self.pump(cx)
+    }
+
+    /// The enabled channels whose flow control is not initialised, as bits by VC ID: VC Negotiation Pending.
+    pub fn channels_pending(&self) -> u8 {
+        self.handshake.pending()
     }
 
     /// Returns the credit of a packet that has left this end's buffer.
     pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
+        if channel >= self.receiver.channels() {
+            return None;
+        }
         match self.receiver.free(channel, charge, cx.now()) {
             PendingUpdate::Now => self.pump(cx),
             PendingUpdate::Later => {
@@ -235,6 +293,9 @@ impl LinkEnd {
     /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
         let channel = self.channel_of(charge.traffic_class);
+        if channel >= self.receiver.channels() {
+            return;
+        }
         match self.receiver.free_later(channel, charge, due) {
             Some(due) => self.check_credit_at(due, cx),
             None => self.check_credit_at(due + self.update_delay, cx),
@@ -342,7 +403,9 @@ impl LinkEnd {
             return is_forwarded.then_some(Arrival::Corrupt(delivery));
         };
         let channel = self.channel_of(charge.traffic_class);
-        if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
+        if channel >= self.receiver.channels() {
+            self.receiver.accept_unmapped(complete);
+        } else if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
             self.check_credit_at(due, cx);
         }
         self.expect_acknowledgement(complete, cx);
@@ -440,6 +503,10 @@ impl LinkEnd {
             Dllp::InitFc2(credit) => self.receive_init_fc(&credit, true, cx),
             Dllp::UpdateFc(credit) => {
                 self.receive_traffic(cx);
+                if credit.channel > 0 {
+                    let effect = self.handshake.receive_update(credit.channel);
+                    self.open_channel(effect, credit.channel, cx);
+                }
                 self.transmitter.raise(&credit);
             }
         }
@@ -493,6 +560,7 @@ impl LinkEnd {
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.begin_round(cx),
             LinkTimer::RefreshCredit => self.refresh_credit(cx),
+            LinkTimer::InitializeChannels => self.begin_round_of_channels(cx),
         }
         self.pump(cx)
     }
@@ -556,6 +624,15 @@ impl LinkEnd {
         self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
     }
 
+    /// Starts one more round of the InitFC DLLPs of channels that wait for the far end.
+    #[cold]
+    fn begin_round_of_channels(&mut self, cx: &mut impl EndContext) {
+        if self.handshake.begin_round_of_others() {
+            let next = cx.now() + INIT_FC_INTERVAL;
+            self.set(LinkTimer::InitializeChannels, next, cx);
+        }
+    }
+
     #[inline]
     fn receive_traffic(&mut self, cx: &mut impl EndContext) {
         if self.handshake.receive_traffic() {
@@ -568,11 +645,34 @@ impl LinkEnd {
         cx.observe(Observation::Up { port: cx.port() });
         self.alarms.update.clear();
         self.refresh_credit(cx);
+        if self.handshake.enable(self.enabled) {
+            self.begin_round_of_channels(cx);
+        }
+    }
+
+    /// Handles an InitFC DLLP of a channel that software enables.
+    #[cold]
+    fn receive_channel_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl EndContext) {
+        let effect = self.handshake.receive_of_others(credit, second);
+        self.open_channel(effect, credit.channel, cx);
+    }
+
+    /// Lets TLPs be sent by a channel whose initialisation is complete.
+    fn open_channel(&mut self, effect: ChannelEffect, channel: u8, cx: &mut impl EndContext) {
+        if effect == ChannelEffect::Done {
+            for credit in self.handshake.limits_of(channel) {
+                self.transmitter.open(credit);
+            }
+            self.refresh_credit(cx);
+        }
     }
 
     fn receive_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl EndContext) {
         let effect = self.handshake.end_features();
         self.exchange_features(effect, cx);
+        if !self.handshake.covers(credit.channel) {
+            return self.receive_channel_init_fc(credit, second, cx);
+        }
         match self.handshake.receive(credit, second) {
             InitFcEffect::Limit => self.transmitter.open(credit),
             InitFcEffect::LastLimit => {

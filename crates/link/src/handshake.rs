@@ -3,13 +3,17 @@
 
 use protocol::{Class, Credit, Dllp};
 
+use crate::channels::{ChannelEffect, Negotiation};
+
 /// The state of flow-control initialisation at one end.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
     phase: Phase,
     channels: usize,
-    /// The number of DLLPs left to send in this round.
+    /// The number of DLLPs left to send in this round, with those of `others`.
     left: usize,
+    /// The channels that software has enabled besides; boxed, because few links have them.
+    others: Option<Box<Negotiation>>,
     /// Whether the far end's features have arrived, which this end's Feature DLLPs acknowledge.
     has_far_features: bool,
 }
@@ -60,6 +64,7 @@ impl Handshake {
             },
             channels,
             left: 0,
+            others: None,
             has_far_features: false,
         }
     }
@@ -77,10 +82,70 @@ impl Handshake {
 
     /// Starts a round that sends the features, or the limits of every class of every channel.
     pub(crate) fn begin_round(&mut self) {
-        self.left = match self.phase {
-            Phase::Feature => 1,
-            Phase::First(_) | Phase::Second | Phase::Done => self.classes(),
-        };
+        self.left = self.left_of_others()
+            + match self.phase {
+                Phase::Feature => 1,
+                Phase::First(_) | Phase::Second | Phase::Done => self.classes(),
+            };
+    }
+
+    /// Whether the link's own initialisation includes the virtual channel `channel`.
+    pub(crate) fn covers(&self, channel: u8) -> bool {
+        usize::from(channel) < self.channels
+    }
+
+    fn left_of_others(&self) -> usize {
+        self.others.as_ref().map_or(0, |others| others.left())
+    }
+
+    /// Begins the initialisation of the channels of `enabled`, as bits by VC ID, that are disabled, and disables the others. Returns
+    /// whether there is a DLLP to send.
+    #[cold]
+    pub(crate) fn enable(&mut self, enabled: u8) -> bool {
+        if self.others.is_none() && enabled >> 1 == 0 {
+            return false;
+        }
+        self.change_others(|others| others.enable(enabled))
+    }
+
+    /// Changes the state of the other channels, and counts what they have to send.
+    fn change_others<T>(&mut self, change: impl FnOnce(&mut Negotiation) -> T) -> T {
+        let before = self.left_of_others();
+        let changed = change(self.others.get_or_insert_default());
+        self.left = self.left + self.left_of_others() - before;
+        changed
+    }
+
+    /// The channels besides those of the link's own initialisation that are enabled and not initialised, as bits by VC ID.
+    pub(crate) fn pending(&self) -> u8 {
+        self.others.as_ref().map_or(0, |others| others.pending())
+    }
+
+    /// Starts one more round of the channels that wait. Returns whether there is one.
+    pub(crate) fn begin_round_of_others(&mut self) -> bool {
+        self.others.is_some() && self.change_others(Negotiation::begin_round)
+    }
+
+    /// Handles an InitFC DLLP of a channel that software enables, an `InitFC2` DLLP if `second`.
+    pub(crate) fn receive_of_others(&mut self, credit: &Credit, second: bool) -> ChannelEffect {
+        if self.others.is_none() {
+            return ChannelEffect::Nothing;
+        }
+        self.change_others(|others| others.receive(credit, second))
+    }
+
+    /// Handles an `UpdateFC` of a channel that software enables.
+    pub(crate) fn receive_update(&mut self, channel: u8) -> ChannelEffect {
+        let others = self.others.as_mut();
+        others.map_or(ChannelEffect::Nothing, |others| {
+            others.receive_update(channel)
+        })
+    }
+
+    /// The initial limits that the far end has sent for a channel that software enables.
+    pub(crate) fn limits_of(&self, channel: u8) -> impl Iterator<Item = &Credit> {
+        let others = self.others.iter();
+        others.flat_map(move |others| others.limits_of(channel))
     }
 
     fn classes(&self) -> usize {
@@ -91,8 +156,12 @@ impl Handshake {
     #[inline]
     pub(crate) fn next(&mut self, grant: impl FnOnce(usize, Class) -> Credit) -> Option<Dllp> {
         let left = self.left.checked_sub(1)?;
-        let index = self.classes() - self.left.min(self.classes());
+        let own = self.left - self.left_of_others();
         self.left = left;
+        if own == 0 {
+            return self.others.as_mut()?.next(grant);
+        }
+        let index = self.classes() - own.min(self.classes());
         if self.phase == Phase::Feature {
             return Some(Dllp::Feature {
                 acknowledges: self.has_far_features,

@@ -4,6 +4,7 @@
 //! each optical port. Two ends are joined only by a wire.
 
 mod alarm;
+mod channels;
 mod config;
 mod context;
 mod credit;

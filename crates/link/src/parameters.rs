@@ -25,6 +25,12 @@ kernel::parameters! {
         /// Whether the port supports scaled flow control, with which it can announce buffers of more than 127 headers and 2047 data
         /// credits. It is used if both ends of the link support it.
         scaled_flow_control: Option<bool> = None, from "PCIe Base 3.4.2: from 16 GT/s on, where downstream ports must support it";
+        /// Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its own, of the sizes below. With one at
+        /// least, the port has the Virtual Channel capability.
+        extended_vc_count: u32 = 0, within 0..=7, from "PCIe Base 7.9.1.2: most devices have VC0 alone";
+        /// Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC Count); the others have strict
+        /// priority, the highest VC first. None for all.
+        low_priority_vcs: Option<u32> = None, within None..=Some(7), from "our choice: all, so that no channel starves";
         /// Header credits for posted requests; 0 is infinite.
         posted_headers: Option<u32> = None, within None..=Some(2032), from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
         /// Buffer for data of posted requests; 0 is infinite.

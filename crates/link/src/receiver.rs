@@ -72,6 +72,10 @@ pub(crate) struct Receiver {
     newest_complete: Time,
     nak_scheduled: bool,
     channels: Vec<[ClassBuffers; 3]>,
+    /// The buffers of a channel that software enables.
+    unopened: [ClassBuffers; 3],
+    /// Whether the limits are scaled, once they are fixed.
+    is_scaled: Option<bool>,
     policy: UpdatePolicy,
     /// Packets that are scheduled to leave the buffer, earliest first.
     leaving: VecDeque<Leaving>,
@@ -82,10 +86,12 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
         let sizes = parameters.buffers(config.generation, config.lanes);
+        let ids = config.channel_ids();
         let LinkConfig {
             generation,
             infinite_completions,
             channels,
+            has_channel_capability,
             errors,
             ..
         } = config;
@@ -103,7 +109,13 @@ impl Receiver {
             };
             ClassBuffers::new((headers as u16, credits(data)), packet)
         };
-        let buffers = Class::ALL.map(buffer);
+        let mut buffers = Class::ALL.map(buffer);
+        if has_channel_capability {
+            buffers = buffers.map(ClassBuffers::tolerant);
+        }
+        let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0));
+        let mut all = vec![buffers; channels];
+        all.resize(ids, closed);
         Receiver {
             errors,
             received_until: Time::ZERO,
@@ -111,7 +123,9 @@ impl Receiver {
             expected: 0,
             newest_complete: Time::ZERO,
             nak_scheduled: false,
-            channels: vec![buffers; channels],
+            channels: all,
+            unopened: buffers,
+            is_scaled: None,
             policy: UpdatePolicy {
                 share: parameters.update_fc_share,
                 packets: parameters.update_fc_packets as u16,
@@ -132,9 +146,34 @@ impl Receiver {
 
     /// Fixes the initial limits of all classes, with or without scaled flow control.
     pub(crate) fn fix_limits(&mut self, is_scaled: bool) {
+        self.is_scaled = Some(is_scaled);
         for buffers in self.channels.iter_mut().flatten() {
             buffers.fix_limits(is_scaled, self.policy);
         }
+    }
+
+    /// Gives the channel `id` the buffers of a channel that is enabled, or takes them away.
+    #[cold]
+    pub(crate) fn set_channel(&mut self, id: usize, is_enabled: bool) {
+        let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0));
+        let buffers = &mut self.channels[id];
+        *buffers = if is_enabled { self.unopened } else { closed };
+        if let Some(is_scaled) = self.is_scaled {
+            for buffer in buffers {
+                buffer.fix_limits(is_scaled, self.policy);
+            }
+        }
+        self.pending_updates &= !(0b111 << (id * 3));
+        self.leaving
+            .retain(|leaving| usize::from(leaving.channel) != id);
+    }
+
+    /// Takes an accepted packet of a traffic class that maps to no channel: it has no place in a buffer, and none to return.
+    #[cold]
+    pub(crate) fn accept_unmapped(&mut self, complete: Time) {
+        self.expected = (self.expected + 1) % SEQUENCES;
+        self.nak_scheduled = false;
+        self.newest_complete = complete;
     }
 
     /// The initial limits of a class, to be sent at `at`.
@@ -455,6 +494,7 @@ mod tests {
             lanes: 4,
             max_payload: 128,
             channels: 1,
+            has_channel_capability: false,
             sources: 1,
             weights: Vec::new(),
             cut_through: false,

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use protocol::{Class, Credit, DLLP_BYTES, Dllp};
+use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
 
+use crate::channels::Arbiter;
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
@@ -101,7 +102,7 @@ pub(crate) struct Transmitter {
     channels: Vec<Channel>,
     /// The number of packets in the queues of all channels.
     waiting: usize,
-    channel_turn: usize,
+    arbiter: Arbiter,
     next_sequence: u16,
     kept: VecDeque<Kept>,
     kept_bytes: u64,
@@ -145,9 +146,9 @@ impl Transmitter {
             on_wire: None,
             own: config.own,
             report_finished: config.report_finished,
-            channels: vec![channel; config.channels],
+            arbiter: Arbiter::round_robin(config.channels),
+            channels: vec![channel; config.channel_ids()],
             waiting: 0,
-            channel_turn: 0,
             next_sequence: 0,
             kept: VecDeque::new(),
             kept_bytes: 0,
@@ -193,10 +194,31 @@ impl Transmitter {
         &self.timing
     }
 
+    /// Queues a packet. One whose class maps to no channel is sent by VC0, and the far end finds it malformed.
     #[inline]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
         self.waiting += 1;
-        self.channels[channel].queue.push(source, waiting);
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.queue.push(source, waiting);
+        } else {
+            self.channels[0].queue.push(source, waiting);
+        }
+    }
+
+    /// Applies the arbitration that control registers select: among channels, and among the sources of each.
+    pub(crate) fn arbitrate(&mut self, control: &ChannelsControl) {
+        self.arbiter.configure(control);
+        for (channel, control) in self.channels.iter_mut().zip(&control.channels) {
+            let ports = control.as_ref().map(|control| &control.ports);
+            channel
+                .queue
+                .arbitrate(ports.unwrap_or(&Arbitration::Fixed));
+        }
+    }
+
+    /// Takes all credit from a channel that is not initialised.
+    pub(crate) fn close_channel(&mut self, id: usize) {
+        self.channels[id].budgets = [Budget::CLOSED; 3];
     }
 
     #[inline]
@@ -206,7 +228,8 @@ impl Transmitter {
 
     /// The number of waiting packets of one class of one source in a channel.
     pub(crate) fn waiting_of(&self, channel: usize, source: u16, class: Class) -> usize {
-        self.channels[channel].queue.waiting_of(source, class)
+        let channel = self.channels.get(channel).unwrap_or(&self.channels[0]);
+        channel.queue.waiting_of(source, class)
     }
 
     #[inline]
@@ -363,7 +386,7 @@ impl Transmitter {
         self.transmit(at, kept, true, false, cx);
     }
 
-    /// Chooses the next packet: channels take turns, and the queue of a channel chooses among its packets.
+    /// Chooses the next packet: the arbiter chooses among channels, and the queue of a channel among its packets.
     #[inline(always)]
     fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
         if let [Channel { queue, budgets }] = &self.channels[..] {
@@ -374,28 +397,29 @@ impl Transmitter {
 
     #[inline(never)]
     fn pick_channel(&self, at: Time, packets: &Packets) -> (usize, Pick) {
-        let mut otherwise = Pick::Empty;
-        let channels = self.channels.len();
-        let mut index = self.channel_turn;
-        for _ in 0..channels {
+        let mut outcome = Pick::Empty;
+        let found = self.arbiter.first(self.channels.len(), |index| {
             let Channel { queue, budgets } = &self.channels[index];
             match queue.pick(at, budgets, packets) {
-                picked @ Pick::Packet(..) => return (index, picked),
-                why => otherwise = otherwise.or(why),
+                picked @ Pick::Packet(..) => {
+                    outcome = picked;
+                    true
+                }
+                why => {
+                    outcome = outcome.or(why);
+                    false
+                }
             }
-            index = if index + 1 == channels { 0 } else { index + 1 };
-        }
-        (index, otherwise)
+        });
+        (found.unwrap_or(0), outcome)
     }
 
     /// Takes the chosen packet and spends its credit.
     #[inline(always)]
     fn take(&mut self, index: usize, source: u16, class: Class, place: usize) -> Waiting {
-        self.channel_turn = if index + 1 == self.channels.len() {
-            0
-        } else {
-            index + 1
-        };
+        if self.channels.len() > 1 {
+            self.arbiter.grant(index);
+        }
         let Channel { queue, budgets } = &mut self.channels[index];
         let waiting = queue.take(source, class, place);
         self.waiting -= 1;

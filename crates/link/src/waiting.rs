@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use protocol::{Class, Passing};
+use protocol::{Arbitration, Class, Passing};
 
+use crate::channels::{OTHERS, Phases};
 use crate::credit::Budget;
 use packet::{Charge, FlowId, Packet, PacketId, Packets};
 
@@ -76,6 +77,8 @@ pub(crate) struct Queue {
     relaxed: u32,
     /// The number of packets of a traffic class other than 0, which have no order with others.
     classed: u32,
+    /// The phases of a port arbitration table, which replace turns and weights; boxed, because few queues have them.
+    phases: Option<Box<Phases>>,
 }
 
 /// The result of a search for a packet to send.
@@ -108,6 +111,16 @@ impl Queue {
             arrivals: 0,
             relaxed: 0,
             classed: 0,
+            phases: None,
+        }
+    }
+
+    /// Applies the arbitration among sources that control registers select.
+    pub(crate) fn arbitrate(&mut self, arbitration: &Arbitration) {
+        match (arbitration, &mut self.phases) {
+            (Arbitration::Fixed, phases) => *phases = None,
+            (Arbitration::Phases(table), Some(phases)) => phases.replace(table),
+            (Arbitration::Phases(table), phases) => *phases = Some(Box::new(Phases::new(table))),
         }
     }
 
@@ -160,6 +173,9 @@ impl Queue {
     /// Chooses the next packet of several sources, or of none.
     #[inline(never)]
     fn pick_source(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
+        if let Some(phases) = &self.phases {
+            return self.pick_phase(phases, now, budgets, packets);
+        }
         let mut otherwise = Pick::Empty;
         let mut left = self.occupied;
         while left != 0 {
@@ -170,6 +186,34 @@ impl Queue {
             match self.choose(source, now, budgets, packets) {
                 Ok((class, place)) => return Pick::Packet(source as u16, class, place),
                 Err(why) => otherwise = otherwise.or(why),
+            }
+        }
+        otherwise
+    }
+
+    /// Chooses the next packet by the phases of a table.
+    fn pick_phase(
+        &self,
+        phases: &Phases,
+        now: Time,
+        budgets: &[Budget; 3],
+        packets: &Packets,
+    ) -> Pick {
+        let mut otherwise = Pick::Empty;
+        let mut left = self.occupied;
+        for phase in phases.from_next() {
+            let mut now_asked = match phase {
+                OTHERS => left & !phases.members(),
+                source => left & 1_u128.checked_shl(source.into()).unwrap_or(0),
+            };
+            left &= !now_asked;
+            while now_asked != 0 {
+                let source = now_asked.trailing_zeros() as u16;
+                now_asked &= now_asked - 1;
+                match self.choose(usize::from(source), now, budgets, packets) {
+                    Ok((class, place)) => return Pick::Packet(source, class, place),
+                    Err(why) => otherwise = otherwise.or(why),
+                }
             }
         }
         otherwise
@@ -227,6 +271,9 @@ impl Queue {
         if source != self.turn {
             self.turn = source;
             self.left = self.sources[source].weight;
+        }
+        if let Some(phases) = &mut self.phases {
+            phases.grant(source as u8);
         }
         self.left -= 1;
         if self.left == 0 {

@@ -136,6 +136,7 @@ impl Model {
         let own = usize::from(matches!(self, Model::Host(_) | Model::IoPort(_)));
         for (place, link) in functions.places().skip(own).zip(links) {
             functions.record_correctable(place, link.repaired());
+            functions.set_channels_pending(place, link.channels_pending());
             if matches!(place, FunctionPlace::Port(_)) && link.has_failed(now) {
                 functions.record_surprise_down(place);
             }

@@ -356,6 +356,11 @@ impl Functions {
         }
     }
 
+    /// Sets VC Negotiation Pending of the channels in `pending`, as bits by VC ID, at the function at `place`.
+    pub fn set_channels_pending(&mut self, place: FunctionPlace, pending: u8) {
+        self.space_mut(place).set_negotiation_pending(pending);
+    }
+
     /// Records errors that the link of the function at `place` has corrected.
     pub fn record_correctable(&mut self, place: FunctionPlace, bits: u32) {
         self.space_mut(place).record_correctable(bits);

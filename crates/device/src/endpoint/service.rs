@@ -1,11 +1,12 @@
 //! The endpoint as a completer: requests to its memory and its configuration space, and packets that it must refuse.
 
 use kernel::Effects;
+use link::At;
 use packet::{PacketId, Packets, Refusal};
 use protocol::{ConfigRequest, Header, Kind};
 use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
 
-use super::{BOUNDARY, Device, Endpoint};
+use super::{BOUNDARY, Device, Endpoint, PORT};
 
 impl Endpoint {
     /// Serves a request to BAR 0 of any function or to the configuration space; refuses other packets, such as completions.
@@ -65,12 +66,17 @@ impl Endpoint {
         }
     }
 
-    /// Checks a packet against the max payload size (PCIe Base 2.2.2).
+    /// Checks a packet against the max payload size (PCIe Base 2.2.2), and its traffic class against the map of the port (2.5.3).
     pub(crate) fn check_size(&self, header: &Header) -> Result<(), Refusal> {
-        if header.payload_len() as u32 > self.max_payload {
+        if header.payload_len() as u32 >= self.checked_from && self.is_malformed(header) {
             return Err(Refusal::MalformedTlp);
         }
         Ok(())
+    }
+
+    #[cold]
+    fn is_malformed(&self, header: &Header) -> bool {
+        header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class)
     }
 
     /// Refuses a packet and releases it; a non-posted request gets a completion.
@@ -102,9 +108,13 @@ impl Endpoint {
         let repaired = self.link.take_repaired();
         self.functions
             .record_correctable(FunctionPlace::Own, repaired);
+        let pending = self.link.channels_pending();
+        self.functions
+            .set_channels_pending(FunctionPlace::Own, pending);
         let served = self.functions.serve(place, packet, fx.store());
         if served.written {
             self.apply_registers();
+            self.link.initialize_channels(&mut At::new(fx, PORT));
         }
         self.answers.push_back((fx.now(), served.completion));
     }

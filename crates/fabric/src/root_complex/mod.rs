@@ -898,6 +898,9 @@ impl<C: Cpu> RootComplex<C> {
                 let value = self.functions.access(place, &request, access.action);
                 if access.action != Action::Read {
                     self.apply_registers();
+                    for sent in self.ports.initialize_channels(fx) {
+                        self.settle(Some(sent), fx);
+                    }
                 }
                 self.configuration.answer(Some(value));
             }

@@ -30,10 +30,21 @@ struct RootPort {
     outgoing: Datapath,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
+    /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
+    /// traffic class maps to no channel.
+    checked_from: u32,
     /// Whether memory requests from below are forwarded (Bus Master Enable).
     forwards: bool,
     /// Marks the packets of the host itself, as the port's registers allow.
     marking: Marking,
+}
+
+impl RootPort {
+    /// Whether the payload is above the max payload size, or the traffic class maps to no channel (PCIe Base 2.5.3).
+    #[cold]
+    fn is_malformed(&self, header: &Header) -> bool {
+        header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class)
+    }
 }
 
 /// A packet of the host itself that a root port has sent.
@@ -61,6 +72,7 @@ impl RootPorts {
             incoming: datapath.clone(),
             outgoing: datapath.clone(),
             max_payload: 0,
+            checked_from: 0,
             forwards: false,
             marking: Marking::new(marks.clone()),
         };
@@ -91,7 +103,25 @@ impl RootPorts {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
             port.marking.apply_registers(space);
+            if let Some(channels) = space.channels_control() {
+                port.link.configure_channels(&channels);
+            }
+            let filters = !port.link.maps_all_classes();
+            port.checked_from = if filters { 0 } else { port.max_payload + 1 };
         }
+    }
+
+    /// Begins the initialisation of channels that a configuration request has enabled.
+    pub(super) fn initialize_channels<K: RootComponent>(
+        &mut self,
+        fx: &mut Effects<'_, K>,
+    ) -> Vec<Sent> {
+        let ports = self.numbers();
+        let begin = |port: Port| {
+            let finished = self.link(port).initialize_channels(&mut At::new(fx, port));
+            self.settle(port, finished, fx)
+        };
+        ports.filter_map(begin).collect()
     }
 
     /// The time at which a packet of `bytes` that came in at `port` now has passed the datapath.
@@ -132,6 +162,7 @@ impl RootPorts {
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = FunctionPlace::Port(index);
             functions.record_correctable(place, port.link.take_repaired());
+            functions.set_channels_pending(place, port.link.channels_pending());
             if port.link.has_failed(now) {
                 functions.record_surprise_down(place);
             }
@@ -142,7 +173,7 @@ impl RootPorts {
     #[inline]
     pub(super) fn refusal(&self, port: Port, header: &Header) -> Option<Refusal> {
         let port = &self.ports[port.index()];
-        if header.payload_len() as u32 > port.max_payload {
+        if header.payload_len() as u32 >= port.checked_from && port.is_malformed(header) {
             Some(Refusal::MalformedTlp)
         } else if !port.forwards && header.needs_bus_master() {
             Some(Refusal::UnsupportedRequest)

@@ -4,12 +4,14 @@
 
 mod access;
 mod bars;
+mod channels;
 mod error;
 mod layout;
 mod scan;
 mod setting;
 mod virtual_functions;
 
+pub use channels::ChannelSetting;
 pub use error::FirmwareError;
 pub use layout::Zone;
 pub use setting::{Setting, apply};

@@ -4,6 +4,7 @@ use protocol::{Express, FunctionId, register};
 use transaction::ConfigAccess;
 
 use super::access::Registers;
+use super::channels::ChannelSetting;
 use crate::Desk;
 
 /// A change to the configuration of a function.
@@ -29,6 +30,8 @@ pub enum Setting {
     RedirectPeerRequests(bool),
     /// Upstream Forwarding of Access Control Services.
     ForwardUpstream(bool),
+    /// A change to the virtual channels of a port.
+    Channels(ChannelSetting),
 }
 
 /// A program that makes each change, in order, if the function has the capability.
@@ -41,6 +44,9 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
 
 impl Registers {
     async fn make(&self, function: FunctionId, setting: Setting) {
+        if let Setting::Channels(setting) = setting {
+            return self.make_channels(function, setting).await;
+        }
         let register = match setting {
             Setting::MaxPayload(_)
             | Setting::MaxReadRequest(_)
@@ -50,6 +56,7 @@ impl Registers {
                 self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
+            Setting::Channels(_) => None,
             // The control register is in an extended capability, above the header's capabilities.
             Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
                 .extended(function, register::ACS_ID)
@@ -67,6 +74,7 @@ impl Registers {
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
             Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
             Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
+            Setting::Channels(_) => (0, 0),
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;

@@ -123,6 +123,7 @@ impl Pair {
                 lanes: setup.lanes,
                 max_payload: setup.max_payload,
                 channels: setup.channels,
+                has_channel_capability: false,
                 sources: setup.sources,
                 weights: setup.weights.clone(),
                 cut_through: setup.cut_through,

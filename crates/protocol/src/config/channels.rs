@@ -85,7 +85,12 @@ pub struct VirtualChannels {
 }
 
 impl VirtualChannels {
-    /// The number of bits of an entry of a port arbitration table, as a power of two.
+    /// The number of bits of an entry of a port arbitration table: 1, 2, 4 or 8.
+    pub fn entry_bits(self) -> u32 {
+        1 << self.entry_size()
+    }
+
+    /// Port Arbitration Table Entry Size: the number of bits of an entry, as a power of two.
     fn entry_size(self) -> u32 {
         match self.ports {
             None | Some(0..=2) => 0,

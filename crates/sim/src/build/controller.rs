@@ -89,6 +89,7 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         lanes: link.lanes.0,
         max_payload: own.port.max_payload_supported.0 as u16,
         channels: 1 + usize::from(own.parameters.get_channel),
+        has_channel_capability: false,
         sources: Plane::ALL.len(),
         weights: Vec::new(),
         cut_through: false,

@@ -16,7 +16,7 @@ use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, LinkConfig, LinkEnd};
 use packet::Pcie;
-use transaction::{Mark, Marks, Pattern};
+use transaction::{FunctionPlace, Mark, Marks, Pattern};
 
 use crate::model::Model;
 use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan, Plan};
@@ -182,12 +182,12 @@ fn sockets(plan: &Plan, host: &NodePlan) -> Vec<u32> {
 
 /// Builds the link ends of a node's downstream ports.
 fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<LinkEnd> {
-    let end = |port: &DownstreamPort| {
+    let end = |(index, port): (usize, &DownstreamPort)| {
         let link = &plan.links[port.link];
         let far = &plan.nodes[link.downstream.0];
-        link_end(plan, node, link, far, "up")
+        link_end(plan, (node, FunctionPlace::Port(index)), link, far, "up")
     };
-    node.downstream.iter().map(end).collect()
+    node.downstream.iter().enumerate().map(end).collect()
 }
 
 fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
@@ -195,13 +195,14 @@ fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
         .upstream
         .expect("every switch and device has a link upwards");
     let link = &plan.links[link];
-    link_end(plan, node, link, &plan.nodes[link.upstream.0], "down")
+    let far = &plan.nodes[link.upstream.0];
+    link_end(plan, (node, FunctionPlace::Own), link, far, "down")
 }
 
-/// Builds the end of `link` at `node`; `direction` is that of arriving packets.
+/// Builds the end of `link` at the port of `node` at `place`; `direction` is that of arriving packets.
 fn link_end(
     plan: &Plan,
-    node: &NodePlan,
+    (node, place): (&NodePlan, FunctionPlace),
     link: &LinkPlan,
     far: &NodePlan,
     direction: &str,
@@ -211,11 +212,16 @@ fn link_end(
     let below = node.downstream.len();
     let [near, other] = [node, far].map(|node| Pipeline::of_node(node, link.generation));
     let [there, back] = near.delays(other, link.delay);
+    let has_channel_capability = node.functions.space(place).has_channels();
     let config = LinkConfig {
         generation: link.generation,
         lanes: link.lanes,
         max_payload: link.max_payload as u16,
-        channels: 1 + usize::from(sharing::is_shared(plan, link)),
+        channels: match has_channel_capability {
+            true => 1,
+            false => 1 + usize::from(sharing::is_shared(plan, link)),
+        },
+        has_channel_capability,
         sources: 1,
         weights: Vec::new(),
         cut_through: is_cut_through(node),

@@ -8,6 +8,7 @@ use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
 use super::address::show;
+use super::channels;
 use super::tree::Tree;
 
 /// The functions of all nodes, and the tree through which firmware reaches them.
@@ -26,7 +27,14 @@ impl Firmware<'_> {
 
     /// Applies the settings that the scenario writes for `node`, and returns them.
     pub(crate) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
-        let settings = settings(&self.scenario.nodes[node], &self.functions[node]);
+        let functions = &self.functions[node];
+        let mut settings = settings(&self.scenario.nodes[node], functions);
+        settings.extend(channels::settings(
+            self.scenario,
+            self.tree,
+            node,
+            functions,
+        ));
         let (host, program) = (self.tree.roots[node], settings.clone());
         Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
         settings

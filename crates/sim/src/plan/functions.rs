@@ -10,6 +10,7 @@ use transaction::{Functions, PortFunction};
 use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario};
 
 use super::ControllerPlan;
+use super::channels;
 use super::network::{Networks, router};
 use super::tree::{Child, Tree};
 
@@ -21,13 +22,14 @@ pub(crate) fn functions(
     window: Option<Bar>,
 ) -> Functions {
     let node = &scenario.nodes[index];
+    let children = tree.children[index].len();
     let ports = |kind, code| {
         let port = |child: &Child| {
             let below = &scenario.nodes[child.node];
             PortFunction {
                 device: child.function.0,
                 function: child.function.1,
-                space: bridge(node, kind, code, (below, below), child.port),
+                space: bridge(node, kind, code, (below, below), child.port, children),
             }
         };
         tree.children[index].iter().map(port).collect()
@@ -40,7 +42,14 @@ pub(crate) fn functions(
             ports(PortType::RootPort, ROOT_PORT),
         ),
         NodeKind::Switch(_) => Functions::switch(
-            bridge(node, PortType::Upstream, SWITCH_PORT, (node, above), 0),
+            bridge(
+                node,
+                PortType::Upstream,
+                SWITCH_PORT,
+                (node, above),
+                0,
+                children,
+            ),
             ports(PortType::Downstream, SWITCH_PORT),
         ),
         NodeKind::Device(endpoint, device) => {
@@ -53,7 +62,7 @@ pub(crate) fn functions(
                 msix: endpoint.msix(&bars),
                 bars,
                 msi_vectors,
-                express: express(node, PortType::Endpoint, (node, above), 0),
+                express: express(node, PortType::Endpoint, (node, above), 0, 0),
                 // The ID after that of the physical function, as several makers have it.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
                 address_translation: device.address_translation(),
@@ -95,15 +104,22 @@ fn bridge(
     code: Identity,
     link: (&Node, &Node),
     number: u32,
+    below: usize,
 ) -> ConfigSpace {
     ConfigSpace::bridge(&BridgeFunction {
         identity: identity(node, code),
-        express: express(node, port, link, number),
+        express: express(node, port, link, number, below),
     })
 }
 
 /// A port of `node`. Its link is the one above `below`, which is `node` itself for an upstream port, and has `far` at the other end.
-fn express(node: &Node, port: PortType, (below, far): (&Node, &Node), number: u32) -> Express {
+fn express(
+    node: &Node,
+    port: PortType,
+    (below, far): (&Node, &Node),
+    number: u32,
+    children: usize,
+) -> Express {
     let link = below.upstream.as_ref().map(|upstream| &upstream.link);
     let generation = link.map_or(Generation::Gen1, |link| link.generation.0);
     let features = node.port.offers_scaled_flow_control(generation);
@@ -128,6 +144,7 @@ fn express(node: &Node, port: PortType, (below, far): (&Node, &Node), number: u3
             _ => 64,
         },
         data_link_features: features,
+        virtual_channels: channels::capability(node, link, children),
     }
 }
 

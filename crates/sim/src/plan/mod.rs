@@ -5,6 +5,7 @@
 pub(crate) mod address;
 pub(crate) mod buffers;
 mod cables;
+mod channels;
 pub(crate) mod claims;
 mod controllers;
 pub(crate) mod fabric;
@@ -82,6 +83,7 @@ impl Plan {
             payload::check_core(scenario, node)?;
         }
         sharing::check(scenario, &tree)?;
+        channels::check(scenario, &tree)?;
         let mut controllers = Controllers::new(scenario)?;
         room::for_messages(scenario, &mut controllers)?;
         let nodes = enumerated(scenario, &tree, &controllers)?;

@@ -3,6 +3,8 @@
 use kernel::{Quantity, Span, Time, Value};
 use protocol::Generation;
 
+use super::ClassMap;
+
 /// Link speed, written as a generation or as a transfer rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed(pub Generation);
@@ -83,6 +85,9 @@ kernel::parameters! {
         /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again. A
         /// switch below it is reset, and the links below that fail as well. A device below it is not reset: what it sends is lost.
         fails_at: Option<Span> = None, from "it holds";
+        /// Virtual channel of each traffic class, on both ends, such as "TC0-5: VC0, TC6-7: VC1"; "TC7: none" for a class that the link
+        /// does not carry, whose packets are malformed. None leaves all classes on VC0.
+        tc_vc_map: Option<ClassMap> = None, from "PCIe Base 7.9.1.8: after reset VC0 has all classes";
         /// Packets that this link may send in a row through an upper port that it shares with others (weighted round robin).
         arbitration_weight: u32 = 1, within 1..=128, from "PCIe Base 6.3.3.4: round robin is the default";
     }

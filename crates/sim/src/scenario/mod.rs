@@ -3,6 +3,7 @@
 //! Reading checks each value alone; making a [`Plan`](crate::plan::Plan) checks how the values fit together.
 
 mod catalogue;
+mod channels;
 mod controller;
 mod device;
 mod link;
@@ -12,6 +13,7 @@ mod node_parameters;
 mod profile;
 
 pub use catalogue::{Catalogue, catalogue};
+pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
 pub use link::{Lanes, LinkParameters, Speed};
 pub use network::{

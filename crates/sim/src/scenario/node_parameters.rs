@@ -2,7 +2,7 @@
 
 use kernel::Bytes;
 
-use super::Code;
+use super::{Code, PhaseTable, PortArbitration, VcArbitration};
 
 kernel::parameters! {
     /// Parameters that every host, I/O port, switch and device has.
@@ -24,6 +24,18 @@ kernel::parameters! {
         id_ordering_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
         /// IDO Completion Enable in Device Control 2, set after enumeration: all completions of the node have the attribute of ID-based ordering.
         id_ordering_completion_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
+        /// Arbitration among VC0 and the channels of its low-priority group, at every port: "round-robin", or "wrr-32", "wrr-64" or
+        /// "wrr-128" with as many phases in vc_arbitration_table. None keeps the arbitration after reset.
+        vc_arbitration: Option<VcArbitration> = None, from "PCIe Base 7.9.1.4: fixed in hardware after reset; here round robin";
+        /// The VC of each phase of a weighted arbitration, such as "0*24 1*8" or "(0 0 0 1)*8"; each phase is one packet.
+        vc_arbitration_table: Option<PhaseTable> = None, from "each weighted arbitration";
+        /// Arbitration among the ports whose packets leave by one channel of a port, at every port and channel: "round-robin", or
+        /// "wrr-32" to "wrr-256" with as many phases in port_arbitration_table. None keeps the arbitration after reset, which uses the
+        /// weights of links.
+        port_arbitration: Option<PortArbitration> = None, from "PCIe Base 7.9.1.8: fixed in hardware after reset; here round robin";
+        /// The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its downstream ports in order; 0, 1 and so
+        /// on for the root ports of a host. Packets of the switch or host itself have one phase more.
+        port_arbitration_table: Option<PhaseTable> = None, from "each weighted arbitration";
         /// Vendor ID of every function, such as "0x10ee"; if none is written, that of a common product.
         vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
         /// Device ID of every function; if none is written, that of a common product.

@@ -129,6 +129,7 @@ fn end(
         lanes: 4,
         max_payload: 512,
         channels: 1,
+        has_channel_capability: false,
         sources,
         weights: Vec::new(),
         cut_through: cut_through.0,

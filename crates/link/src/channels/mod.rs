@@ -1,0 +1,12 @@
+//! The virtual channels of a link end (PCIe Base 2.5, 6.3): the map of traffic classes, the arbitration among channels, and the
+//! initialisation of the flow control of those that software enables.
+
+mod arbiter;
+mod map;
+mod negotiation;
+mod phases;
+
+pub(crate) use arbiter::Arbiter;
+pub(crate) use map::ChannelMap;
+pub(crate) use negotiation::{ChannelEffect, Negotiation};
+pub(crate) use phases::{OTHERS, Phases};

@@ -1,0 +1,191 @@
+//! The initialisation of the flow control of channels besides VC0 (PCIe Base 3.4.1): it begins when software has enabled the channel
+//! and the link is up, while the other channels carry traffic.
+
+use protocol::{Class, Credit, Dllp, MOST_CHANNELS};
+
+/// The state of the initialisation of each channel, by VC ID.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Negotiation {
+    states: [State; MOST_CHANNELS],
+    /// The `InitFC` DLLPs to send, as bits `channel * 3 + class`.
+    to_send: u32,
+    /// The initial limits that the far end has sent, by channel and class.
+    limits: [[Option<Credit>; 3]; MOST_CHANNELS],
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Disabled,
+    /// `FC_INIT1`, with a bit for each class whose limits have been received.
+    First(u8),
+    /// `FC_INIT2`.
+    Second,
+    Done,
+}
+
+/// The effect of a DLLP on the initialisation of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChannelEffect {
+    /// The initialisation is complete: TLPs may be sent.
+    Done,
+    /// It goes on, or does not concern a channel that waits.
+    Nothing,
+}
+
+const ALL_CLASSES: u8 = 0b111;
+
+impl Negotiation {
+    /// Begins the initialisation of the channels of `enabled` that are disabled, and disables the others. Returns whether there is
+    /// anything to send.
+    pub(crate) fn enable(&mut self, enabled: u8) -> bool {
+        for (channel, state) in self.states.iter_mut().enumerate().skip(1) {
+            match (enabled >> channel & 1 != 0, *state) {
+                (true, State::Disabled) => {
+                    *state = State::First(0);
+                    self.to_send |= round_of(channel);
+                }
+                (true, _) => {}
+                (false, _) => {
+                    *state = State::Disabled;
+                    self.to_send &= !round_of(channel);
+                }
+            }
+        }
+        self.to_send != 0
+    }
+
+    /// The number of DLLPs to send.
+    pub(crate) fn left(&self) -> usize {
+        self.to_send.count_ones() as usize
+    }
+
+    /// The channels whose initialisation is not complete, as bits by VC ID.
+    pub(crate) fn pending(&self) -> u8 {
+        let waits = |state: &State| matches!(state, State::First(_) | State::Second);
+        let channels = (0..).zip(&self.states);
+        channels.fold(0, |pending, (channel, state)| {
+            pending | u8::from(waits(state)) << channel
+        })
+    }
+
+    /// Starts one more round of the DLLPs of every channel that waits. Returns whether there is one.
+    pub(crate) fn begin_round(&mut self) -> bool {
+        let pending = self.pending();
+        for channel in (0..MOST_CHANNELS).filter(|channel| pending >> channel & 1 != 0) {
+            self.to_send |= round_of(channel);
+        }
+        pending != 0
+    }
+
+    /// Returns the next DLLP to send, with the limits from `grant`.
+    pub(crate) fn next(&mut self, grant: impl FnOnce(usize, Class) -> Credit) -> Option<Dllp> {
+        if self.to_send == 0 {
+            return None;
+        }
+        let index = self.to_send.trailing_zeros() as usize;
+        self.to_send &= self.to_send - 1;
+        let (channel, class) = (index / 3, Class::ALL[index % 3]);
+        let credit = grant(channel, class);
+        Some(match self.states[channel] {
+            State::First(_) => Dllp::InitFc1(credit),
+            _ => Dllp::InitFc2(credit),
+        })
+    }
+
+    /// Handles an `InitFC1` DLLP, or an `InitFC2` DLLP if `second`.
+    pub(crate) fn receive(&mut self, credit: &Credit, second: bool) -> ChannelEffect {
+        let channel = usize::from(credit.channel);
+        match &mut self.states[channel] {
+            State::First(received) => {
+                *received |= 1 << credit.class.index();
+                let is_last = *received == ALL_CLASSES;
+                self.limits[channel][credit.class.index()] = Some(*credit);
+                if !is_last {
+                    return ChannelEffect::Nothing;
+                }
+                self.to_send |= round_of(channel);
+                // A far end that sends InitFC2 has received all limits of this end.
+                self.states[channel] = if second { State::Done } else { State::Second };
+            }
+            State::Second if second => self.states[channel] = State::Done,
+            State::Second | State::Done | State::Disabled => return ChannelEffect::Nothing,
+        }
+        self.effect(channel)
+    }
+
+    fn effect(&self, channel: usize) -> ChannelEffect {
+        match self.states[channel] {
+            State::Done => ChannelEffect::Done,
+            _ => ChannelEffect::Nothing,
+        }
+    }
+
+    /// The initial limits of `channel`, as far as the far end has sent them.
+    pub(crate) fn limits_of(&self, channel: u8) -> impl Iterator<Item = &Credit> {
+        self.limits[usize::from(channel)].iter().flatten()
+    }
+
+    /// Handles an `UpdateFC` of `channel`, which shows that the far end has received all limits.
+    pub(crate) fn receive_update(&mut self, channel: u8) -> ChannelEffect {
+        let state = &mut self.states[usize::from(channel)];
+        if *state != State::Second {
+            return ChannelEffect::Nothing;
+        }
+        *state = State::Done;
+        ChannelEffect::Done
+    }
+}
+
+/// The DLLPs of one round of `channel`.
+fn round_of(channel: usize) -> u32 {
+    u32::from(ALL_CLASSES) << (channel * 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::Scale;
+
+    fn credit(channel: u8, class: Class) -> Credit {
+        Credit {
+            channel,
+            class,
+            headers: 1,
+            data: 1,
+            header_scale: Scale::Unscaled,
+            data_scale: Scale::Unscaled,
+        }
+    }
+
+    /// Sends all that `from` has to send to `to`.
+    fn pass(from: &mut Negotiation, to: &mut Negotiation) {
+        while let Some(dllp) = from.next(|channel, class| credit(channel as u8, class)) {
+            match dllp {
+                Dllp::InitFc1(credit) => to.receive(&credit, false),
+                Dllp::InitFc2(credit) => to.receive(&credit, true),
+                _ => panic!("only InitFC"),
+            };
+        }
+    }
+
+    #[test]
+    fn a_channel_is_up_when_both_ends_have_enabled_it() {
+        let (mut one, mut other) = (Negotiation::default(), Negotiation::default());
+        assert!(one.enable(0b110));
+        pass(&mut one, &mut other);
+        assert_eq!((one.pending(), other.pending()), (0b110, 0));
+        assert!(other.enable(0b10));
+        one.begin_round();
+        for _ in 0..3 {
+            pass(&mut one, &mut other);
+            pass(&mut other, &mut one);
+        }
+        // VC2 is enabled at one end only, and stays pending there.
+        assert_eq!((one.pending(), other.pending()), (0b100, 0));
+        assert!(one.begin_round() && !other.begin_round());
+        assert_eq!(one.left(), 3);
+        one.enable(0);
+        assert_eq!((one.pending(), one.left()), (0, 0));
+    }
+}

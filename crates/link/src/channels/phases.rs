@@ -1,0 +1,76 @@
+//! Weighted round robin by a table of phases (PCIe Base 6.3.3): each phase is a turn of a channel or of a port.
+
+/// The phases of an arbitration table, and the next one.
+///
+/// Behind the table is one phase for all that have none in it, such as the packets of a switch itself: they get a turn in each round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Phases {
+    phases: Box<[u8]>,
+    next: usize,
+    /// One bit for each that the table has phases of.
+    members: u128,
+}
+
+/// The phase of all that have none in the table.
+pub(crate) const OTHERS: u8 = u8::MAX;
+
+impl Phases {
+    pub(crate) fn new(table: &[u8]) -> Self {
+        let members = table.iter().filter(|who| **who < 128);
+        Phases {
+            phases: table.iter().copied().chain([OTHERS]).collect(),
+            next: 0,
+            members: members.fold(0, |members, who| members | 1 << who),
+        }
+    }
+
+    /// Those that the table has phases of, as bits.
+    pub(crate) fn members(&self) -> u128 {
+        self.members
+    }
+
+    /// Takes `table` instead; a table with other phases begins with its first.
+    pub(crate) fn replace(&mut self, table: &[u8]) {
+        if self.phases[..self.phases.len() - 1] != *table {
+            *self = Phases::new(table);
+        }
+    }
+
+    /// All phases in order, from the next one on.
+    pub(crate) fn from_next(&self) -> impl Iterator<Item = u8> {
+        let (before, after) = self.phases.split_at(self.next);
+        after.iter().chain(before).copied()
+    }
+
+    /// Records that `who` had a turn: the phases up to its next one are over. A phase of one that has nothing to send takes no time.
+    pub(crate) fn grant(&mut self, who: u8) {
+        let is_member = u32::from(who) < 128 && self.members >> who & 1 != 0;
+        let phase = if is_member { who } else { OTHERS };
+        let passed = self.from_next().position(|other| other == phase);
+        self.next = (self.next + passed.map_or(0, |passed| passed + 1)) % self.phases.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_as_many_turns_as_phases_and_those_of_the_idle_are_skipped() {
+        let mut phases = Phases::new(&[0, 0, 1, 2]);
+        let mut turns = |ready: &[u8]| -> Vec<u8> {
+            (0..6)
+                .map(|_| {
+                    let who = phases.from_next().find(|who| ready.contains(who));
+                    let who = who.expect("one is ready");
+                    phases.grant(who);
+                    who
+                })
+                .collect()
+        };
+        assert_eq!(turns(&[0, 1, 2]), [0, 0, 1, 2, 0, 0]);
+        assert_eq!(turns(&[0, 2]), [2, 0, 0, 2, 0, 0]);
+        assert_eq!(turns(&[1]), [1; 6]);
+        assert_eq!(turns(&[2, OTHERS]), [2, OTHERS, 2, OTHERS, 2, OTHERS]);
+    }
+}
