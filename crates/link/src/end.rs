@@ -4,7 +4,7 @@ use kernel::{Span, Time};
 use protocol::{ChannelsControl, Class, CorrectableError, Credit, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
-use crate::channels::{ChannelEffect, ChannelMap};
+use crate::channels::{ChannelCounters, ChannelEffect, ChannelMap};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
@@ -22,6 +22,7 @@ pub struct LinkEnd {
     map: ChannelMap,
     /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
     enabled: u8,
+    has_channel_capability: bool,
     acknowledge_now: bool,
     refuse_now: bool,
     /// The end of a bad packet that is still arriving, when its Nak becomes due.
@@ -91,6 +92,7 @@ impl LinkEnd {
             fails_at: config.fails_at,
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
+            has_channel_capability: config.has_channel_capability,
             transmitter: Transmitter::new(timing, &config, replay_buffer.0),
             handshake: Handshake::new(config.channels, is_scalable),
             acknowledge_now: false,
@@ -137,6 +139,18 @@ impl LinkEnd {
             counters.add_dllps(refreshes, self.timing());
         }
         counters
+    }
+
+    /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID; none at a port without the Virtual
+    /// Channel capability.
+    pub fn channel_counters(&self, now: Time) -> impl Iterator<Item = (u8, ChannelCounters)> {
+        let channels = (0..).zip(self.transmitter.channel_counters(now));
+        let ids = if self.has_channel_capability {
+            self.enabled | 1
+        } else {
+            0
+        };
+        channels.filter(move |(id, _)| ids >> id & 1 != 0)
     }
 
     pub(crate) fn transmitter(&self) -> &Transmitter {

@@ -20,6 +20,7 @@ mod waiting;
 mod wire;
 
 pub use alarm::LinkTimer;
+pub use channels::ChannelCounters;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
 pub use credit::CreditLeft;

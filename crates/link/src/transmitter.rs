@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
 
-use crate::channels::Arbiter;
+use crate::channels::{Arbiter, ChannelCount, ChannelCounters};
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
@@ -117,6 +117,8 @@ pub(crate) struct Transmitter {
 struct Channel {
     queue: Queue,
     budgets: [Budget; 3],
+    /// Counted only where there are several channels.
+    count: ChannelCount,
 }
 
 /// The result of using a free wire.
@@ -135,6 +137,7 @@ impl Transmitter {
         let channel = Channel {
             queue,
             budgets: [Budget::CLOSED; 3],
+            count: ChannelCount::default(),
         };
         Transmitter {
             counters: Counters::default(),
@@ -364,6 +367,9 @@ impl Transmitter {
                     _ => self.channels[channel].queue.ahead(source, class, place),
                 };
                 let waiting = self.take(channel, source, class, place);
+                if self.channels.len() > 1 {
+                    self.count_channel(channel, &waiting, at, cx.packets());
+                }
                 self.send_new(at, waiting, (source, passed), cx);
                 Turn::Sent
             }
@@ -388,24 +394,32 @@ impl Transmitter {
 
     /// Chooses the next packet: the arbiter chooses among channels, and the queue of a channel among its packets.
     #[inline(always)]
-    fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
-        if let [Channel { queue, budgets }] = &self.channels[..] {
+    fn pick(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
+        if let [Channel { queue, budgets, .. }] = &self.channels[..] {
             return (0, queue.pick(at, budgets, packets));
         }
         self.pick_channel(at, packets)
     }
 
     #[inline(never)]
-    fn pick_channel(&self, at: Time, packets: &Packets) -> (usize, Pick) {
+    fn pick_channel(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut outcome = Pick::Empty;
-        let found = self.arbiter.first(self.channels.len(), |index| {
-            let Channel { queue, budgets } = &self.channels[index];
+        let channels = &mut self.channels;
+        let found = self.arbiter.first(channels.len(), |index| {
+            let Channel {
+                queue,
+                budgets,
+                count,
+            } = &mut channels[index];
             match queue.pick(at, budgets, packets) {
                 picked @ Pick::Packet(..) => {
                     outcome = picked;
                     true
                 }
                 why => {
+                    if matches!(why, Pick::NoCredit) {
+                        count.lack_credit(at);
+                    }
                     outcome = outcome.or(why);
                     false
                 }
@@ -414,13 +428,31 @@ impl Transmitter {
         (found.unwrap_or(0), outcome)
     }
 
+    /// Counts a packet that the channel sends at `at`.
+    #[inline(never)]
+    fn count_channel(&mut self, index: usize, waiting: &Waiting, at: Time, packets: &Packets) {
+        if !waiting.corrupt {
+            let packet = &packets[waiting.packet];
+            let (payload, wire_len) = (packet.payload().len() as u64, packet.wire_len().into());
+            self.channels[index]
+                .count
+                .send(at, waiting.ready, payload, wire_len);
+        }
+    }
+
+    /// The counters of each channel at `now`, by VC ID.
+    pub(crate) fn channel_counters(&self, now: Time) -> impl Iterator<Item = ChannelCounters> {
+        let channels = self.channels.iter();
+        channels.map(move |channel| channel.count.at(now))
+    }
+
     /// Takes the chosen packet and spends its credit.
     #[inline(always)]
     fn take(&mut self, index: usize, source: u16, class: Class, place: usize) -> Waiting {
         if self.channels.len() > 1 {
             self.arbiter.grant(index);
         }
-        let Channel { queue, budgets } = &mut self.channels[index];
+        let Channel { queue, budgets, .. } = &mut self.channels[index];
         let waiting = queue.take(source, class, place);
         self.waiting -= 1;
         if !waiting.corrupt {

@@ -2,11 +2,14 @@
 //! initialisation of the flow control of those that software enables.
 
 mod arbiter;
+mod counters;
 mod map;
 mod negotiation;
 mod phases;
 
 pub(crate) use arbiter::Arbiter;
+pub(crate) use counters::ChannelCount;
+pub use counters::ChannelCounters;
 pub(crate) use map::ChannelMap;
 pub(crate) use negotiation::{ChannelEffect, Negotiation};
 pub(crate) use phases::{OTHERS, Phases};

@@ -3,7 +3,7 @@
 use device::Router;
 use kernel::{ComponentId, Time};
 use link::optical::{OpticalCounters, OpticalEnd};
-use link::{Counters, LinkEnd};
+use link::{ChannelCounters, Counters, LinkEnd};
 
 use crate::build;
 use crate::model::Model;
@@ -16,6 +16,8 @@ pub struct Reading {
     pub at: Time,
     /// Counters of both directions of all links and cables.
     pub links: Vec<Counters>,
+    /// Counters of their virtual channels, by VC ID; none of a link without the Virtual Channel capability.
+    pub channels: Vec<Vec<(u8, ChannelCounters)>>,
     /// Counters of both directions of all links between sockets.
     pub sockets: Vec<Counters>,
     /// Counters of both directions of all fibres.
@@ -29,6 +31,9 @@ impl Reading {
             at,
             links: link_ends(plan, models)
                 .map(|one| one.end.counters(at))
+                .collect(),
+            channels: link_ends(plan, models)
+                .map(|one| one.end.channel_counters(at).collect())
                 .collect(),
             sockets: socket_links(plan, models, at)
                 .map(|one| one.counters)

@@ -1,6 +1,6 @@
 //! Results of links.
 
-use link::Counters;
+use link::{ChannelCounters, Counters};
 use protocol::TLP_FRAMING;
 use serde::Serialize;
 
@@ -34,6 +34,47 @@ pub struct LinkResult {
     pub replays: u64,
     /// Time in which a packet waited only for credits.
     pub credit_stall_ns: f64,
+    /// The virtual channels of a port with the Virtual Channel capability, by VC ID.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelResult>,
+}
+
+/// What one direction of a link has sent by one virtual channel, in the measured interval of the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChannelResult {
+    /// VC ID.
+    pub vc: u8,
+    /// TLPs sent for the first time.
+    pub tlps: u64,
+    /// Their payload, in bytes.
+    pub payload_bytes: u64,
+    /// Their headers, framing and link CRC, in bytes.
+    pub overhead_bytes: u64,
+    /// Time that these TLPs have waited for the wire, for credit and for other channels, all together.
+    pub waited_ns: f64,
+    /// Time in which the channel had packets, but no credit for one, until it sent the next.
+    pub credit_stall_ns: f64,
+}
+
+/// The results of the channels of a link end between two readings; a channel that was enabled between them is counted from then on.
+fn channels(index: usize, bounds: Option<&(Reading, Reading)>) -> Vec<ChannelResult> {
+    let Some((first, last)) = bounds else {
+        return Vec::new();
+    };
+    let result = |(id, counters): &(u8, ChannelCounters)| {
+        let mut before = first.channels[index].iter();
+        let before = before.find(|(other, _)| other == id);
+        let counters = before.map_or(*counters, |(_, before)| counters.since(before));
+        ChannelResult {
+            vc: *id,
+            tlps: counters.packets,
+            payload_bytes: counters.payload_bytes,
+            overhead_bytes: counters.overhead_bytes,
+            waited_ns: counters.waited.as_ns(),
+            credit_stall_ns: counters.credit_stall.as_ns(),
+        }
+    };
+    last.channels[index].iter().map(result).collect()
 }
 
 /// Results of both directions of every link, cable and link between sockets, between two readings; of nothing, if there are none.
@@ -56,11 +97,15 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         ordered_set_bytes: counters.ordered_set_bytes,
         replays: counters.replays,
         credit_stall_ns: counters.credit_stall.as_ns(),
+        channels: Vec::new(),
     };
     let ends = link_ends(seen.plan, seen.models).enumerate();
     let ends = ends.map(|(index, one)| {
         let counters = between(|reading| &reading.links, index);
-        result(one.id, one.direction, TLP_FRAMING, &counters)
+        LinkResult {
+            channels: channels(index, bounds),
+            ..result(one.id, one.direction, TLP_FRAMING, &counters)
+        }
     });
     let sockets = socket_links(seen.plan, seen.models, seen.now).enumerate();
     let sockets = sockets.map(|(index, one)| {

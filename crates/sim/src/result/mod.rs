@@ -27,7 +27,7 @@ pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
 pub use interrupts::InterruptResult;
 pub use iommu::IommuResult;
-pub use link::LinkResult;
+pub use link::{ChannelResult, LinkResult};
 pub use lost_line::LostLine;
 pub use series::{FibreSeries, FlowSeries, LinkSeries, SeriesResult};
 pub use unsnooped::UnsnoopedLine;

@@ -9,6 +9,7 @@ mod bytes;
 mod captures;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
+mod channels;
 mod coherence;
 mod commands;
 mod completions;

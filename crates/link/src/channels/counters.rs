@@ -1,0 +1,68 @@
+//! What one direction of a link sends by each virtual channel.
+
+use kernel::{Span, Time};
+
+/// Counters of one virtual channel of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelCounters {
+    /// TLPs sent for the first time.
+    pub packets: u64,
+    /// Their payload, in bytes.
+    pub payload_bytes: u64,
+    /// Their headers, framing and LCRC, in bytes.
+    pub overhead_bytes: u64,
+    /// Time from when each could have left to when it left, of all TLPs together.
+    pub waited: Span,
+    /// Time from when the channel was first found without credit for any packet to its next packet.
+    pub credit_stall: Span,
+}
+
+impl ChannelCounters {
+    /// The counts since an `earlier` reading of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        ChannelCounters {
+            packets: self.packets - earlier.packets,
+            payload_bytes: self.payload_bytes - earlier.payload_bytes,
+            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
+            waited: self.waited.saturating_sub(earlier.waited),
+            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
+        }
+    }
+}
+
+/// The counters of one virtual channel as its transmitter keeps them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChannelCount {
+    counters: ChannelCounters,
+    stalled_since: Option<Time>,
+}
+
+impl ChannelCount {
+    /// Counts a packet of `payload` bytes in `wire_len` bytes, sent at `at`, that could have left at `ready`.
+    pub(crate) fn send(&mut self, at: Time, ready: Time, payload: u64, wire_len: u64) {
+        self.counters.packets += 1;
+        self.counters.payload_bytes += payload;
+        self.counters.overhead_bytes += wire_len - payload;
+        self.counters.waited += at.since(ready.min(at));
+        self.counters.credit_stall += self.stall(at);
+        self.stalled_since = None;
+    }
+
+    /// Records that the channel has packets at `at`, but no credit for one.
+    pub(crate) fn lack_credit(&mut self, at: Time) {
+        self.stalled_since.get_or_insert(at);
+    }
+
+    fn stall(&self, now: Time) -> Span {
+        self.stalled_since
+            .map_or(Span::ZERO, |since| now.since(since.min(now)))
+    }
+
+    /// The counters at `now`, with a stall that still lasts.
+    pub(crate) fn at(&self, now: Time) -> ChannelCounters {
+        let mut counters = self.counters;
+        counters.credit_stall += self.stall(now);
+        counters
+    }
+}

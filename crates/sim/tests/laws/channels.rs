@@ -1,0 +1,308 @@
+//! Virtual channels (PCIe Base 2.5, 6.3, 7.9.1): maps, arbitration, initialisation, and classes that no channel carries.
+
+use kernel::{Span, Time};
+use proptest::prelude::*;
+use protocol::{FunctionId, register};
+use sim::Simulation;
+use sim::result::{ChannelResult, RunResult};
+use transaction::FunctionPlace;
+
+use crate::cases::cases;
+use crate::fixture::*;
+
+/// Two devices, whose links are twice as fast as that of the switch above, send to memory.
+struct Pair<'a> {
+    /// Keys of the switch.
+    switch: &'a str,
+    /// `tc_vc_map` of all links.
+    map: &'a str,
+    /// Keys of the flows of devices 1 and 2.
+    flows: [&'a str; 2],
+}
+
+impl Pair<'_> {
+    fn text(&self) -> String {
+        let Pair { switch, map, flows } = self;
+        let device = |number: usize| {
+            format!(
+                "[devices.d{number}]\nupstream = {{ to = \"s\", lanes = 8 }}\nextended_vc_count = 1\n[[flows]]\nid = \"f{number}\"\nfrom = \"d{number}\"\nto = \"h\"\nrequest_size = \"256 B\"\n{}\n",
+                flows[number - 1]
+            )
+        };
+        format!(
+            "[links]\ngeneration = 3\nlanes = 4\ntc_vc_map = \"{map}\"\n[hosts.h]\nextended_vc_count = 1\n[switches.s]\nupstream = \"h\"\nextended_vc_count = 1\n{switch}\n{}{}[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n",
+            device(1),
+            device(2)
+        )
+    }
+
+    fn run(&self) -> RunResult {
+        run(&self.text())
+    }
+}
+
+const TWO: &str = "TC0-5: VC0, TC6-7: VC1";
+const LASTING: &str = "duration = \"150 us\"\nwindow = \"64 KiB\"";
+const HIGH: &str = "duration = \"150 us\"\nwindow = \"64 KiB\"\ntraffic_class = 7";
+
+fn channel(result: &RunResult, link: &str, vc: u8) -> ChannelResult {
+    let channels = &result.link(link, "up").channels;
+    let found = channels.iter().find(|channel| channel.vc == vc);
+    found.expect("an enabled channel").clone()
+}
+
+/// The share of VC1 in the TLPs that the switch has sent up.
+fn share(result: &RunResult) -> f64 {
+    let [low, high] = [0, 1].map(|vc| channel(result, "h-s", vc).tlps as f64);
+    high / (low + high)
+}
+
+/// PCIe Base 6.3.3.2: each phase is a turn, so that channels that always have packets share them as their phases.
+#[test]
+fn channels_share_the_wire_as_their_phases() {
+    for (arbitration, table, expected) in [
+        ("wrr-32", "(0 0 0 1)*8", 0.25),
+        ("wrr-64", "0*63 1", 1.0 / 64.0),
+        ("wrr-128", "(0 1 1)*42 1 1", 86.0 / 128.0),
+        ("wrr-32", "0*16 1*16", 0.5),
+    ] {
+        let switch =
+            format!("vc_arbitration = \"{arbitration}\"\nvc_arbitration_table = \"{table}\"");
+        let pair = Pair {
+            switch: &switch,
+            map: TWO,
+            flows: [LASTING, HIGH],
+        };
+        let result = pair.run();
+        let sent: u64 = [0, 1]
+            .map(|vc| channel(&result, "h-s", vc).tlps)
+            .iter()
+            .sum();
+        // A round of the table that is cut at either end of the measured time.
+        let rest = 128.0 / sent as f64;
+        assert!(
+            (share(&result) - expected).abs() < rest,
+            "{table}: {}",
+            share(&result)
+        );
+        assert!(sent > 1000);
+    }
+}
+
+/// PCIe Base 6.3.3.2.1: a channel above the low-priority group goes first as long as it has packets, and the others starve.
+#[test]
+fn strict_priority_starves_the_lower_channel() {
+    let strict = Pair {
+        switch: "low_priority_vcs = 0",
+        map: TWO,
+        flows: [LASTING, HIGH],
+    };
+    let result = strict.run();
+    assert_eq!(channel(&result, "h-s", 0).tlps, 0);
+    assert!(channel(&result, "h-s", 1).tlps > 1000);
+    // By turns both send the same.
+    let turns = Pair {
+        switch: "",
+        ..strict
+    };
+    assert!((share(&turns.run()) - 0.5).abs() < 0.002);
+}
+
+/// A request of a class with strict priority waits for the packet on the wire at most; by phases it waits for those of the others.
+#[test]
+fn a_class_with_priority_does_not_wait_for_the_load_of_the_others() {
+    let latency = |switch| {
+        let pair = Pair {
+            switch,
+            map: TWO,
+            flows: [
+                LASTING,
+                "count = 20\ninterval = \"5 us\"\ntraffic_class = 7",
+            ],
+        };
+        let result = pair.run();
+        let latency = result.flow("f2").latency_ns.as_ref();
+        latency.expect("requests").max
+    };
+    let strict = latency("low_priority_vcs = 0");
+    let phases = latency("vc_arbitration = \"wrr-32\"\nvc_arbitration_table = \"0*31 1\"");
+    // A packet of 280 bytes takes 71 ns on four lanes of 8 GT/s; a round of the table has 31 of the others.
+    assert!(phases - strict > 15.0 * 71.0, "{phases} {strict}");
+    assert!(phases - strict < 31.0 * 72.0, "{phases} {strict}");
+}
+
+/// PCIe Base 6.3.3.3: phases of the port arbitration table share a channel among ports.
+#[test]
+fn ports_share_a_channel_as_their_phases() {
+    for (table, expected) in [
+        ("(1 1 1 2)*8", 0.25),
+        ("(1 2)*16", 0.5),
+        ("1*31 2", 1.0 / 32.0),
+    ] {
+        let switch = format!("port_arbitration = \"wrr-32\"\nport_arbitration_table = \"{table}\"");
+        let pair = Pair {
+            switch: &switch,
+            map: TWO,
+            flows: [HIGH, HIGH],
+        };
+        let result = pair.run();
+        let [one, two] = ["s-d1", "s-d2"].map(|link| channel(&result, link, 1).tlps as f64);
+        let share = two / (one + two);
+        let rest = 64.0 / (one + two);
+        assert!((share - expected).abs() < rest, "{table}: {share}");
+    }
+}
+
+/// PCIe Base 2.5.3: a packet of a class that maps to no channel of its egress is malformed, and its ingress records it.
+#[test]
+fn a_class_that_maps_to_no_channel_is_malformed() {
+    let text = "[hosts.h]\nextended_vc_count = 1\n[switches.s]\nupstream = { to = \"h\", tc_vc_map = \"TC0-6: VC0, TC7: none\" }\nextended_vc_count = 1\n[devices.d]\nupstream = { to = \"s\", tc_vc_map = \"TC0-6: VC0, TC7: VC1\" }\nextended_vc_count = 1\n[[flows]]\nid = \"low\"\nfrom = \"d\"\nto = \"h\"\ncount = 100\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\ncount = 10\ntraffic_class = 7\n";
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true));
+    let result = simulation.result();
+    assert_eq!(result.errors("s", "malformed TLP"), 10);
+    assert!(result.flow("low").intact && !result.flow("f").intact);
+    let functions = simulation.functions("s").expect("a switch");
+    let status = |place| functions.space(place).read(register::AER + 1);
+    assert_eq!(status(FunctionPlace::Port(0)), 1 << 18);
+    assert_eq!(status(FunctionPlace::Own), 0);
+}
+
+/// A map that keeps every class on VC0 changes no result.
+#[test]
+fn one_channel_is_as_fast_with_the_capability_as_without() {
+    let with = Pair {
+        switch: "",
+        map: "TC0-7: VC0",
+        flows: [LASTING, LASTING],
+    };
+    let text = with.text();
+    let without: String = text
+        .lines()
+        .filter(|line| !line.starts_with("tc_vc_map") && !line.starts_with("extended"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let [with, without] = [run(&text), run(&without)];
+    for (one, other) in with.flows.iter().zip(&without.flows) {
+        assert_eq!(
+            (one.bytes, one.latency_ns.as_ref().map(|one| one.max)),
+            (other.bytes, other.latency_ns.as_ref().map(|one| one.max))
+        );
+    }
+}
+
+const ROOT_PORT: FunctionId = FunctionId::new(0, 1, 0);
+const DEVICE: FunctionId = FunctionId::new(1, 0, 0);
+const VC1_CONTROL: u16 = register::CHANNEL_RESOURCES + register::RESOURCE_REGISTERS + 1;
+
+fn enable(simulation: &mut Simulation, function: FunctionId, is_enabled: bool) {
+    let enable = if is_enabled {
+        register::CHANNEL_ENABLE
+    } else {
+        0
+    };
+    let value = enable | 1 << register::CHANNEL_ID_SHIFT | 0x80;
+    let place = (u64::from(VC1_CONTROL) * 4, 4);
+    let done = simulation.config_write("h", function, place, value, &mut || true);
+    done.expect("a host");
+}
+
+fn is_pending(simulation: &mut Simulation, function: FunctionId) -> bool {
+    let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
+    simulation.run_until(rest, &mut || true);
+    let place = u64::from(VC1_CONTROL + 1) * 4;
+    let status = simulation.config_read("h", function, place, 4, &mut || true);
+    status.expect("a host") & register::NEGOTIATION_PENDING != 0
+}
+
+/// PCIe Base 7.9.1.9: VC Negotiation Pending is set until both ends have initialised the flow control of the channel.
+#[test]
+fn a_channel_waits_until_both_ends_have_enabled_it() {
+    let text =
+        "[hosts.h]\nextended_vc_count = 1\n[devices.d]\nupstream = \"h\"\nextended_vc_count = 1\n";
+    for [first, second] in [[ROOT_PORT, DEVICE], [DEVICE, ROOT_PORT]] {
+        let mut simulation = simulation(text);
+        simulation.run_until(Time::ZERO + Span::from_us(10), &mut || true);
+        enable(&mut simulation, first, true);
+        assert!(is_pending(&mut simulation, first));
+        enable(&mut simulation, second, true);
+        for function in [first, second] {
+            assert!(!is_pending(&mut simulation, function));
+        }
+        enable(&mut simulation, first, false);
+        enable(&mut simulation, first, true);
+        assert!(is_pending(&mut simulation, first));
+    }
+}
+
+fn maps() -> impl Strategy<Value = String> {
+    prop::collection::vec(0_u8..4, 7).prop_map(|channels| {
+        let entries = (1..).zip(channels);
+        let entries = entries.map(|(class, channel)| format!(", TC{class}: VC{channel}"));
+        entries.fold("TC0: VC0".to_owned(), |map, entry| map + &entry)
+    })
+}
+
+fn phases(names: u8) -> impl Strategy<Value = String> {
+    // Each name once at least, so that none starves.
+    prop::collection::vec(0..names, 32 - usize::from(names)).prop_map(move |rest| {
+        let all = (0..names).chain(rest).map(|name| name.to_string());
+        all.collect::<Vec<_>>().join(" ")
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(12))]
+
+    /// Whatever the maps, tables and groups are, every byte arrives, and every channel is initialised.
+    #[test]
+    fn every_byte_arrives_by_any_channels(
+        own in maps(),
+        shared in maps(),
+        low in 0_u32..4,
+        vcs in phases(4),
+        ports in phases(4),
+        is_weighted: bool,
+        flows in prop::collection::vec((0_u8..8, any::<bool>(), any::<bool>(), 1_u32..40), 1..6),
+        errors: bool,
+    ) {
+        let weighted = if low == 3 && is_weighted {
+            format!("vc_arbitration = \"wrr-32\"\nvc_arbitration_table = \"{vcs}\"\n")
+        } else {
+            String::new()
+        };
+        let rate = if errors { "bit_error_rate = 1e-6\n" } else { "" };
+        let mut text = format!(
+            "[links]\nlanes = 2\n{rate}[hosts.h]\nextended_vc_count = 3\nlow_priority_vcs = {low}\n[switches.s]\nupstream = {{ to = \"h\", tc_vc_map = \"{shared}\" }}\nextended_vc_count = 3\nlow_priority_vcs = {low}\n{weighted}port_arbitration = \"wrr-32\"\nport_arbitration_table = \"{ports}\"\n"
+        );
+        for device in 0..3 {
+            text += &format!("[devices.d{device}]\nupstream = {{ to = \"s\", tc_vc_map = \"{own}\" }}\nextended_vc_count = 3\nposted_data = \"1 KiB\"\n");
+        }
+        for (number, (class, reads, peer, size)) in flows.iter().enumerate() {
+            let direction = if *reads { "read" } else { "write" };
+            let from = number % 3;
+            let to = if *peer { format!("d{}", (from + 1) % 3) } else { "h".to_owned() };
+            text += &format!("[[flows]]\nid = \"f{number}\"\nfrom = \"d{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\ncount = {size}\ntraffic_class = {class}\nrequest_size = \"512 B\"\n");
+        }
+        let mut simulation = simulation(&text);
+        prop_assert!(simulation.run(&mut |_| true));
+        let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
+        simulation.run_until(rest, &mut || true);
+        let result = simulation.result().all_intact();
+        prop_assert_eq!(simulation.credits_held(), 0);
+        for link in &result.links {
+            let tlps: u64 = link.channels.iter().map(|channel| channel.tlps).sum();
+            prop_assert_eq!(tlps, link.tlps);
+        }
+        for node in ["h", "s", "d0", "d1", "d2"] {
+            let functions = simulation.functions(node).expect("a node");
+            for place in functions.places() {
+                let space = functions.space(place);
+                for resource in 0..4 {
+                    let status = register::CHANNEL_RESOURCES + 3 * resource + 2;
+                    let pending = space.read(status) & register::NEGOTIATION_PENDING;
+                    prop_assert!(!space.has_channels() || pending == 0);
+                }
+            }
+        }
+    }
+}
