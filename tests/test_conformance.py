@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conformance import channels
 from conformance.checker import RULES, check
 from conformance.fabric import Fabric, Link
 from conformance.flow_control import Counter
@@ -52,6 +53,8 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
     """What the judge may know of a scenario."""
     tree = simulation.tree()
     hosts = tomllib.loads(text).get("hosts", {})
+    tops = [node.name for node in tree.nodes if node.upstream is None]
+    maps = channels.of_dump(simulation.lspci(), tops)
     links: dict[str, Link] = {}
     requesters: dict[str, frozenset[int]] = {}
     boundaries: dict[tuple[str, int], int] = {}
@@ -84,6 +87,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 gigatransfers=node.upstream.gigatransfers,
                 lanes=node.upstream.lanes,
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
+                channels=maps.get((root, _number(node.id))),
             )
     roots = [node.name for node in tree.nodes if node.upstream is None]
     registers = of_dump(simulation.lspci(), roots)

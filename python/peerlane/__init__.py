@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from peerlane.results.explanation import Explanation
     from peerlane.results.flows import (
         Bucket,
+        ChannelResult,
         DirectionResult,
         FlowResult,
         Latency,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bounds",
     "Bucket",
+    "ChannelResult",
     "Collection",
     "CollectiveResult",
     "Deadlock",
@@ -137,6 +139,7 @@ _NAMES = {
     "peerlane.results.explanation": ("Explanation",),
     "peerlane.results.flows": (
         "Bucket",
+        "ChannelResult",
         "DirectionResult",
         "FlowResult",
         "Latency",

@@ -53,6 +53,10 @@ def replays(trace: Trace) -> Iterator[Finding]:
                 yield Finding("replays", wire.name, sent.ns, wrong)
 
 
+PIPELINE_NS = 200.0
+"""A bound of the time from the pins to the data link layer and back to the pins, by default."""
+
+
 class _ReplayBuffer:
     """The unacknowledged TLPs of a transmitter, and how far a replay of them is."""
 
@@ -65,12 +69,18 @@ class _ReplayBuffer:
         """The TLP that a replay sends next."""
         self.has_nak = False
         self.progress_ns = 0.0
+        self.recalled: list[int] = []
+        """What a replay would have sent next when an Ack for it arrived, oldest first."""
+        self.recalled_ns = 0.0
 
     def acknowledge(self, ns: float, sequence: int, kind: str) -> None:
         kept = [one for one in self.kept if _is_after(one, sequence)]
         if len(kept) < len(self.kept):
             self.progress_ns = ns
         if self.following is not None and self.following not in kept:
+            first = self.kept.index(self.following)
+            self.recalled = [one for one in self.kept[first:] if one not in kept]
+            self.recalled_ns = ns
             self.following = kept[0] if kept else None
         self.kept = kept
         self.has_nak |= kind == "Nak"
@@ -86,8 +96,12 @@ class _ReplayBuffer:
     def send_again(self, sent: Sent) -> str | None:
         sequence = sent.sequence
         if sequence not in self.kept:
-            # An Ack that arrived while it waited for the wire does not recall it.
+            # An Ack that arrived while it waited for the wire does not recall it, nor what was on
+            # its way through the pipeline to the pins.
             was_next = self.following is not None
+            if self.recalled[:1] == [sequence] and sent.ns - self.recalled_ns < PIPELINE_NS:
+                self.recalled.pop(0)
+                return None
             return None if was_next else f"TLP {sequence} is replayed, and was acknowledged"
         wrong = None if sequence == self.following else self._begin(sent)
         position = self.kept.index(sequence)

@@ -21,6 +21,8 @@ class Link:
     lanes: int
     max_payload: int
     """Max_Payload_Size of both ends, in bytes."""
+    channels: tuple[int | None, ...] | None = None
+    """The virtual channel of each traffic class; none without the capability (7.9.1)."""
     replay_timer_factor: float = 1.0
     """The replay timer as a multiple of the limit; the specification allows 1 to 2 (3.6.2.1)."""
 

@@ -56,8 +56,7 @@ def credit_limits(trace: Trace) -> Iterator[Finding]:
 
 def _within_limits(wire: Wire) -> Iterator[Finding]:
     initial = _initial(wire.other)
-    if len({channel for channel, _ in initial}) > 1:
-        # Which channel a traffic class uses is a setting of its own.
+    if not _is_mapped(wire, initial):
         return
     headers = {key: Counter(8, dllp.headers, dllp.header_scale) for key, dllp in initial.items()}
     data = {key: Counter(12, dllp.data, dllp.data_scale) for key, dllp in initial.items()}
@@ -67,10 +66,16 @@ def _within_limits(wire: Wire) -> Iterator[Finding]:
     for sent, tlp in wire.first_transmissions:
         while position < len(updates) and updates[position][0] <= sent.ns + TOLERANCE_NS:
             dllp = updates[position][1]
-            headers[dllp.channel, dllp.credit].raise_to(dllp.headers)
-            data[dllp.channel, dllp.credit].raise_to(dllp.data)
             position += 1
-        key = 0, tlp.credit
+            if (dllp.channel, dllp.credit) in headers:
+                headers[dllp.channel, dllp.credit].raise_to(dllp.headers)
+                data[dllp.channel, dllp.credit].raise_to(dllp.data)
+        channel = _channel(wire, tlp)
+        if channel is None:
+            text = f"a TLP of TC{tlp.traffic_class}, which maps to no channel"
+            yield Finding("credit_limits", wire.name, sent.ns, text)
+            return
+        key = channel, tlp.credit
         if key not in headers:
             continue  # The rule of initialisation says so.
         enough = headers[key].spend(1), data[key].spend(tlp.data_credits)
@@ -110,7 +115,7 @@ def credit_returns(trace: Trace) -> Iterator[Finding]:
                 if field.value(dllp) >= 1 << (field.bits - 1):
                     text = f"{field.value(dllp)} {field.name} credits of {_name(key)} are too many"
                     yield Finding("credit_returns", wire.other.name, 0.0, text)
-        if len({channel for channel, _ in initial}) == 1:
+        if _is_mapped(wire, initial):
             yield from _returned(wire, initial)
 
 
@@ -165,9 +170,10 @@ def _returned(wire: Wire, initial: dict[Class, Dllp]) -> Iterator[Finding]:
             continue
         while arrived and arrived[0][0] <= sent.ns + TOLERANCE_NS:
             tlp = arrived.popleft()[1]
+            arrival = _channel(wire, tlp), tlp.credit
             for field in FIELDS:
-                if ((0, tlp.credit), field) in returns:
-                    returns[(0, tlp.credit), field].received += field.spent(tlp)
+                if (arrival, field) in returns:
+                    returns[arrival, field].received += field.spent(tlp)
         key = dllp.channel, dllp.credit
         for field in FIELDS:
             wrong = returns[key, field].update(dllp)
@@ -198,6 +204,19 @@ class _Return:
         if step > 1 << (field.bits - 1) or total > self.received:
             return f"{total} are returned, and {self.received} came"
         return None
+
+
+def _is_mapped(wire: Wire, initial: dict[Class, Dllp]) -> bool:
+    """Whether the channel of each class is known: by registers, or because there is one.
+
+    A link of coherence messages has a second channel without registers.
+    """
+    return wire.link.channels is not None or len({channel for channel, _ in initial}) == 1
+
+
+def _channel(wire: Wire, tlp: Tlp) -> int | None:
+    """The virtual channel of a TLP (2.5.3)."""
+    return 0 if wire.link.channels is None else wire.link.channels[tlp.traffic_class]
 
 
 def _name(key: Class) -> str:

@@ -12,9 +12,13 @@ def scenario(number: int) -> str:
     # A parameter with a stream of its own leaves the other parameters as they were.
     splits = Random(f"splits {number}").choice([None, 64, 128, 256])
     marks = Random(f"marks {number}")
+    # Half of the fabrics have virtual channels; every node has as many.
+    channels = Random(f"channels {number}")
+    extended = channels.choice([0, 0, 0, 1, 2, 7])
     lines = [
         f"seed = {number}",
         "[links]",
+        *_map(channels, extended),
         f"generation = {pick([1, 2, 3, 4, 5])}",
         f"lanes = {pick([1, 2, 4, 8, 16])}",
         f'delay = "{pick([0, 1, 30])} ns"',
@@ -27,6 +31,7 @@ def scenario(number: int) -> str:
         *_enables(marks),
         *([f'largest_peer_payload = "{splits} B"'] if splits else []),
         *_port(random),
+        *_channels(channels, extended),
     ]
     above = ["h0"]
     redirect = random.random() < 0.3
@@ -37,6 +42,7 @@ def scenario(number: int) -> str:
             f"cut_through = {pick(['true', 'true', 'false'])}",
             f"acs_redirect = {str(redirect).lower()}",
             *_port(random),
+            *_channels(channels, extended),
         ]
         above.append(f"s{switch}")
     devices = [f"d{number}" for number in range(random.randint(2, 4))]
@@ -52,6 +58,7 @@ def scenario(number: int) -> str:
             "virtual_functions = 3",
             'virtual_bar = "4 KiB"',
             *_enables(marks),
+            *_channels(channels, extended),
         ]
     for flow in range(random.randint(1, 5)):
         source = pick([*devices, *devices, "h0"])
@@ -69,6 +76,28 @@ def scenario(number: int) -> str:
             *_mark(marks),
         ]
     return "\n".join(lines) + "\n"
+
+
+def _map(random: Random, extended: int) -> list[str]:
+    """A map of traffic classes to as many channels as there are."""
+    if extended == 0:
+        return []
+    ids = [0, *(random.randint(0, extended) for _ in range(7))]
+    entries = ", ".join(f"TC{number}: VC{channel}" for number, channel in enumerate(ids))
+    return [f'tc_vc_map = "{entries}"']
+
+
+def _channels(random: Random, extended: int) -> list[str]:
+    """The channels of a node, and their arbitration."""
+    if extended == 0:
+        return []
+    low = random.randint(0, extended)
+    lines = [f"extended_vc_count = {extended}", f"low_priority_vcs = {low}"]
+    if low and random.random() < 0.5:
+        rest = " ".join(str(random.randint(0, low)) for _ in range(31 - low))
+        table = f"{' '.join(map(str, range(low + 1)))} {rest}"
+        lines += ['vc_arbitration = "wrr-32"', f'vc_arbitration_table = "{table}"']
+    return lines
 
 
 def _upstream(random: Random, above: list[str]) -> str:

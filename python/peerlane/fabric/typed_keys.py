@@ -28,6 +28,10 @@ class Links(TypedDict, total=False):
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that
     fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
+    tc_vc_map: Setting
+    """Virtual channel of each traffic class, on both ends, such as 'TC0-5: VC0, TC6-7: VC1';
+    'TC7: none' for a class that the link does not carry, whose packets are malformed. None
+    leaves all classes on VC0. (default none)"""
     arbitration_weight: Setting
     """Packets that this link may send in a row through an upper port that it shares with
     others (weighted round robin). (default 1)"""
@@ -68,6 +72,14 @@ class Port(TypedDict, total=False):
     """Whether the port supports scaled flow control, with which it can announce buffers of
     more than 127 headers and 2047 data credits. It is used if both ends of the link support
     it. (default none)"""
+    extended_vc_count: Setting
+    """Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its
+    own, of the sizes below. With one at least, the port has the Virtual Channel capability.
+    (default 0)"""
+    low_priority_vcs: Setting
+    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    Count); the others have strict priority, the highest VC first. None for all. (default
+    none)"""
     posted_headers: Setting
     """Header credits for posted requests; 0 is infinite. (default none)"""
     posted_data: Setting
@@ -122,6 +134,22 @@ class Port(TypedDict, total=False):
     id_ordering_completion_enable: Setting
     """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
     node have the attribute of ID-based ordering. (default false)"""
+    vc_arbitration: Setting
+    """Arbitration among VC0 and the channels of its low-priority group, at every port: 'round-
+    robin', or 'wrr-32', 'wrr-64' or 'wrr-128' with as many phases in vc_arbitration_table.
+    None keeps the arbitration after reset. (default none)"""
+    vc_arbitration_table: Setting
+    """The VC of each phase of a weighted arbitration, such as '0*24 1*8' or '(0 0 0 1)*8';
+    each phase is one packet. (default none)"""
+    port_arbitration: Setting
+    """Arbitration among the ports whose packets leave by one channel of a port, at every port
+    and channel: 'round-robin', or 'wrr-32' to 'wrr-256' with as many phases in
+    port_arbitration_table. None keeps the arbitration after reset, which uses the weights
+    of links. (default none)"""
+    port_arbitration_table: Setting
+    """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
+    downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
+    switch or host itself have one phase more. (default none)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -526,6 +554,14 @@ class Profile(TypedDict, total=False):
     """Whether the port supports scaled flow control, with which it can announce buffers of
     more than 127 headers and 2047 data credits. It is used if both ends of the link support
     it. (default none)"""
+    extended_vc_count: Setting
+    """Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its
+    own, of the sizes below. With one at least, the port has the Virtual Channel capability.
+    (default 0)"""
+    low_priority_vcs: Setting
+    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    Count); the others have strict priority, the highest VC first. None for all. (default
+    none)"""
     posted_headers: Setting
     """Header credits for posted requests; 0 is infinite. (default none)"""
     posted_data: Setting
@@ -580,6 +616,22 @@ class Profile(TypedDict, total=False):
     id_ordering_completion_enable: Setting
     """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
     node have the attribute of ID-based ordering. (default false)"""
+    vc_arbitration: Setting
+    """Arbitration among VC0 and the channels of its low-priority group, at every port: 'round-
+    robin', or 'wrr-32', 'wrr-64' or 'wrr-128' with as many phases in vc_arbitration_table.
+    None keeps the arbitration after reset. (default none)"""
+    vc_arbitration_table: Setting
+    """The VC of each phase of a weighted arbitration, such as '0*24 1*8' or '(0 0 0 1)*8';
+    each phase is one packet. (default none)"""
+    port_arbitration: Setting
+    """Arbitration among the ports whose packets leave by one channel of a port, at every port
+    and channel: 'round-robin', or 'wrr-32' to 'wrr-256' with as many phases in
+    port_arbitration_table. None keeps the arbitration after reset, which uses the weights
+    of links. (default none)"""
+    port_arbitration_table: Setting
+    """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
+    downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
+    switch or host itself have one phase more. (default none)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -950,6 +1002,14 @@ class Controller(TypedDict, total=False):
     """Whether the port supports scaled flow control, with which it can announce buffers of
     more than 127 headers and 2047 data credits. It is used if both ends of the link support
     it. (default none)"""
+    extended_vc_count: Setting
+    """Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its
+    own, of the sizes below. With one at least, the port has the Virtual Channel capability.
+    (default 0)"""
+    low_priority_vcs: Setting
+    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    Count); the others have strict priority, the highest VC first. None for all. (default
+    none)"""
     posted_headers: Setting
     """Header credits for posted requests; 0 is infinite. (default none)"""
     posted_data: Setting
@@ -999,6 +1059,10 @@ class Cable(TypedDict, total=False):
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that
     fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
+    tc_vc_map: Setting
+    """Virtual channel of each traffic class, on both ends, such as 'TC0-5: VC0, TC6-7: VC1';
+    'TC7: none' for a class that the link does not carry, whose packets are malformed. None
+    leaves all classes on VC0. (default none)"""
     arbitration_weight: Setting
     """Packets that this link may send in a row through an upper port that it shares with
     others (weighted round robin). (default 1)"""

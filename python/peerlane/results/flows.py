@@ -136,6 +136,23 @@ class FlowResult(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelResult(Document):
+    """What one direction of a link sent by one virtual channel, in the result's `measured_ns`.
+
+    `waited_ns` is the time from when each TLP could have left to when it left, of all TLPs
+    together. `credit_stall_ns` is the time from when the channel was found without credit for any
+    of its TLPs to its next TLP.
+    """
+
+    vc: int
+    tlps: int
+    payload_bytes: int
+    overhead_bytes: int
+    waited_ns: float
+    credit_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class LinkResult(Document):
     """One direction of one link, `down` from the root or `up`, in the result's `measured_ns`.
 
@@ -145,7 +162,8 @@ class LinkResult(Document):
     `framing_bytes` are framing, sequence numbers and link CRC (none between sockets), and
     `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the rest are
     headers. `replays` counts the TLPs sent again.
-    `credit_stall_ns` is the time in which a packet waited for credit alone.
+    `credit_stall_ns` is the time in which a packet waited for credit alone. `channels` has the
+    virtual channels by VC ID where the port has the Virtual Channel capability.
     """
 
     id: str
@@ -160,3 +178,4 @@ class LinkResult(Document):
     ordered_set_bytes: int
     replays: int
     credit_stall_ns: float
+    channels: tuple[ChannelResult, ...] = ()

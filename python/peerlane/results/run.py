@@ -165,6 +165,9 @@ class RunResult(Document):
             del document["interrupts"]
         if not self.unsnooped_lines:
             del document["unsnooped_lines"]
+        for link in document["links"]:
+            if not link["channels"]:
+                del link["channels"]
         if self.waits is None:
             del document["waits"]
         if self.series is None:

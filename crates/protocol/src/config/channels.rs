@@ -1,6 +1,7 @@
 //! The Virtual Channel capability (PCIe Base 7.9.1): which traffic class uses which virtual channel of a port, and who goes first.
 
 use super::ConfigSpace;
+use super::space::LoadedTable;
 
 /// The register with the header of the capability.
 pub const CHANNELS: u16 = CHANNELS_BYTES / 4;
@@ -129,13 +130,6 @@ pub struct ChannelsControl {
     pub low_priority: u8,
     /// The arbitration within the low-priority group.
     pub arbitration: Arbitration,
-}
-
-/// The phases of an arbitration table, as they were when software last set the bit that loads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LoadedTable {
-    first: u16,
-    dwords: Vec<u32>,
 }
 
 impl ConfigSpace {

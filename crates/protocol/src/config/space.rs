@@ -1,6 +1,5 @@
 //! The bytes of one function's configuration space, and the bits that software may change.
 
-use super::channels::LoadedTable;
 use crate::ConfigRequest;
 
 /// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
@@ -24,6 +23,14 @@ struct Field {
     reset: u32,
     /// Whether a hot reset leaves the register as it is.
     sticky: bool,
+}
+
+/// The registers of an arbitration table, as they were when software last set the bit that loads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LoadedTable {
+    /// The first register.
+    pub(super) first: u16,
+    pub(super) dwords: Vec<u32>,
 }
 
 impl ConfigSpace {

@@ -1,6 +1,7 @@
 //! Whatever is wrong with a scenario, one message says where it is and what would be right.
 
 mod accesses;
+mod channels;
 mod collectives;
 mod fabric;
 mod flows;
