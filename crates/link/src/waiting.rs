@@ -201,7 +201,7 @@ impl Queue {
     ) -> Pick {
         let mut otherwise = Pick::Empty;
         let mut left = self.occupied;
-        for phase in phases.from_next() {
+        for phase in phases.order() {
             let mut now_asked = match phase {
                 OTHERS => left & !phases.members(),
                 source => left & 1_u128.checked_shl(source.into()).unwrap_or(0),

@@ -55,7 +55,7 @@ impl Arbiter {
         };
         let mut asked = 0_u8;
         phases
-            .from_next()
+            .order()
             .map(usize::from)
             .filter(|channel| *channel < low)
             .find(|channel| {

@@ -5,7 +5,7 @@
 /// Behind the table is one phase for all that have none in it, such as the packets of a switch itself: they get a turn in each round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Phases {
-    phases: Box<[u8]>,
+    turns: Box<[u8]>,
     next: usize,
     /// One bit for each that the table has phases of.
     members: u128,
@@ -18,7 +18,7 @@ impl Phases {
     pub(crate) fn new(table: &[u8]) -> Self {
         let members = table.iter().filter(|who| **who < 128);
         Phases {
-            phases: table.iter().copied().chain([OTHERS]).collect(),
+            turns: table.iter().copied().chain([OTHERS]).collect(),
             next: 0,
             members: members.fold(0, |members, who| members | 1 << who),
         }
@@ -31,14 +31,14 @@ impl Phases {
 
     /// Takes `table` instead; a table with other phases begins with its first.
     pub(crate) fn replace(&mut self, table: &[u8]) {
-        if self.phases[..self.phases.len() - 1] != *table {
+        if self.turns[..self.turns.len() - 1] != *table {
             *self = Phases::new(table);
         }
     }
 
     /// All phases in order, from the next one on.
-    pub(crate) fn from_next(&self) -> impl Iterator<Item = u8> {
-        let (before, after) = self.phases.split_at(self.next);
+    pub(crate) fn order(&self) -> impl Iterator<Item = u8> {
+        let (before, after) = self.turns.split_at(self.next);
         after.iter().chain(before).copied()
     }
 
@@ -46,8 +46,8 @@ impl Phases {
     pub(crate) fn grant(&mut self, who: u8) {
         let is_member = u32::from(who) < 128 && self.members >> who & 1 != 0;
         let phase = if is_member { who } else { OTHERS };
-        let passed = self.from_next().position(|other| other == phase);
-        self.next = (self.next + passed.map_or(0, |passed| passed + 1)) % self.phases.len();
+        let passed = self.order().position(|other| other == phase);
+        self.next = (self.next + passed.map_or(0, |passed| passed + 1)) % self.turns.len();
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         let mut turns = |ready: &[u8]| -> Vec<u8> {
             (0..6)
                 .map(|_| {
-                    let who = phases.from_next().find(|who| ready.contains(who));
+                    let who = phases.order().find(|who| ready.contains(who));
                     let who = who.expect("one is ready");
                     phases.grant(who);
                     who

@@ -217,9 +217,10 @@ fn link_end(
         generation: link.generation,
         lanes: link.lanes,
         max_payload: link.max_payload as u16,
-        channels: match has_channel_capability {
-            true => 1,
-            false => 1 + usize::from(sharing::is_shared(plan, link)),
+        channels: if has_channel_capability {
+            1
+        } else {
+            1 + usize::from(sharing::is_shared(plan, link))
         },
         has_channel_capability,
         sources: 1,

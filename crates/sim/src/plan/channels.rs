@@ -6,7 +6,7 @@ use protocol::{FunctionId, VirtualChannels};
 use transaction::{FunctionPlace, Functions};
 
 use crate::scenario::{
-    ClassMap, LinkParameters, Node, NodeKind, PhaseTable, Scenario, ScenarioError,
+    ClassMap, LinkParameters, Node, NodeKind, PhaseTable, Scenario, ScenarioError, VcArbitration,
 };
 
 use super::tree::Tree;
@@ -159,7 +159,9 @@ fn check_counts(node: &Node) -> Result<(), Wrong> {
 
 fn check_vc_arbitration(node: &Node) -> Result<(), Wrong> {
     let settings = &node.settings;
-    let (select, phases) = settings.vc_arbitration.map_or((0, 0), |one| one.select());
+    let (select, phases) = settings
+        .vc_arbitration
+        .map_or((0, 0), VcArbitration::select);
     let table = settings.vc_arbitration_table.as_ref();
     check_table("vc_arbitration", "vc_arbitration_table", phases, table)?;
     let low = low_priority(node);

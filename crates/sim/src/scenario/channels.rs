@@ -21,8 +21,8 @@ impl ClassMap {
         self.0.iter().flatten().copied().max().unwrap_or(0)
     }
 
-    /// Reads one entry, such as "TC0-5: VC0", and adds it.
-    fn add(map: &mut [Option<Option<u8>>; MOST_CHANNELS], entry: &str) -> Result<(), String> {
+    /// Reads one entry, such as "TC0-5: VC0", and adds its channel to those that each class maps to.
+    fn add(map: &mut [Vec<Option<u8>>; MOST_CHANNELS], entry: &str) -> Result<(), String> {
         let wrong = || {
             format!(
                 "{:?} is no entry of a map; write entries such as \"TC0-5: VC0, TC6: VC1, TC7: none\"",
@@ -48,12 +48,12 @@ impl ClassMap {
                 return Err("TC0 is always on VC0 (PCIe Base 7.9.1.8); write \"TC0: VC0\"".into());
             }
             let place = &mut map[usize::from(class)];
-            if place.is_some_and(|before| before != channel) {
+            if place.iter().any(|before| *before != channel) {
                 return Err(format!(
                     "TC{class} maps to two channels; write it once, with one channel"
                 ));
             }
-            *place = Some(channel);
+            place.push(channel);
         }
         Ok(())
     }
@@ -68,16 +68,16 @@ impl Quantity for ClassMap {
                 "{value} is not a map of traffic classes; write \"TC0-5: VC0, TC6-7: VC1\""
             ));
         };
-        let mut map = [None; MOST_CHANNELS];
+        let mut map: [Vec<Option<u8>>; MOST_CHANNELS] = Default::default();
         for entry in text.split(',') {
             Self::add(&mut map, entry)?;
         }
-        if let Some(class) = map.iter().position(Option::is_none) {
+        if let Some(class) = map.iter().position(Vec::is_empty) {
             return Err(format!(
                 "TC{class} maps to no channel; write \"TC{class}: VC0\", or \"TC{class}: none\" if the link does not carry it"
             ));
         }
-        Ok(Self(map.map(Option::flatten)))
+        Ok(Self(map.map(|channels| channels[0])))
     }
 
     fn show(&self) -> String {
@@ -89,9 +89,10 @@ impl Quantity for ClassMap {
             }
             let channel = self.0[first].map_or("none".to_owned(), |id| format!("VC{id}"));
             let last = class - 1;
-            entries.push(match first == last {
-                true => format!("TC{first}: {channel}"),
-                false => format!("TC{first}-{last}: {channel}"),
+            entries.push(if first == last {
+                format!("TC{first}: {channel}")
+            } else {
+                format!("TC{first}-{last}: {channel}")
             });
             first = class;
         }
@@ -184,21 +185,18 @@ impl PhaseTable {
             if text.is_empty() || text.starts_with(')') {
                 return Some((phases, text));
             }
-            let (group, rest) = match text.strip_prefix('(') {
-                Some(inside) => {
-                    let (group, rest) = Self::phases(inside)?;
-                    (group, rest.strip_prefix(')')?)
-                }
-                None => {
-                    let (number, rest) = Self::number(text)?;
-                    (vec![u8::try_from(number).ok()?], rest)
-                }
+            let (group, rest) = if let Some(inside) = text.strip_prefix('(') {
+                let (group, rest) = Self::phases(inside)?;
+                (group, rest.strip_prefix(')')?)
+            } else {
+                let (number, rest) = Self::number(text)?;
+                (vec![u8::try_from(number).ok()?], rest)
             };
             let (times, rest) = match rest.strip_prefix('*') {
                 Some(rest) => Self::number(rest)?,
                 None => (1, rest),
             };
-            if times * group.len() > MOST_PHASES {
+            if times.checked_mul(group.len())? > MOST_PHASES {
                 return None;
             }
             phases.extend(group.repeat(times));

@@ -1,5 +1,7 @@
 //! Virtual channels (PCIe Base 2.5, 6.3, 7.9.1): maps, arbitration, initialisation, and classes that no channel carries.
 
+use std::fmt::Write;
+
 use kernel::{Span, Time};
 use proptest::prelude::*;
 use protocol::{FunctionId, register};
@@ -275,13 +277,13 @@ proptest! {
             "[links]\nlanes = 2\n{rate}[hosts.h]\nextended_vc_count = 3\nlow_priority_vcs = {low}\n[switches.s]\nupstream = {{ to = \"h\", tc_vc_map = \"{shared}\" }}\nextended_vc_count = 3\nlow_priority_vcs = {low}\n{weighted}port_arbitration = \"wrr-32\"\nport_arbitration_table = \"{ports}\"\n"
         );
         for device in 0..3 {
-            text += &format!("[devices.d{device}]\nupstream = {{ to = \"s\", tc_vc_map = \"{own}\" }}\nextended_vc_count = 3\nposted_data = \"1 KiB\"\n");
+            let _ = write!(text, "[devices.d{device}]\nupstream = {{ to = \"s\", tc_vc_map = \"{own}\" }}\nextended_vc_count = 3\nposted_data = \"1 KiB\"\n");
         }
         for (number, (class, reads, peer, size)) in flows.iter().enumerate() {
             let direction = if *reads { "read" } else { "write" };
             let from = number % 3;
             let to = if *peer { format!("d{}", (from + 1) % 3) } else { "h".to_owned() };
-            text += &format!("[[flows]]\nid = \"f{number}\"\nfrom = \"d{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\ncount = {size}\ntraffic_class = {class}\nrequest_size = \"512 B\"\n");
+            let _ = write!(text, "[[flows]]\nid = \"f{number}\"\nfrom = \"d{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\ncount = {size}\ntraffic_class = {class}\nrequest_size = \"512 B\"\n");
         }
         let mut simulation = simulation(&text);
         prop_assert!(simulation.run(&mut |_| true));
