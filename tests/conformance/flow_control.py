@@ -170,10 +170,10 @@ def _returned(wire: Wire, initial: dict[Class, Dllp]) -> Iterator[Finding]:
             continue
         while arrived and arrived[0][0] <= sent.ns + TOLERANCE_NS:
             tlp = arrived.popleft()[1]
-            arrival = _channel(wire, tlp), tlp.credit
+            channel = _channel(wire, tlp)
             for field in FIELDS:
-                if (arrival, field) in returns:
-                    returns[arrival, field].received += field.spent(tlp)
+                if channel is not None and ((channel, tlp.credit), field) in returns:
+                    returns[(channel, tlp.credit), field].received += field.spent(tlp)
         key = dllp.channel, dllp.credit
         for field in FIELDS:
             wrong = returns[key, field].update(dllp)
