@@ -137,7 +137,7 @@ impl Dma {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
-                    self.endpoint.record_timeout(place(number));
+                    self.endpoint.record_timeout(place(number), fx);
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {

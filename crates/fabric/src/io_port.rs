@@ -314,9 +314,9 @@ impl IoPort {
                 let (own, why) = (self.bridge.global_id(), Refusal::UnsupportedRequest);
                 // A port whose link is down refuses all requests for it (PCIe Base 2.9.1).
                 if is_down {
-                    let (port, packet) = (FunctionPlace::Port(0), &fx.store()[frame.packet]);
+                    let port = FunctionPlace::Port(0);
                     self.functions.record_surprise_down(port);
-                    self.functions.record_refusal(port, packet, why);
+                    self.functions.record_refusal(port, frame.packet, why, fx);
                 }
                 let answer = refuse(frame.packet, own, why, fx);
                 if let Some(answer) = answer {
@@ -364,7 +364,7 @@ impl IoPort {
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.functions.record_timeout(FunctionPlace::Port(0));
+            self.functions.record_timeout(FunctionPlace::Port(0), fx);
             fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
         }

@@ -179,6 +179,13 @@ impl Switch {
         functions
     }
 
+    /// The downstream ports whose links have failed by `now`, not by a reset of the switch, and the times at which they did.
+    pub fn failed_links(&self, now: Time) -> impl Iterator<Item = (usize, Time)> {
+        let ports = self.ports.iter().enumerate().skip(1);
+        let failed = ports.filter(move |(_, port)| self.fails_alone(port, now));
+        failed.map(|(number, port)| (number, port.link.fails_at()))
+    }
+
     /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
     fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
         let reset_at = self.ports[UPSTREAM.index()].link.fails_at();

@@ -3,7 +3,9 @@
 use kernel::{Span, Time};
 use protocol::Kind;
 
-use crate::{Block, FibreFrame, FlowId, Note, PackedNote, Packet, PacketId, Refusal};
+use crate::{
+    Block, FibreFrame, FlowId, Incident, Note, PackedNote, Packet, PacketId, Refusal, Site,
+};
 
 /// A report of a component to the probes.
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +151,13 @@ pub enum Observation {
         flow: FlowId,
         /// The packed event.
         note: PackedNote,
+    },
+    /// An incident, for the log of the run.
+    Incident {
+        /// The function or port that detects it.
+        site: Site,
+        /// What has happened.
+        what: Incident,
     },
     /// A packet was dropped before it reached its target.
     Refused {

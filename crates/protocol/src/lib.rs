@@ -29,8 +29,8 @@ pub use completion::{Completion, Status};
 pub use config::{
     AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError, DataLinkFeatures,
     EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable,
-    PageRequests, PortType, Signalling, SrIov, UncorrectableError, VirtualBar, WINDOW_BYTES,
-    register,
+    PageRequests, PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar,
+    WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};

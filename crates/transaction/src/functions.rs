@@ -5,7 +5,7 @@
 mod virtual_spaces;
 
 use kernel::{Component, Effects};
-use packet::{Packet, PacketId, Packets, Pcie, Refusal};
+use packet::{Incident, Observation, PacketId, Packets, Pcie, Refusal, Site};
 use protocol::{
     Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
     Header, Kind, Status, UncorrectableError,
@@ -284,31 +284,43 @@ impl Functions {
         why: Refusal,
         fx: &mut Effects<'_, C>,
     ) -> Option<PacketId> {
-        self.record_refusal(place, &fx.store()[packet], why);
+        self.record_refusal(place, packet, why, fx);
         refuse(packet, self.id_of(place), why, fx)
     }
 
     /// Records that the function at `place` drops `packet`.
-    pub fn record_refusal(&mut self, place: FunctionPlace, packet: &Packet, why: Refusal) {
+    pub fn record_refusal<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        why: Refusal,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let packet = &fx.store()[packet];
         let mut header = [0; 16];
         let bytes = packet.bytes();
         let length = packet.header().header_len().min(bytes.len());
         header[..length].copy_from_slice(&bytes[..length]);
         let answered = packet.header().class() == Class::NonPosted;
-        self.record(place, why, Some(header), answered);
+        self.record(place, why, (Some(header), answered), fx);
     }
 
     /// Records a completion timeout at the function at `place`.
-    pub fn record_timeout(&mut self, place: FunctionPlace) {
-        self.record(place, Refusal::CompletionTimeout, None, false);
+    pub fn record_timeout<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.record(place, Refusal::CompletionTimeout, (None, false), fx);
     }
 
-    fn record(
+    /// Records an error, with the header to log, and whether the packet has a completion that tells the requester.
+    fn record<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
         why: Refusal,
-        header: Option<[u8; 16]>,
-        answered: bool,
+        (header, answered): (Option<[u8; 16]>, bool),
+        fx: &mut Effects<'_, C>,
     ) {
         let (error, advisory) = match why {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
@@ -333,7 +345,33 @@ impl Functions {
             header,
             advisory,
         };
-        self.space_mut(place).record(&record, control);
+        let severity = self.space_mut(place).record(&record, control);
+        fx.observe(Observation::Incident {
+            site: self.site(place),
+            what: Incident::Uncorrectable(error, severity),
+        });
+    }
+
+    /// The function of the port with this number, if it has one.
+    pub fn place_of_port(&self, port: usize) -> Option<FunctionPlace> {
+        match self.role {
+            Role::Root => (port < self.ports.len()).then_some(FunctionPlace::Port(port)),
+            Role::Device | Role::Switch => match port.checked_sub(1) {
+                None => Some(FunctionPlace::Own),
+                Some(index) => (index < self.ports.len()).then_some(FunctionPlace::Port(index)),
+            },
+        }
+    }
+
+    /// The function at `place`, as the log of incidents names it.
+    fn site(&self, place: FunctionPlace) -> Site {
+        match (self.role, place) {
+            (Role::Root, FunctionPlace::Own) => Site::Node,
+            (Role::Root, FunctionPlace::Port(index)) => Site::Port(index as u16),
+            (_, FunctionPlace::Own) => Site::Port(0),
+            (_, FunctionPlace::Port(index)) => Site::Port(index as u16 + 1),
+            (_, FunctionPlace::Virtual(number)) => Site::Virtual(number as u16),
+        }
     }
 
     /// Records that a request of the function at `place` was completed with Unsupported Request.

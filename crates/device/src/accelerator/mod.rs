@@ -169,7 +169,7 @@ impl Leaf for Accelerator {
         }
         if let Some(translations) = &mut self.translations {
             for _ in 0..translations.give_up(fx.now()) {
-                self.endpoint.record_timeout(FunctionPlace::Own);
+                self.endpoint.record_timeout(FunctionPlace::Own, fx);
             }
         }
         for work in 0..self.works.len() {

@@ -195,7 +195,7 @@ impl BlockDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while self.outstanding.give_up(fx.now()).is_some() {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             if let Some(transfer) = &mut self.transfer {
                 if transfer.one().measured {
                     let flow = self.works[transfer.work()].what.flow;

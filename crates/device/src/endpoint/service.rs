@@ -110,8 +110,12 @@ impl Endpoint {
     }
 
     /// Records a completion timeout of the function at `place`.
-    pub(crate) fn record_timeout(&mut self, place: FunctionPlace) {
-        self.functions.record_timeout(place);
+    pub(crate) fn record_timeout<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.functions.record_timeout(place, fx);
     }
 
     /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.

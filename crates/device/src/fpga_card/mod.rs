@@ -307,7 +307,7 @@ impl FpgaCard {
     /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             self.management.errors.record(ReadError::TimedOut.into());
             if let Taken::Read(answer) = taken {
                 self.report(answer, fx);

@@ -514,7 +514,7 @@ impl Nic {
         while let Some(len) = self.reads.give_up(now) {
             self.shared
                 .endpoint_mut()
-                .record_timeout(FunctionPlace::Own);
+                .record_timeout(FunctionPlace::Own, fx);
             fx.observe(Observation::gave_up(len));
             any = true;
         }

@@ -683,7 +683,7 @@ impl Nvme {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             let flow = match part.what.target {
                 Target::Command(slot) if part.what.resets == self.resets => {
                     self.works[slot].as_ref().and_then(Work::flow)

@@ -683,7 +683,7 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
-                    self.record_timeout(flow);
+                    self.record_timeout(flow, fx);
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {
@@ -774,11 +774,11 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Records a completion timeout of a read of the CPU in the root port that sent it.
-    fn record_timeout(&mut self, flow: FlowId) {
+    fn record_timeout(&mut self, flow: FlowId, fx: &mut Effects<'_, Self>) {
         let address = self.cpu.address_of(flow);
         if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
             self.functions
-                .record_timeout(FunctionPlace::Port(port.index()));
+                .record_timeout(FunctionPlace::Port(port.index()), fx);
         }
     }
 
@@ -897,7 +897,7 @@ impl<C: Cpu> RootComplex<C> {
     /// Ends the access if its request has timed out, or sends its request once a tag is free.
     fn advance_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(port) = self.configuration.give_up(fx.now()) {
-            self.functions.record_timeout(FunctionPlace::Port(port));
+            self.functions.record_timeout(FunctionPlace::Port(port), fx);
             fx.observe(Observation::Refused {
                 why: Refusal::CompletionTimeout,
                 flow: None,

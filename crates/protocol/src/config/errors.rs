@@ -32,8 +32,30 @@ const NON_FATAL_DETECTED: u32 = 1 << 1;
 const FATAL_DETECTED: u32 = 1 << 2;
 const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 
+/// The severity of an error that a function has detected (PCIe Base 6.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Hardware corrects the error, or it is an advisory non-fatal error.
+    Correctable,
+    /// The transaction is unreliable, the link is not.
+    NonFatal,
+    /// The link is unreliable.
+    Fatal,
+}
+
+impl Severity {
+    /// The severity, in the words of the specification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Correctable => "correctable",
+            Severity::NonFatal => "non-fatal",
+            Severity::Fatal => "fatal",
+        }
+    }
+}
+
 /// An uncorrectable error; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UncorrectableError {
     /// The link below the port went down unexpectedly.
     SurpriseDown = 5,
@@ -47,8 +69,21 @@ pub enum UncorrectableError {
     UnsupportedRequest = 20,
 }
 
+impl UncorrectableError {
+    /// The name of the error, as the specification writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            UncorrectableError::SurpriseDown => "Surprise Down",
+            UncorrectableError::CompletionTimeout => "Completion Timeout",
+            UncorrectableError::UnexpectedCompletion => "Unexpected Completion",
+            UncorrectableError::MalformedTlp => "Malformed TLP",
+            UncorrectableError::UnsupportedRequest => "Unsupported Request",
+        }
+    }
+}
+
 /// A correctable error, which the link repairs; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CorrectableError {
     /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
     ReceiverError = 0,
@@ -63,6 +98,17 @@ pub enum CorrectableError {
 }
 
 impl CorrectableError {
+    /// The name of the error, as the specification writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CorrectableError::ReceiverError => "Receiver Error",
+            CorrectableError::BadTlp => "Bad TLP",
+            CorrectableError::BadDllp => "Bad DLLP",
+            CorrectableError::ReplayNumRollover => "REPLAY_NUM Rollover",
+            CorrectableError::ReplayTimerTimeout => "Replay Timer Timeout",
+        }
+    }
+
     /// The error's bit in Correctable Error Status.
     pub const fn bit(self) -> u32 {
         1 << self as u32
@@ -87,6 +133,17 @@ pub struct ErrorControl {
     fatal: u32,
     masked: u32,
     advisory_masked: bool,
+}
+
+impl ErrorControl {
+    /// The severity of an error that is not advisory.
+    pub const fn severity(self, error: UncorrectableError) -> Severity {
+        if self.fatal & 1 << error as u32 != 0 {
+            Severity::Fatal
+        } else {
+            Severity::NonFatal
+        }
+    }
 }
 
 impl ConfigSpace {
@@ -155,28 +212,31 @@ impl ConfigSpace {
         self.read(AER) & 0xffff == u32::from(ID)
     }
 
-    /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5.
-    pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) {
+    /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5. Returns the severity with which the function
+    /// treats it: an advisory non-fatal error is correctable.
+    pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) -> Severity {
         let bit = 1_u32 << record.error as u32;
         if record.error == UncorrectableError::UnsupportedRequest {
             self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
         }
-        let fatal = control.fatal & bit != 0;
-        if record.advisory && !fatal {
-            self.record_correctable(ADVISORY_NON_FATAL);
-            if !self.has_errors() || control.advisory_masked {
-                return;
+        let severity = match control.severity(record.error) {
+            Severity::NonFatal if record.advisory => Severity::Correctable,
+            severity => severity,
+        };
+        match severity {
+            Severity::Correctable => {
+                self.record_correctable(ADVISORY_NON_FATAL);
+                if control.advisory_masked {
+                    return severity;
+                }
             }
-        } else {
-            self.raise_device_status(if fatal {
-                FATAL_DETECTED
-            } else {
-                NON_FATAL_DETECTED
-            });
+            Severity::NonFatal => self.raise_device_status(NON_FATAL_DETECTED),
+            Severity::Fatal => self.raise_device_status(FATAL_DETECTED),
         }
         if self.has_errors() {
             self.log(record, control.masked & bit != 0);
         }
+        severity
     }
 
     /// Records that the link of this downstream port has failed: the link is no longer active, which is a Surprise Down error (PCIe

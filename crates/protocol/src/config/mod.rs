@@ -21,7 +21,7 @@ pub use ats::Ats;
 pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
 pub use data_link::DataLinkFeatures;
-pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError};
+pub use errors::{CorrectableError, ErrorControl, ErrorRecord, Severity, UncorrectableError};
 pub use express::{Express, PortType};
 pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
 pub use header::Identity;

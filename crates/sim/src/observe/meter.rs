@@ -259,6 +259,7 @@ impl Meter {
             Observation::Own { flow, note } => self.observe_note(flow, note, now),
             Observation::Refused { .. }
             | Observation::Up { .. }
+            | Observation::Incident { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }
             | Observation::PacketArrival { .. }

@@ -1,6 +1,7 @@
 //! Results of a run, as plain data.
 
 mod fibre;
+mod incidents;
 mod interrupts;
 mod iommu;
 mod link;
@@ -14,6 +15,7 @@ use kernel::Span;
 use packet::{Fault, Refusal};
 use serde::Serialize;
 
+use crate::observe::incidents::Log;
 use crate::observe::reading::Reading;
 use crate::workload::{Seen, WorkloadResult};
 
@@ -24,6 +26,7 @@ pub use crate::workload::flow::{DirectionResult, FlowResult};
 pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
+pub use incidents::IncidentResult;
 pub use interrupts::InterruptResult;
 pub use iommu::IommuResult;
 pub use link::LinkResult;
@@ -69,6 +72,12 @@ pub struct RunResult {
     /// Vectors of functions with MSI-X that had an interrupt, by device, function and vector.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupts: Vec<InterruptResult>,
+    /// The log of incidents, in the order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<IncidentResult>,
+    /// Number of incidents for which the log has no place.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub incidents_left_out: u64,
     /// Packets that ended before their target, by node, and links that did not come up.
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
@@ -98,10 +107,16 @@ pub struct ErrorCount {
 /// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
+/// Whether a number need not be in the JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval.
 pub(crate) fn gather(
     seen: &Seen<'_>,
-    refusals: &Refusals,
+    (refusals, log): (&Refusals, &Log),
     bounds: Option<&(Reading, Reading)>,
 ) -> RunResult {
     let Seen {
@@ -112,6 +127,7 @@ pub(crate) fn gather(
         what: name_of(*why),
         count: *count,
     });
+    let (incidents, incidents_left_out) = incidents::incidents(plan, models, (log, now));
     let mut result = RunResult {
         name: plan.name.clone(),
         seed: plan.seed,
@@ -129,6 +145,8 @@ pub(crate) fn gather(
         lost_lines: lost_line::lost_lines(plan, models, now),
         iommus: iommu::iommus(plan, models),
         interrupts: interrupts::interrupts(plan, models),
+        incidents,
+        incidents_left_out,
         errors: errors.collect(),
         incoherence: None,
         waits: None,

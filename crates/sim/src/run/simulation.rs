@@ -14,6 +14,7 @@ use crate::build::{self, migration};
 use crate::model::Model;
 use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
 use crate::observe::coherence::{self, Incoherence, Watch};
+use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
 use crate::observe::pcap::Pcap;
@@ -44,6 +45,7 @@ pub struct Simulation {
     pub(crate) meter: Meter,
     watchers: Watchers,
     refusals: Refusals,
+    log: Log,
     interval: Interval,
     series: Option<Series>,
     captures: Option<Box<Captures>>,
@@ -132,6 +134,7 @@ impl Simulation {
             world,
             meter,
             refusals: Refusals::new(),
+            log: Log::default(),
             interval: Interval::default(),
             series: None,
             captures: None,
@@ -538,6 +541,9 @@ impl Simulation {
                     *self.refusals.entry((told.by.0, why)).or_default() += 1;
                 }
                 Observation::Up { .. } => self.ends_down -= 1,
+                Observation::Incident { site, what } => {
+                    self.log.add(told.by.0, (site, what), told.at);
+                }
                 _ => {}
             }
             self.meter.observe(told.at, &told.what);
@@ -582,7 +588,7 @@ impl Simulation {
             watchers: &self.watchers,
             now: self.world.now(),
         };
-        let mut result = gather(&seen, &self.refusals, bounds.as_ref());
+        let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
         result.incoherence = self.watch.as_ref().and_then(Watch::found);
         result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
         result.series = self

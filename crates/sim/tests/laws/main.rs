@@ -20,6 +20,7 @@ mod flow_addresses;
 mod fpga_card;
 mod host_thread;
 mod hosts;
+mod incidents;
 mod interrupts;
 mod iommu;
 mod late_completions;

@@ -41,6 +41,8 @@ MOST_ERRORS = 16
 
 MOST_VECTORS = 32
 
+MOST_INCIDENTS = 24
+
 
 def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
@@ -71,6 +73,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
     if result.iommus:
         parts.append(_iommus(result))
     parts += _interrupts(result)
+    parts += _incidents(result)
     if result.errors:
         parts += _errors(result.errors)
     return Group(*parts)
@@ -368,6 +371,34 @@ def _interrupts(result: RunResult) -> Iterator[RenderableType]:
     yield table
     if (left := len(result.interrupts) - MOST_VECTORS) > 0:
         yield Text(f"the first {MOST_VECTORS} vectors; {left} more are in the JSON")
+
+
+def _incidents(result: RunResult) -> Iterator[RenderableType]:
+    if not result.incidents:
+        return
+    table = blank("time", "incident at")
+    table.add_column("what", "prose")
+    table.add_column("severity")
+    table.add_column("reported to")
+    shown = result.incidents[:MOST_INCIDENTS]
+    repeated = any(one.count > 1 for one in shown)
+    numbers(table, *["count", "last"] * repeated)
+    table.fold("last", "severity")
+    for one in shown:
+        table.add_row(
+            duration(one.at_ns),
+            one.where,
+            Text(one.what, style="bold red" if one.severity in {"non-fatal", "fatal"} else ""),
+            one.severity or "-",
+            one.reported_to or "-",
+            *(str(one.count), duration(one.last_ns)) * repeated,
+        )
+    yield table
+    left = len(result.incidents) - MOST_INCIDENTS
+    if left > 0:
+        yield Text(f"the first {MOST_INCIDENTS} incidents; {left} more are in the JSON")
+    if result.incidents_left_out:
+        yield Text(f"the log had no place for {result.incidents_left_out} more incidents")
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:

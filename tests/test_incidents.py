@@ -1,0 +1,38 @@
+"""The log of incidents, as users meet it: rows of results, JSON, the table of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane import Fabric
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+
+DOWN = """
+[hosts.h]
+[devices.d]
+upstream = { to = "h", fails_at = "10 us" }
+[[flows]]
+from = "d"
+to = "h"
+size = "1 MiB"
+direction = "read"
+"""
+
+
+def test_a_run_prints_its_incidents(scenario: Write, peerlane: Run) -> None:
+    told = peerlane("run", scenario(text=DOWN), "--no-explain")
+    assert told.status == 1
+    _, log = told.out.split("incident at")
+    (line,) = (line for line in log.splitlines() if "Surprise Down" in line)
+    assert line.split()[:8] == ["10", "us", "h", "to", "d", "Surprise", "Down", "fatal"]
+
+
+def test_a_result_has_incidents_where_there_are_any(scenario: Write) -> None:
+    result = Fabric.load(scenario(text=DOWN)).run()
+    down = result.incidents["h to d", "Surprise Down"]
+    assert (down.at_ns, down.severity, down.function) == (10_000.0, "fatal", "00:01.0")
+    assert result.to_json()["incidents"][0]["where"] == "h to d"
+    quiet = Fabric("quiet").host("h").device("d", "h").flow("d", "h", size="4 KiB")
+    assert "incidents" not in quiet.run().to_json()
