@@ -9,7 +9,7 @@ use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
 use kernel::Time;
 use packet::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
-use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
+use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
 use crate::loads::Loads;
 use crate::system::{Answer, Program, Request};
@@ -37,6 +37,8 @@ pub struct Processor {
     accesses: VecDeque<CoreAccess>,
     /// Changes of page tables that the fabric has not taken yet.
     orders: VecDeque<TranslationOrder>,
+    /// Accesses of threads to configuration spaces that the fabric has not taken yet.
+    configurations: VecDeque<(ThreadId, ConfigAccess)>,
     /// Watched bytes of memory, with the number of device writes that no thread has waited for yet.
     watched: BTreeMap<u64, u32>,
     look: Look,
@@ -92,6 +94,7 @@ impl Processor {
             locks: BTreeMap::new(),
             accesses: VecDeque::new(),
             orders: VecDeque::new(),
+            configurations: VecDeque::new(),
             watched: BTreeMap::new(),
             look: Look::default(),
         }
@@ -168,6 +171,11 @@ impl Processor {
             self.threads[thread.0].state = State::Working;
             self.timed.push(Reverse((now, thread)));
         }
+    }
+
+    /// Whether a thread has ended.
+    pub fn has_ended(&self, thread: ThreadId) -> bool {
+        self.threads[thread.0].state == State::Ended
     }
 
     /// Whether a thread waits for an external event, and not only for time or a core.
@@ -271,6 +279,11 @@ impl Processor {
                     self.threads[thread.0].state = State::Loading;
                     let ticket = thread.0 as u32;
                     self.orders.push_back(TranslationOrder { ticket, what });
+                    return None;
+                }
+                Step::Ask(Request::Configure(access)) => {
+                    self.threads[thread.0].state = State::Loading;
+                    self.configurations.push_back((thread, access));
                     return None;
                 }
                 Step::Ask(Request::Watch(address)) => {
@@ -439,6 +452,18 @@ impl Cpu for Processor {
 
     fn ordered(&mut self, ticket: u32, now: Time) {
         self.end_load(ThreadId(ticket as usize), now);
+    }
+
+    fn next_configuration(&mut self) -> Option<(u32, ConfigAccess)> {
+        let (thread, access) = self.configurations.pop_front()?;
+        Some((thread.0 as u32, access))
+    }
+
+    fn configured(&mut self, ticket: u32, result: Option<u32>, now: Time) {
+        let thread = ThreadId(ticket as usize);
+        let bytes = result.map(|value| value.to_le_bytes().to_vec());
+        self.threads[thread.0].loaded = bytes.unwrap_or_default();
+        self.end_load(thread, now);
     }
 
     fn interrupt(&mut self, message: u32) {

@@ -673,6 +673,7 @@ impl<C: Cpu> RootComplex<C> {
         self.send_all(fx);
         self.begin_accesses(fx);
         self.begin_orders(fx);
+        self.begin_configurations(fx);
     }
 
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
@@ -805,6 +806,9 @@ impl<C: Cpu> RootComplex<C> {
             self.functions
                 .record_master_abort(FunctionPlace::Port(port));
         }
+        if port.is_some() {
+            self.end_configuration(fx);
+        }
         port.is_some()
     }
 
@@ -887,11 +891,30 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Takes the result of the CPU's access to a configuration space: the value, or none if no function served it. `None` while the
-    /// access is outstanding.
+    /// Takes the result of the access to a configuration space that was begun from outside: the value, or none if no function served
+    /// it. `None` while that access is outstanding.
     pub fn configured(&mut self) -> Option<Option<u32>> {
-        let is_complete = self.configuration.is_complete();
+        let is_complete = self.configuration.is_complete() && !self.configuration.is_of_program();
         is_complete.then(|| self.configuration.take_result())
+    }
+
+    /// Begins the accesses of programs to configuration spaces, one after the other.
+    fn begin_configurations(&mut self, fx: &mut Effects<'_, Self>) {
+        while !self.configuration.is_busy()
+            && let Some((ticket, access)) = self.cpu.next_configuration()
+        {
+            self.configuration.assign(ticket);
+            self.configure(&access, fx);
+            self.end_configuration(fx);
+        }
+    }
+
+    /// Gives the result of a complete access of a program to it.
+    fn end_configuration(&mut self, fx: &mut Effects<'_, Self>) {
+        if let Some((ticket, result)) = self.configuration.take_result_of_program() {
+            self.cpu.configured(ticket, result, fx.now());
+            fx.wake(RootTimer::Cpu, Span::ZERO);
+        }
     }
 
     /// Ends the access if its request has timed out, or sends its request once a tag is free.
@@ -903,6 +926,7 @@ impl<C: Cpu> RootComplex<C> {
                 flow: None,
                 bytes: 0,
             });
+            self.end_configuration(fx);
         }
         let now = fx.now();
         let request = self.configuration.next_request(now, fx.store());
