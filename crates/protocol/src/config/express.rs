@@ -27,6 +27,11 @@ const ROOT_STATUS: u16 = EXPRESS + 8;
 const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
 const LINK_CONTROL_2: u16 = EXPRESS + 12;
 
+/// Initiate Function Level Reset in Device Control; reads as 0.
+pub const INITIATE_FUNCTION_LEVEL_RESET: u32 = 1 << 15;
+/// Function Level Reset Capability in Device Capabilities.
+pub const FUNCTION_LEVEL_RESET: u32 = 1 << 28;
+
 const VERSION_2: u32 = 2 << 16;
 const EXTENDED_TAGS: u32 = 1 << 5;
 /// Endpoints accept any exit latency of L0s and L1; the model's links never enter these states.

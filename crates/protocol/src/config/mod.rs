@@ -43,7 +43,7 @@ pub mod register {
     pub use super::errors::{AER, ID as AER_ID};
     pub use super::express::{
         DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2, EXPRESS,
-        ID as EXPRESS_ID,
+        FUNCTION_LEVEL_RESET, ID as EXPRESS_ID, INITIATE_FUNCTION_LEVEL_RESET,
     };
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,

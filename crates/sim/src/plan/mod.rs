@@ -38,6 +38,7 @@ pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
 pub use network::{FibrePlan, NetworkPlan};
 
+use crate::incident;
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream};
 use crate::workload::collective::plan as collective;
 use crate::workload::flow::FlowPlan;
@@ -92,6 +93,7 @@ impl Plan {
         room::for_loads(scenario, &nodes, &controllers)?;
         room::for_replays(scenario, &nodes, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
+        let incidents = incident::plan(scenario, &nodes, &links)?;
         let mut networks = tree.networks;
         let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;
         let around = (controllers.all.as_slice(), io_ports.as_slice());
@@ -122,6 +124,7 @@ impl Plan {
             cables: controllers.cables,
             networks: networks.all,
             fibres: networks.fibres,
+            incidents,
             buffers: planned.buffers,
             page_tables: planned.page_tables,
             identities: planned.identities,

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod cards;
 mod configuration;
 pub(crate) mod host_thread;
+mod incidents;
 pub mod job;
 mod programs;
 pub(crate) mod simulation;

@@ -30,6 +30,7 @@ use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
+use super::incidents::Happened;
 use super::spare::Spare;
 
 /// A fabric and its workload, at one point of simulated time.
@@ -51,6 +52,7 @@ pub struct Simulation {
     captures: Option<Box<Captures>>,
     watch: Option<Watch>,
     waits: Option<Box<Waits>>,
+    pub(super) happened: Happened,
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
@@ -140,6 +142,7 @@ impl Simulation {
             captures: None,
             watch: None,
             waits: None,
+            happened: Happened::default(),
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
             started: false,
@@ -220,7 +223,10 @@ impl Simulation {
         while self.is_open() {
             let patient = self.patient_until();
             for _ in 0..CHUNK {
-                if !self.world.has_events() && self.deadline() == Time::NEVER {
+                if !self.world.has_events()
+                    && self.deadline() == Time::NEVER
+                    && self.next_incident() == Time::NEVER
+                {
                     self.stuck = true;
                     return true;
                 }
@@ -265,15 +271,16 @@ impl Simulation {
         down
     }
 
-    fn is_open(&self) -> bool {
-        self.meter.open() > 0
+    fn is_open(&mut self) -> bool {
+        self.meter.open() > 0 || self.has_incidents()
     }
 
     /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
     /// their credit for ever.
     fn patient_until(&self) -> Time {
         let all = self.progress().map(|progress| progress.patient_until);
-        all.max().unwrap_or(Time::NEVER)
+        let workloads = all.max().unwrap_or(Time::NEVER);
+        workloads.max(self.awaits_incidents_until())
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
@@ -342,7 +349,13 @@ impl Simulation {
     /// Goes on where no event is due by `limit` and before the next reading: reads, or lets an outstanding request time out.
     #[cold]
     fn step_on(&mut self, limit: Time) -> bool {
-        match self.world.next_due(limit) {
+        let due = self.world.next_due(limit);
+        let incident = self.next_incident();
+        if incident <= limit.min(due.unwrap_or(limit)) && incident < Time::NEVER {
+            self.bring_about();
+            return true;
+        }
+        match due {
             Some(time) => {
                 self.read_until(time);
                 self.step_until(limit)
@@ -358,7 +371,7 @@ impl Simulation {
     }
 
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
-    fn read_until(&mut self, time: Time) {
+    pub(super) fn read_until(&mut self, time: Time) {
         while self.next_reading() <= time && time < Time::NEVER {
             let due = self.next_reading();
             if self.interval.next() == due {
@@ -377,7 +390,13 @@ impl Simulation {
                 waits.look(&self.models, &self.world.store, &self.meter);
             }
         }
-        self.world.halt_before(self.next_reading());
+        self.halt();
+    }
+
+    /// Lets time halt before the next reading, sample, look or incident.
+    pub(super) fn halt(&mut self) {
+        let time = self.next_reading().min(self.next_incident());
+        self.world.halt_before(time);
     }
 
     /// The time of the next reading, sample or look, or [`Time::NEVER`].
@@ -403,7 +422,7 @@ impl Simulation {
     pub fn sample(&mut self, interval: Span) {
         let now = Sample::take(self.sampled(), self.now());
         self.series = Some(Series::new(interval, now));
-        self.world.halt_before(self.next_reading());
+        self.halt();
     }
 
     /// Ends the measured interval with the last workload, which may be foreseen.
@@ -471,7 +490,8 @@ impl Simulation {
                 .map(|(from, until)| (from + up, until + up)),
         );
         self.interval = self.measured_interval(Time::ZERO + up);
-        self.world.halt_before(self.next_reading());
+        self.expect_incidents(up);
+        self.halt();
         if let Some(waits) = &mut self.waits {
             waits.expect_flows(&self.plan, up);
         }
@@ -540,7 +560,8 @@ impl Simulation {
                 Observation::Refused { why, .. } => {
                     *self.refusals.entry((told.by.0, why)).or_default() += 1;
                 }
-                Observation::Up { .. } => self.ends_down -= 1,
+                // A link that trains again comes up once more.
+                Observation::Up { .. } => self.ends_down = self.ends_down.saturating_sub(1),
                 Observation::Incident { site, what } => {
                     self.log.add(told.by.0, (site, what), told.at);
                 }
@@ -559,7 +580,7 @@ impl Simulation {
     /// it is to be done `closely`.
     pub fn watch_waits(&mut self, closely: bool) {
         self.waits = Some(Box::new(Waits::new(&self.plan, &self.models, closely)));
-        self.world.halt_before(self.next_reading());
+        self.halt();
     }
 
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.

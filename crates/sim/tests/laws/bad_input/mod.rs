@@ -4,6 +4,7 @@ mod accesses;
 mod collectives;
 mod fabric;
 mod flows;
+mod incidents;
 mod iommu;
 mod locks;
 mod messages;
