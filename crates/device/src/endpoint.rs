@@ -233,6 +233,11 @@ impl Endpoint {
     /// Handles a timer.
     pub(crate) fn expire<C: Device>(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, C>) {
         match timer {
+            EndpointTimer::Link(LinkTimer::Errors) => {
+                self.link.expire(LinkTimer::Errors, &mut At::new(fx, PORT));
+                self.record_corrected();
+                self.report_errors(fx);
+            }
             EndpointTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, PORT));
             }

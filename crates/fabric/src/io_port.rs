@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
-use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
-use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
+use packet::{
+    BusFrame, Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Site,
+};
+use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status};
 use transaction::{
     AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
     Outstanding, OutstandingLimits, refuse,
@@ -159,6 +161,12 @@ impl Component for IoPort {
             }
             IoPortTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, BELOW));
+                if timer == LinkTimer::Errors {
+                    let repaired = self.link.take_repaired();
+                    self.functions
+                        .record_correctable(FunctionPlace::Port(0), repaired);
+                    self.report_errors(fx);
+                }
             }
         }
         self.run(fx);
@@ -237,7 +245,37 @@ impl IoPort {
                 }
             }
             Kind::Completion(completion) => self.take_answer(packet, completion, charge, fx),
+            Kind::Message(request) if let Message::Error(severity) = request.message => {
+                let place = FunctionPlace::Port(0);
+                if self.functions.forwards_error(place, severity) {
+                    self.record_error((severity, request.requester), fx);
+                }
+                fx.store().release(packet);
+                self.link.free(charge, &mut At::new(fx, BELOW));
+            }
             _ => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
+        }
+    }
+
+    /// Records an error message in the root error registers. No processor here takes an interrupt.
+    fn record_error(
+        &mut self,
+        (severity, source): (Severity, FunctionId),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let place = FunctionPlace::Port(0);
+        self.functions.record_error_message(place, severity, source);
+        fx.observe(Observation::Incident {
+            site: Site::Port(0),
+            what: Incident::Message(severity, source),
+        });
+    }
+
+    /// Records the errors that the port reports.
+    fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(report) = self.functions.take_report() {
+            let source = self.functions.id_of(report.place);
+            self.record_error((report.severity, source), fx);
         }
     }
 
@@ -298,6 +336,7 @@ impl IoPort {
         {
             self.refusals.push_back(answer);
         }
+        self.report_errors(fx);
         self.link.free(charge, &mut At::new(fx, BELOW));
     }
 
@@ -317,6 +356,7 @@ impl IoPort {
                     let port = FunctionPlace::Port(0);
                     self.functions.record_surprise_down(port);
                     self.functions.record_refusal(port, frame.packet, why, fx);
+                    self.report_errors(fx);
                 }
                 let answer = refuse(frame.packet, own, why, fx);
                 if let Some(answer) = answer {
@@ -365,6 +405,7 @@ impl IoPort {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
             self.functions.record_timeout(FunctionPlace::Port(0), fx);
+            self.report_errors(fx);
             fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
         }

@@ -3,7 +3,7 @@
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie, Refusal};
-use protocol::{Class, ConfigRequest, Header, Kind};
+use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::output_queues::OutputQueues;
@@ -136,6 +136,10 @@ impl Component for Switch {
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
         let finished = self.link(port).expire(timer, &mut At::new(fx, port));
         self.settle(port, finished, fx);
+        if timer == LinkTimer::Errors {
+            self.record_links(fx.now());
+            self.report_errors(fx);
+        }
     }
 }
 
@@ -299,6 +303,12 @@ impl Switch {
             if let Kind::ConfigRead(request) | Kind::ConfigWrite(request) = &header.kind {
                 return self.configure(from, delivery, request, fx);
             }
+            if let Kind::Message(request) = &header.kind
+                && let Message::Error(severity) = request.message
+                && from != UPSTREAM
+            {
+                return self.forward_error(from, delivery, severity, fx);
+            }
             let why = if header.class() == Class::Completion {
                 Refusal::UnexpectedCompletion
             } else {
@@ -434,6 +444,7 @@ impl Switch {
                 if served.written {
                     self.apply_registers();
                 }
+                self.report_errors(fx);
                 self.link(from)
                     .free_later(charge, complete, &mut At::new(fx, from));
                 self.answer(from, served.completion, complete, fx);
@@ -459,10 +470,48 @@ impl Switch {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
         let answer = self.functions.refuse(place, packet, why, fx);
+        self.report_errors(fx);
         self.link(from)
             .free_later(charge, complete, &mut At::new(fx, from));
         if let Some(answer) = answer {
             self.answer(from, answer, complete, fx);
+        }
+    }
+
+    /// Passes on an error message from below, if the downstream port that received it and the upstream port do (PCIe Base 6.2.6).
+    #[cold]
+    fn forward_error(
+        &mut self,
+        from: Port,
+        delivery: Delivery,
+        severity: Severity,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Delivery { packet, complete } = delivery;
+        let goes_on = self.functions.forwards_error(place(from), severity)
+            && self.functions.forwards_error(place(UPSTREAM), severity);
+        if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
+            let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
+            return self.pass_on((from, UPSTREAM), waiting, complete, fx);
+        }
+        let charge = fx.store()[packet].charge();
+        fx.store().release(packet);
+        self.link(from)
+            .free_later(charge, complete, &mut At::new(fx, from));
+    }
+
+    /// Sends the messages for errors that functions of the switch report. The upstream port passes on those of the downstream ports.
+    fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(report) = self.functions.take_report() {
+            let is_own = report.place == place(UPSTREAM);
+            let goes_on = is_own
+                || self
+                    .functions
+                    .forwards_error(place(UPSTREAM), report.severity);
+            if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
+                let message = self.functions.error_message(report, fx.store());
+                self.answer(UPSTREAM, message, fx.now(), fx);
+            }
         }
     }
 

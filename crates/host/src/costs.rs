@@ -22,6 +22,9 @@ kernel::parameters! {
         /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
         /// meanwhile come as one.
         interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
+        /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
+        /// root ports for errors: it reads and clears the status of the functions that reported them.
+        error_reporting: bool = false, from "our choice: only some firmware leaves error reporting to the operating system; then Linux does so";
         /// Time to read the clock before and after a measured memory access.
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time for which a process reads the clock.

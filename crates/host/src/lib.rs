@@ -5,6 +5,7 @@ pub mod commanded;
 mod coroutine;
 mod costs;
 pub mod driver;
+pub mod errors;
 pub mod firmware;
 pub mod interrupts;
 mod loads;

@@ -422,6 +422,7 @@ impl LinkEnd {
     #[cold]
     fn record(&mut self, error: CorrectableError, cx: &mut impl EndContext) {
         self.repaired |= error.bit();
+        self.set(LinkTimer::Errors, cx.now(), cx);
         cx.observe(Observation::Incident {
             site: Site::Port(cx.port()),
             what: Incident::Correctable(error),
@@ -503,6 +504,7 @@ impl LinkEnd {
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.begin_round(cx),
             LinkTimer::RefreshCredit => self.refresh_credit(cx),
+            LinkTimer::Errors => return None,
         }
         self.pump(cx)
     }

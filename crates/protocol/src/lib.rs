@@ -28,7 +28,7 @@ pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
     AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError, DataLinkFeatures,
-    EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable,
+    Detected, EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable,
     PageRequests, PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar,
     WINDOW_BYTES, register,
 };

@@ -4,11 +4,13 @@
 
 mod virtual_spaces;
 
+use std::collections::VecDeque;
+
 use kernel::{Component, Effects};
-use packet::{Incident, Observation, PacketId, Packets, Pcie, Refusal, Site};
+use packet::{Incident, Observation, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
     Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
-    Header, Kind, Status, UncorrectableError,
+    Header, Kind, Message, Severity, Status, UncorrectableError,
 };
 
 use crate::{Action, refuse};
@@ -31,6 +33,17 @@ pub struct Functions {
     own: ConfigSpace,
     ports: Vec<PortFunction>,
     virtual_spaces: VirtualSpaces,
+    /// Errors of functions here that are to be reported by messages.
+    reports: VecDeque<ErrorReport>,
+}
+
+/// An error that a function reports: by a message, or, at a root port, in the root error registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorReport {
+    /// The function.
+    pub place: FunctionPlace,
+    /// The severity.
+    pub severity: Severity,
 }
 
 /// The function of a downstream port.
@@ -112,6 +125,7 @@ impl Functions {
             own,
             ports,
             virtual_spaces: VirtualSpaces::default(),
+            reports: VecDeque::new(),
         }
     }
 
@@ -345,11 +359,46 @@ impl Functions {
             header,
             advisory,
         };
-        let severity = self.space_mut(place).record(&record, control);
+        let detected = self.space_mut(place).record(&record, control);
         fx.observe(Observation::Incident {
             site: self.site(place),
-            what: Incident::Uncorrectable(error, severity),
+            what: Incident::Uncorrectable(error, detected),
         });
+        if detected.is_reported {
+            self.report(place, detected.severity);
+        }
+    }
+
+    fn report(&mut self, place: FunctionPlace, severity: Severity) {
+        self.reports.push_back(ErrorReport { place, severity });
+    }
+
+    /// Takes the next error that its function reports. The component sends the message.
+    pub fn take_report(&mut self) -> Option<ErrorReport> {
+        self.reports.pop_front()
+    }
+
+    /// The message for an error of a function here.
+    pub fn error_message(&self, report: ErrorReport, packets: &mut Packets) -> PacketId {
+        let header = Header::message(self.id_of(report.place), Message::Error(report.severity));
+        let packet = packets.claim();
+        packets[packet].write(header, Stamp::default());
+        packet
+    }
+
+    /// Takes an error message from below the bridge at `place`. Returns whether it goes on (PCIe Base 6.2.6).
+    pub fn forwards_error(&mut self, place: FunctionPlace, severity: Severity) -> bool {
+        self.space_mut(place).forwards_error(severity)
+    }
+
+    /// Records an error message of `source` in the root error registers of the root port at `place`.
+    pub fn record_error_message(
+        &mut self,
+        place: FunctionPlace,
+        severity: Severity,
+        source: FunctionId,
+    ) {
+        self.space_mut(place).record_error_message(severity, source);
     }
 
     /// The function of the port with this number, if it has one.
@@ -381,7 +430,10 @@ impl Functions {
 
     /// Records that the link below the port at `place` has failed, if that was not recorded yet.
     pub fn record_surprise_down(&mut self, place: FunctionPlace) {
-        self.space_mut(place).record_surprise_down();
+        let detected = self.space_mut(place).record_surprise_down();
+        if let Some(detected) = detected.filter(|detected| detected.is_reported) {
+            self.report(place, detected.severity);
+        }
     }
 
     /// A hot reset of a switch: its registers return to their values after reset, except sticky ones, and the links of its downstream
@@ -396,7 +448,9 @@ impl Functions {
 
     /// Records errors that the link of the function at `place` has corrected.
     pub fn record_correctable(&mut self, place: FunctionPlace, bits: u32) {
-        self.space_mut(place).record_correctable(bits);
+        for _ in 0..self.space_mut(place).record_correctable(bits) {
+            self.report(place, Severity::Correctable);
+        }
     }
 }
 

@@ -88,6 +88,22 @@ impl Endpoint {
         if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
             self.answers.push_back((fx.now(), answer));
         }
+        self.report_errors(fx);
+    }
+
+    /// Records the errors that the link has corrected.
+    pub(super) fn record_corrected(&mut self) {
+        let repaired = self.link.take_repaired();
+        self.functions
+            .record_correctable(FunctionPlace::Own, repaired);
+    }
+
+    /// Sends the messages for errors that functions report. The core makes them, so they do not pass the engine's datapath.
+    pub(super) fn report_errors<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        while let Some(report) = self.functions.take_report() {
+            let message = self.functions.error_message(report, fx.store());
+            self.send(message, fx);
+        }
     }
 
     fn configure<C: Device>(
@@ -99,14 +115,13 @@ impl Endpoint {
         let Reach::Here(place) = self.functions.reach(request) else {
             return self.refuse(packet, Refusal::UnsupportedRequest, fx);
         };
-        let repaired = self.link.take_repaired();
-        self.functions
-            .record_correctable(FunctionPlace::Own, repaired);
+        self.record_corrected();
         let served = self.functions.serve(place, packet, fx.store());
         if served.written {
             self.apply_registers();
         }
         self.answers.push_back((fx.now(), served.completion));
+        self.report_errors(fx);
     }
 
     /// Records a completion timeout of the function at `place`.
@@ -116,6 +131,7 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) {
         self.functions.record_timeout(place, fx);
+        self.report_errors(fx);
     }
 
     /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.

@@ -3,6 +3,7 @@
 mod coherent;
 mod configuration;
 mod cpu;
+mod errors;
 mod held;
 mod memory;
 mod ownership;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Span, Stream, Time};
-use link::{Counters, LinkEnd};
+use link::{Counters, LinkEnd, LinkTimer};
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal, Stamp};
 use protocol::coherence::{Line, LineData};
 use protocol::{
@@ -169,6 +170,9 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Link(port, timer) => {
                 let sent = self.ports.expire(port, timer, fx);
                 self.settle(sent, fx);
+                if timer == LinkTimer::Errors {
+                    self.record_links(fx);
+                }
             }
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
@@ -425,6 +429,9 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) {
         let served = match request.message {
+            Message::Error(severity) => {
+                return self.handle_error_message(inbound, (severity, request.requester), fx);
+            }
             Message::PageRequest(page) => {
                 self.handle_page_request(inbound.port, request.requester, page, fx)
             }
@@ -447,8 +454,14 @@ impl<C: Cpu> RootComplex<C> {
         if inbound.header.class() == Class::Completion {
             return self.finish(inbound, fx);
         }
-        self.ports.record_links(&mut self.functions, fx.now());
+        self.record_links(fx);
         self.refuse_at(to, inbound, Refusal::UnsupportedRequest, fx);
+    }
+
+    /// Records what the links of root ports have detected, and reports it.
+    fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
+        self.ports.record_links(&mut self.functions, fx.now());
+        self.report_errors(fx);
     }
 
     /// Refuses a packet at the root port that received it.
@@ -466,6 +479,7 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let place = FunctionPlace::Port(at.index());
         let answer = self.functions.refuse(place, inbound.packet, why, fx);
+        self.report_errors(fx);
         self.free(inbound, fx);
         if let Some(answer) = answer {
             self.put_down(inbound.port, answer, fx);
@@ -758,9 +772,11 @@ impl<C: Cpu> RootComplex<C> {
     /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for those
     /// of devices (PCIe Base 2.9.1).
     fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        self.ports.record_links(&mut self.functions, fx.now());
+        self.record_links(fx);
         let why = Refusal::UnsupportedRequest;
-        if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
+        let answer = self.functions.refuse(place, packet, why, fx);
+        self.report_errors(fx);
+        if let Some(answer) = answer {
             self.take_answer(answer, fx);
             fx.store().release(answer);
         }
@@ -780,6 +796,7 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
             self.functions
                 .record_timeout(FunctionPlace::Port(port.index()), fx);
+            self.report_errors(fx);
         }
     }
 
@@ -875,10 +892,12 @@ impl<C: Cpu> RootComplex<C> {
         match self.functions.reach(&request) {
             Reach::Nobody => self.configuration.answer(None),
             Reach::Here(place) => {
-                self.ports.record_links(&mut self.functions, fx.now());
+                self.record_links(fx);
+                let had_reason = self.functions.space(place).has_error_interrupt();
                 let value = self.functions.access(place, &request, access.action);
                 if access.action != Action::Read {
                     self.apply_registers();
+                    self.interrupt_for_errors(place, had_reason, fx);
                 }
                 self.configuration.answer(Some(value));
             }
@@ -921,6 +940,7 @@ impl<C: Cpu> RootComplex<C> {
     fn advance_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(port) = self.configuration.give_up(fx.now()) {
             self.functions.record_timeout(FunctionPlace::Port(port), fx);
+            self.report_errors(fx);
             fx.observe(Observation::Refused {
                 why: Refusal::CompletionTimeout,
                 flow: None,

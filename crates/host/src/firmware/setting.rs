@@ -19,13 +19,18 @@ pub enum Setting {
     RedirectPeerRequests(bool),
     /// Upstream Forwarding of Access Control Services.
     ForwardUpstream(bool),
+    /// All enables of error messages: in Device Control, Command and Bridge Control, and of interrupts in Root Error Command.
+    ReportErrors,
 }
 
 /// A program that makes each change, in order, if the function has the capability.
 pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Setting)>) {
     let registers = Registers(desk);
     for (function, setting) in settings {
-        registers.make(function, setting).await;
+        match setting {
+            Setting::ReportErrors => registers.report_errors(function).await,
+            _ => registers.make(function, setting).await,
+        }
     }
 }
 
@@ -36,6 +41,7 @@ impl Registers {
                 self.device_control(function).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
+            Setting::ReportErrors => None,
             // The control register is in an extended capability, above the header's capabilities.
             Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
                 .extended(function, register::ACS_ID)
@@ -46,11 +52,36 @@ impl Registers {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
+            Setting::ReportErrors => (0, 0),
             Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
             Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;
+        }
+    }
+
+    /// Enables the error messages of a function, and those that a bridge forwards.
+    async fn report_errors(&self, function: FunctionId) {
+        let Some(control) = self.device_control(function).await else {
+            return;
+        };
+        let enables = register::ERROR_REPORTING;
+        self.replace(function, control, (enables, enables)).await;
+        self.replace(function, register::COMMAND, flag(register::SERR, true))
+            .await;
+        let header = self.read(function, register::HEADER_TYPE).await;
+        if header & register::HEADER_LAYOUT != register::TYPE_1 {
+            return;
+        }
+        let forwarding = flag(register::SERR_FORWARDING, true);
+        self.replace(function, register::BRIDGE_CONTROL, forwarding)
+            .await;
+        if let Some(errors) = self.extended(function, register::AER_ID).await {
+            let command = errors + (register::ROOT_ERROR_COMMAND - register::AER);
+            let interrupts = register::ROOT_ERROR_INTERRUPTS;
+            self.replace(function, command, (interrupts, interrupts))
+                .await;
         }
     }
 

@@ -411,7 +411,7 @@ impl OpticalEnd {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
             LinkTimer::UpdateCredit => self.count_alarm.ring(cx.now()),
-            LinkTimer::Acknowledge | LinkTimer::RefreshCredit => Ring::Due,
+            LinkTimer::Acknowledge | LinkTimer::RefreshCredit | LinkTimer::Errors => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -434,7 +434,7 @@ impl OpticalEnd {
             }
             LinkTimer::Acknowledge => self.give_up_fibre(),
             // Only links of PCI Express set this timer.
-            LinkTimer::RefreshCredit => OpticalEvent::Nothing,
+            LinkTimer::RefreshCredit | LinkTimer::Errors => OpticalEvent::Nothing,
         }
     }
 

@@ -43,6 +43,8 @@ const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
 /// Reset value of Device Control: relaxed ordering and no snoop are enabled, the maximum read request size is 512 bytes (PCIe Base
 /// 7.5.3.4).
 const DEVICE_CONTROL_RESET: u32 = 1 << 4 | 1 << 11 | 2 << MRRS;
+/// The enables of messages for correctable, non-fatal and fatal errors and for unsupported requests, in Device Control.
+pub const ERROR_REPORTING: u32 = 0xf;
 const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
 const MPS: u32 = 5;
 const MRRS: u32 = 12;

@@ -37,11 +37,14 @@ pub const TYPE_1: u32 = 1 << 16;
 pub const SECONDARY_STATUS: u16 = 7;
 
 const PARITY_RESPONSE: u32 = 1 << 6;
-const SERR: u32 = 1 << 8;
+/// SERR# Enable: the function reports non-fatal and fatal errors by messages.
+pub const SERR: u32 = 1 << 8;
 const INTERRUPT_DISABLE: u32 = 1 << 10;
 /// Status bits that software clears: aborts, parity errors, system error.
 pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
 const RECEIVED_MASTER_ABORT: u32 = 1 << 29;
+/// Signaled System Error of Status, and Received System Error of Secondary Status.
+pub(super) const SIGNALED_SYSTEM_ERROR: u32 = 1 << 30;
 
 /// Vendor, device and class of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

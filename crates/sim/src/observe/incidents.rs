@@ -48,7 +48,7 @@ impl Log {
             self.left_out += 1;
             return;
         }
-        if what.severity().is_some() {
+        if what.is_counted() {
             self.errors.insert(key, self.entries.len());
         }
         self.entries.push(Entry {

@@ -26,10 +26,20 @@ impl Firmware<'_> {
 
     /// Applies the settings that the scenario writes for `node`, and returns them.
     pub(crate) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
-        let settings = settings(&self.scenario.nodes[node], &self.functions[node]);
+        let mut settings = settings(&self.scenario.nodes[node], &self.functions[node]);
+        if self.reports_errors(self.tree.roots[node]) {
+            let all = physical(&self.functions[node]);
+            settings.extend(all.map(|id| (id, Setting::ReportErrors)));
+        }
         let (host, program) = (self.tree.roots[node], settings.clone());
         Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
         settings
+    }
+
+    /// Whether the software of `host` enables error messages.
+    fn reports_errors(&self, host: usize) -> bool {
+        let kind = &self.scenario.nodes[host].kind;
+        matches!(kind, NodeKind::Host(_, costs) if costs.error_reporting)
     }
 
     /// Performs a configuration access of the CPU of `host`.
@@ -110,13 +120,16 @@ fn largest_bar(node: &Node) -> &'static str {
     }
 }
 
+/// The IDs of all functions but virtual ones, which follow their physical function.
+fn physical(functions: &Functions) -> impl Iterator<Item = FunctionId> {
+    let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
+    let places = functions.places().filter(move |place| !is_virtual(place));
+    places.map(|place| functions.id_of(place))
+}
+
 /// The settings of `node` that replace choices of the firmware. Virtual functions follow their physical function.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
-    let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
-    let all = || {
-        let places = functions.places().filter(|place| !is_virtual(place));
-        places.map(|place| functions.id_of(place))
-    };
+    let all = || physical(functions);
     let mut settings = Vec::new();
     if let Some(size) = node.settings.max_payload {
         settings.extend(all().map(|id| (id, Setting::MaxPayload(size.0 as u32))));

@@ -2,7 +2,7 @@
 
 use kernel::Time;
 use packet::{Incident, Site};
-use protocol::{Severity, UncorrectableError};
+use protocol::{Detected, FunctionId, Severity, UncorrectableError};
 use serde::Serialize;
 use transaction::FunctionPlace;
 
@@ -48,10 +48,14 @@ pub(super) fn incidents(
             };
             let error = UncorrectableError::SurpriseDown;
             let severity = functions.space(place).error_control().severity(error);
+            let detected = Detected {
+                severity,
+                is_reported: true,
+            };
             entries.push(Entry {
                 component: component as u32,
                 site: Site::Port(port as u16),
-                what: Incident::Uncorrectable(error, severity),
+                what: Incident::Uncorrectable(error, detected),
                 first: at,
                 last: at,
                 count: 1,
@@ -59,11 +63,33 @@ pub(super) fn incidents(
         }
     }
     entries.sort_by_key(|entry| entry.first);
-    let results = entries.iter().map(|entry| incident(plan, entry));
+    let is_message = |entry: &Entry| matches!(entry.what, Incident::Message(..));
+    let (messages, entries): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_message);
+    let results = entries
+        .iter()
+        .map(|entry| incident(plan, entry, reported_to(plan, entry, &messages)));
     (results.collect(), log.left_out())
 }
 
-fn incident(plan: &FabricPlan, entry: &Entry) -> IncidentResult {
+/// The root port that has received a message for an error, or has recorded it as its own.
+fn reported_to(plan: &FabricPlan, entry: &Entry, messages: &[Entry]) -> Option<String> {
+    let severity = match entry.what {
+        Incident::Uncorrectable(_, detected) if detected.is_reported => detected.severity,
+        Incident::Correctable(_) => Severity::Correctable,
+        _ => return None,
+    };
+    let node = entry.component as usize;
+    let source = function_at(plan, node, entry.site)?;
+    let root = plan.nodes[node].root;
+    let found = messages.iter().find(|message| {
+        message.component as usize == root
+            && message.what == Incident::Message(severity, source)
+            && message.last >= entry.first
+    });
+    found.map(|message| place(plan, root, message.site))
+}
+
+fn incident(plan: &FabricPlan, entry: &Entry, reported_to: Option<String>) -> IncidentResult {
     let node = entry.component as usize;
     IncidentResult {
         at_ns: entry.first.as_ns(),
@@ -72,8 +98,8 @@ fn incident(plan: &FabricPlan, entry: &Entry) -> IncidentResult {
         place: place(plan, node, entry.site),
         what: entry.what.to_string(),
         severity: entry.what.severity().map(Severity::name),
-        function: function(plan, node, entry.site),
-        reported_to: None,
+        function: function_at(plan, node, entry.site).map(|id| id.to_string()),
+        reported_to,
     }
 }
 
@@ -100,7 +126,7 @@ fn place(plan: &FabricPlan, node: usize, site: Site) -> String {
 }
 
 /// The function at `site`; a host bridge, and the ports of a controller, record nothing.
-fn function(plan: &FabricPlan, node: usize, site: Site) -> Option<String> {
+fn function_at(plan: &FabricPlan, node: usize, site: Site) -> Option<FunctionId> {
     let functions = &plan.nodes.get(node)?.functions;
     let place = match site {
         Site::Node => return None,
@@ -108,5 +134,5 @@ fn function(plan: &FabricPlan, node: usize, site: Site) -> Option<String> {
         Site::Port(port) => functions.place_of_port(port.into())?,
     };
     let exists = functions.places().any(|one| one == place);
-    exists.then(|| functions.id_of(place).to_string())
+    exists.then(|| functions.id_of(place))
 }

@@ -10,7 +10,7 @@ use link::LinkEnd;
 use packet::{Frame, Observation, Pcie};
 use protocol::QueuePairId;
 
-use crate::build::{self, migration};
+use crate::build::{self, errors, migration};
 use crate::model::Model;
 use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
 use crate::observe::coherence::{self, Incoherence, Watch};
@@ -508,6 +508,7 @@ impl Simulation {
             one.workload.kind().load(&one.own, &mut loading);
         }
         migration::load(&self.plan, up, &mut self.models);
+        errors::load(&self.plan, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);

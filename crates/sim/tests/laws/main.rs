@@ -14,6 +14,7 @@ mod completions;
 mod datapaths;
 mod ends;
 mod enumeration;
+mod error_messages;
 mod failing_links;
 mod fixture;
 mod flow_addresses;
