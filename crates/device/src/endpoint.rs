@@ -2,7 +2,9 @@
 //!
 //! An engine receives packets after the receive path, and sends packets into the send path.
 
+mod faults;
 mod interrupts;
+mod poison;
 mod service;
 mod standing;
 mod timer;
@@ -19,6 +21,7 @@ use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Datapath, FunctionPlace, Functions, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
+use faults::Faults;
 use interrupts::Tables;
 pub use standing::Gate;
 pub use timer::EndpointTimer;
@@ -65,6 +68,8 @@ pub struct Endpoint {
     inbound: VecDeque<(Time, PacketId)>,
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
+    /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
+    faults: Option<Box<Faults>>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
     /// The time at which the engine is woken in the background, for a deadline that seldom comes.
@@ -121,6 +126,7 @@ impl Endpoint {
             outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
+            faults: None,
             engine_wake: Time::NEVER,
             engine_deadline: Time::NEVER,
             parameters,
@@ -259,7 +265,15 @@ impl Endpoint {
             self.serve_tables(fx);
         }
         let (due, packet) = self.inbound.front()?;
-        (*due <= fx.now()).then(|| *fx.store()[*packet].header())
+        let header = *fx.store()[*packet].header();
+        if *due > fx.now() {
+            return None;
+        }
+        if header.poisoned && header.class() != Class::Completion {
+            self.refuse_poisoned(fx);
+            return self.front(fx);
+        }
+        Some(header)
     }
 
     /// The next packet that has reached the engine; it leaves the receive buffer.
@@ -279,14 +293,16 @@ impl Endpoint {
         }
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
         let content = &fx.store()[packet];
-        if let Kind::Completion(completion) = &content.header().kind
-            && completion.status == Status::UnsupportedRequest
-        {
-            let requester = self.functions.place_of(completion.requester);
-            self.functions
-                .record_master_abort(requester.unwrap_or(FunctionPlace::Own));
+        let (header, charge) = (content.header(), content.charge());
+        if header.poisoned {
+            return self.take_poisoned(packet, charge, fx);
         }
-        Some((packet, content.charge()))
+        if let Kind::Completion(completion) = &header.kind
+            && completion.status != Status::Successful
+        {
+            self.functions.record_abort(completion);
+        }
+        Some((packet, charge))
     }
 
     /// Frees the receive buffer of a packet.
@@ -402,6 +418,10 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) -> Time {
         let now = fx.now();
+        let packet = match self.faults {
+            None => packet,
+            Some(_) => self.with_faults(packet, fx.store()),
+        };
         let ready = now + self.parameters.send_latency;
         if ready > now && !self.sending.is_unlimited() {
             self.outbound.push_back(ready);

@@ -10,7 +10,9 @@ use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{
     BusFrame, Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Site,
 };
-use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status};
+use protocol::{
+    Class, Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status,
+};
 use transaction::{
     AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
     Outstanding, OutstandingLimits, refuse,
@@ -231,6 +233,9 @@ impl IoPort {
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let (header, charge) = (*content.header(), content.charge());
+        if header.poisoned && charge.class != Class::Completion {
+            return self.refuse(packet, charge, Refusal::PoisonedTlp, fx);
+        }
         let is_too_large = header.payload_len() as u32 > self.side().max_payload;
         match &header.kind {
             _ if is_too_large => self.refuse(packet, charge, Refusal::MalformedTlp, fx),
@@ -244,7 +249,14 @@ impl IoPort {
                     None => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
                 }
             }
-            Kind::Completion(completion) => self.take_answer(packet, completion, charge, fx),
+            Kind::Completion(completion) => {
+                let packet = self.with_status(packet, header.poisoned, fx);
+                let mut completion = *completion;
+                if header.poisoned {
+                    completion.status = Status::Poisoned;
+                }
+                self.take_answer(packet, &completion, charge, fx);
+            }
             Kind::Message(request) if let Message::Error(severity) = request.message => {
                 let place = FunctionPlace::Port(0);
                 if self.functions.forwards_error(place, severity) {
@@ -255,6 +267,22 @@ impl IoPort {
             }
             _ => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
         }
+    }
+
+    /// A completion with the status that a requester makes of poisoned data.
+    fn with_status(
+        &mut self,
+        packet: PacketId,
+        is_poisoned: bool,
+        fx: &mut Effects<'_, Self>,
+    ) -> PacketId {
+        if !is_poisoned {
+            return packet;
+        }
+        let place = FunctionPlace::Port(0);
+        self.functions.record_poison(place, packet, false, fx);
+        self.report_errors(fx);
+        fx.store().as_poisoned(packet)
     }
 
     /// Records an error message in the root error registers. No processor here takes an interrupt.

@@ -296,6 +296,9 @@ impl Switch {
         if !corrupt && header.payload_len() as u32 > self.ports[from.index()].max_payload {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
+        if header.poisoned && !corrupt {
+            self.record_poison(from, delivery.packet, fx);
+        }
         let Some(to) = self.egress(from, &header) else {
             if corrupt {
                 return fx.store().release(delivery.packet);
@@ -437,6 +440,9 @@ impl Switch {
                 let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
                 self.pass_on((from, to), waiting, complete, fx);
             }
+            Reach::Here(place) if fx.store()[packet].header().poisoned => {
+                self.refuse_at(place, from, delivery, Refusal::PoisonedTlp, fx);
+            }
             Reach::Here(place) => {
                 self.record_links(fx.now());
                 let charge = fx.store()[packet].charge();
@@ -450,6 +456,13 @@ impl Switch {
                 self.answer(from, served.completion, complete, fx);
             }
         }
+    }
+
+    /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
+    #[cold]
+    fn record_poison(&mut self, from: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.functions.record_poison(place(from), packet, true, fx);
+        self.report_errors(fx);
     }
 
     /// Refuses a packet at the port that received it.

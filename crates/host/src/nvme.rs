@@ -312,6 +312,7 @@ impl<'s> Driver<'s> {
             let failed = Observation::Failed {
                 flow: self.transfer.flow,
                 bytes: self.bytes[usize::from(entry.id)] as u32,
+                offset: None,
             };
             self.system.report(failed).await;
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
 use kernel::Time;
-use packet::{FlowId, PacketId, Packets, Stamp};
+use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{Completion, FunctionId, Header};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
@@ -264,6 +264,11 @@ impl Processor {
                 }
                 Step::Ask(Request::Load(address, len)) => {
                     bytes = load(memory, address, len);
+                    if is_poisoned(memory, address, len) {
+                        one.loaded = vec![0; len];
+                        self.timed.push(Reverse((now, thread)));
+                        return Some(Next::Report(POISON_LOADED));
+                    }
                     continue;
                 }
                 Step::Ask(Request::Read(address, len)) => {
@@ -511,6 +516,18 @@ fn load(memory: Ram<'_>, address: u64, len: usize) -> Vec<u8> {
     }
     bytes
 }
+
+/// Whether any of the `len` bytes at `address` is poisoned.
+fn is_poisoned(memory: Ram<'_>, address: u64, len: usize) -> bool {
+    let offset = address.checked_sub(memory.base);
+    offset.is_some_and(|offset| memory.bytes.is_poisoned(offset, len as u64))
+}
+
+/// A program loads poisoned memory and gets zeros. A processor would take a machine check.
+const POISON_LOADED: Observation = Observation::Incident {
+    site: Site::Node,
+    what: Incident::Event("a program loads poisoned memory"),
+};
 
 #[cfg(test)]
 mod tests;

@@ -144,6 +144,8 @@ pub enum Observation {
         flow: FlowId,
         /// The number of bytes.
         bytes: u32,
+        /// The offset of the payload in the flow's region, where that is known.
+        offset: Option<u64>,
     },
     /// An event that only one kind of workload, or one family of devices, defines.
     Own {
@@ -167,6 +169,8 @@ pub enum Observation {
         flow: Option<FlowId>,
         /// The payload lost (write) or not to be expected (read), in bytes.
         bytes: u32,
+        /// The offset of the payload in the flow's region, where that is known.
+        offset: Option<u64>,
     },
 }
 
@@ -212,6 +216,7 @@ impl Observation {
             why,
             flow: packet.stamp.flow,
             bytes: packet.data_len(),
+            offset: Some(packet.stamp.offset),
         }
     }
 
@@ -245,6 +250,7 @@ impl Observation {
             why: Refusal::CompletionTimeout,
             flow: Some(flow),
             bytes,
+            offset: None,
         }
     }
 
@@ -254,6 +260,7 @@ impl Observation {
             why: Refusal::CompletionTimeout,
             flow: None,
             bytes,
+            offset: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
 use kernel::{Arena, Id, Time};
-use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass};
+use protocol::{Class, Content, Envelope, Header, Kind, Status, TLP_FRAMING, TrafficClass};
 
 use crate::{Carried, Route};
 
@@ -41,6 +41,15 @@ impl Packets {
             .write(header, stamp)
             .copy_from_slice(&payload);
         new
+    }
+
+    /// Gives a completion with poisoned data the status that its requester makes of it. Its sender may still hold the old packet.
+    pub fn as_poisoned(&mut self, id: PacketId) -> PacketId {
+        let mut header = *self.slots[id].header();
+        if let Kind::Completion(completion) = &mut header.kind {
+            completion.status = Status::Poisoned;
+        }
+        self.rewritten(id, header)
     }
 
     /// Gives the packet at `id` the serial number of an earlier packet, whose data it carries further.

@@ -7,6 +7,10 @@ pub enum Refusal {
     UnsupportedRequest,
     /// The payload exceeds the receiver's max payload size.
     MalformedTlp,
+    /// The data of the packet is poisoned (EP).
+    PoisonedTlp,
+    /// The completer cannot carry the request out.
+    CompleterAbort,
     /// A completion that matches no outstanding request.
     UnexpectedCompletion,
     /// No completion arrived before the completion timeout.

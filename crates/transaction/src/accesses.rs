@@ -245,6 +245,7 @@ impl AccessLoop {
         one.measured.then_some(Observation::Failed {
             flow: self.what.flow,
             bytes: one.size as u32,
+            offset: None,
         })
     }
 

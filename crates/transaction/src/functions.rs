@@ -7,10 +7,10 @@ mod virtual_spaces;
 use std::collections::VecDeque;
 
 use kernel::{Component, Effects};
-use packet::{Incident, Observation, PacketId, Packets, Pcie, Refusal, Site, Stamp};
+use packet::{Incident, Observation, Packet, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
-    Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
-    Header, Kind, Message, Severity, Status, UncorrectableError,
+    Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord,
+    FunctionId, Header, Kind, Message, Severity, Status, UncorrectableError,
 };
 
 use crate::{Action, refuse};
@@ -311,12 +311,38 @@ impl Functions {
         fx: &mut Effects<'_, C>,
     ) {
         let packet = &fx.store()[packet];
-        let mut header = [0; 16];
-        let bytes = packet.bytes();
-        let length = packet.header().header_len().min(bytes.len());
-        header[..length].copy_from_slice(&bytes[..length]);
+        let header = logged(packet);
         let answered = packet.header().class() == Class::NonPosted;
+        if why == Refusal::PoisonedTlp {
+            self.record_parity_error(place);
+        }
         self.record(place, why, (Some(header), answered), fx);
+    }
+
+    /// Records that a poisoned packet has arrived at the function at `place`, which does not drop it. The error is advisory at a
+    /// function that only passes the packet on, or that keeps its data marked as poisoned (PCIe Base 6.2.3.2.4.2, 6.2.3.2.4.3).
+    pub fn record_poison<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        is_advisory: bool,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let header = Some(logged(&fx.store()[packet]));
+        self.record_parity_error(place);
+        let error = UncorrectableError::PoisonedTlp;
+        self.record_error(place, (error, is_advisory), header, fx);
+    }
+
+    /// A downstream port receives at its secondary side.
+    fn record_parity_error(&mut self, place: FunctionPlace) {
+        let is_secondary = matches!(place, FunctionPlace::Port(_));
+        self.space_mut(place).record_poison(is_secondary);
+    }
+
+    /// Records that the function at `place` has received poisoned data that it had asked for, or sends poisoned data.
+    pub fn record_data_parity_error(&mut self, place: FunctionPlace) {
+        self.space_mut(place).record_data_parity_error();
     }
 
     /// Records a completion timeout at the function at `place`.
@@ -340,6 +366,9 @@ impl Functions {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
+            Refusal::PoisonedTlp => (UncorrectableError::PoisonedTlp, false),
+            // The completion informs the requester (PCIe Base 6.2.3.2.4.1).
+            Refusal::CompleterAbort => (UncorrectableError::CompleterAbort, answered),
             // An unexpected completion is an advisory error (PCIe Base 6.2.3.2.4.5).
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
             Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
@@ -350,6 +379,16 @@ impl Functions {
             | Refusal::Overflow
             | Refusal::Nic(_) => return,
         };
+        self.record_error(place, (error, advisory), header, fx);
+    }
+
+    fn record_error<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        (error, advisory): (UncorrectableError, bool),
+        header: Option<[u8; 16]>,
+        fx: &mut Effects<'_, C>,
+    ) {
         let control = match place {
             FunctionPlace::Virtual(_) => self.own.error_control(),
             FunctionPlace::Own | FunctionPlace::Port(_) => self.space(place).error_control(),
@@ -428,6 +467,22 @@ impl Functions {
         self.space_mut(place).record_master_abort();
     }
 
+    /// Records in the status of the requester, a function of a device, that its request was completed with an error.
+    pub fn record_abort(&mut self, completion: &Completion) {
+        let place = self.place_of(completion.requester);
+        let place = place.unwrap_or(FunctionPlace::Own);
+        match completion.status {
+            Status::UnsupportedRequest => self.record_master_abort(place),
+            Status::CompleterAbort => self.record_target_abort(place),
+            _ => {}
+        }
+    }
+
+    /// Records that a request of the function at `place` was completed with Completer Abort.
+    pub fn record_target_abort(&mut self, place: FunctionPlace) {
+        self.space_mut(place).record_target_abort();
+    }
+
     /// Records that the link below the port at `place` has failed, if that was not recorded yet.
     pub fn record_surprise_down(&mut self, place: FunctionPlace) {
         let detected = self.space_mut(place).record_surprise_down();
@@ -452,6 +507,15 @@ impl Functions {
             self.report(place, Severity::Correctable);
         }
     }
+}
+
+/// The header of a packet as the header log has it.
+fn logged(packet: &Packet) -> [u8; 16] {
+    let mut header = [0; 16];
+    let bytes = packet.bytes();
+    let length = packet.header().header_len().min(bytes.len());
+    header[..length].copy_from_slice(&bytes[..length]);
+    header
 }
 
 /// Whether the bus of `id` is below `bridge`.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use protocol::{Completion, Status, Tag};
+use protocol::{Completion, Tag};
 
 use crate::CompletionBuffer;
 use crate::completion_buffer::Space;
@@ -159,7 +159,7 @@ impl<T: Copy> Outstanding<T> {
             return None;
         };
         let left = waiting.len - waiting.received;
-        let len = if completion.status == Status::Successful {
+        let len = if completion.status.has_data() {
             completion.byte_len().min(left)
         } else {
             left
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use protocol::FunctionId;
+    use protocol::{FunctionId, Status};
 
     const TIMEOUT: Span = Span::from_us(50);
     const QUARANTINE: Span = Span::from_us(20);

@@ -23,7 +23,27 @@ pub fn deliver(
     patterns: &[Pattern],
 ) -> Option<Observation> {
     memory.write(request.first_byte() - base, written(packet, request));
+    if packet.header().poisoned {
+        return poison(packet, request, memory, base);
+    }
     arrived(packet, request, patterns)
+}
+
+/// Poisons the bytes that a poisoned write has written. They did not arrive at their flow's end.
+#[cold]
+fn poison(
+    packet: &Packet,
+    request: &MemoryRequest,
+    memory: &mut Memory,
+    base: u64,
+) -> Option<Observation> {
+    let len = request.byte_len();
+    memory.poison(request.first_byte() - base, len.into());
+    Some(Observation::Failed {
+        flow: packet.stamp.flow?,
+        bytes: len,
+        offset: Some(packet.stamp.offset),
+    })
 }
 
 /// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
@@ -73,7 +93,11 @@ impl Taken {
                 intact,
             }
         } else {
-            Observation::Failed { flow, bytes }
+            Observation::Failed {
+                flow,
+                bytes,
+                offset: Some(offset),
+            }
         }
     }
 }

@@ -306,7 +306,12 @@ impl Accelerator {
             let (flow, size) = (what.flow, what.size);
             for _ in 0..work.accesses.abandon() {
                 let bytes = size as u32;
-                fx.observe(Observation::Failed { flow, bytes });
+                let offset = None;
+                fx.observe(Observation::Failed {
+                    flow,
+                    bytes,
+                    offset,
+                });
             }
         }
         for engine in &mut self.engines {

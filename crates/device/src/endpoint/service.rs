@@ -55,7 +55,12 @@ impl Endpoint {
     pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
         self.check_size(header)?;
         match &header.kind {
-            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => Ok(()),
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => {
+                if self.aborts(request) {
+                    return Err(Refusal::CompleterAbort);
+                }
+                Ok(())
+            }
             Kind::MemoryRead(_)
             | Kind::MemoryWrite(_)
             | Kind::Message(_)

@@ -278,8 +278,9 @@ impl Nvme {
                         .refuse(packet, Refusal::UnexpectedCompletion, fx);
                 };
                 let lead = usize::from(completion.lower_address) % 4;
+                let has_come = completion.status == protocol::Status::Successful;
                 let bytes = content.payload().get(lead..lead + part.len as usize);
-                let bytes = bytes.map(<[u8]>::to_vec);
+                let bytes = bytes.filter(|_| has_come).map(<[u8]>::to_vec);
                 fx.store().release(packet);
                 self.answered(&part, bytes.as_deref(), fx);
             }

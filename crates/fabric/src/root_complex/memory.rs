@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
 use protocol::coherence::{LINE_BYTES, Line};
-use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
+use protocol::{AtomicRequest, FunctionId, Header, Kind, MemoryRequest};
 use transaction::{Completions, Memory, Pattern, deliver, written};
 
 use super::parameters::{MOST_SOCKETS, RootComplexParameters};
@@ -102,6 +102,8 @@ pub(super) struct MemoryController {
     completion_boundary: u32,
     /// Outstanding reads, and the ports whose buffers hold them.
     reads: Agenda<(PacketId, Port)>,
+    /// The number of reads, next to be answered, whose bytes go bad.
+    bad_reads: u32,
 }
 
 impl MemoryController {
@@ -124,6 +126,7 @@ impl MemoryController {
             largest_completion: parameters.largest_completion.0 as u32,
             completion_boundary: parameters.read_completion_boundary.0 as u32,
             reads: Agenda::default(),
+            bad_reads: 0,
         }
     }
 
@@ -314,6 +317,34 @@ impl MemoryController {
     /// The next read with an answer due by `now`, and its port.
     pub(super) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
         self.reads.pop(now)
+    }
+
+    /// Lets the bytes go bad that the next `count` reads ask for.
+    pub(super) fn poison_next_reads(&mut self, count: u32) {
+        self.bad_reads += count;
+    }
+
+    /// Whether the bytes of the next read go bad.
+    #[inline]
+    pub(super) fn has_bad_reads(&self) -> bool {
+        self.bad_reads > 0
+    }
+
+    /// Whether a request is for poisoned bytes; it must be for this memory.
+    #[inline]
+    pub(super) fn is_poisoned(&self, request: &MemoryRequest) -> bool {
+        let offset = request.first_byte() - self.base;
+        self.bytes.is_poisoned(offset, request.byte_len().into())
+    }
+
+    /// Poisons the bytes that a read asks for.
+    #[cold]
+    pub(super) fn spoil(&mut self, request: &Header) {
+        if let Kind::MemoryRead(read) = &request.kind {
+            let offset = read.first_byte() - self.base;
+            self.bytes.poison(offset, read.byte_len().into());
+            self.bad_reads -= 1;
+        }
     }
 
     /// The completions of a read by this completer, with at most `max_payload` bytes each.

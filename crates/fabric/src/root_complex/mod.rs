@@ -9,6 +9,7 @@ mod memory;
 mod ownership;
 mod parameters;
 mod peers;
+mod poison;
 mod ports;
 mod profiles;
 mod sockets;
@@ -331,6 +332,9 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(why) = self.ports.refusal(port, &header) {
             return self.refuse(inbound, why, fx);
         }
+        if header.poisoned && self.refuses_poison(inbound, fx) {
+            return;
+        }
         if self.translation.is_some() && self.waits_for_translation(inbound, fx) {
             return;
         }
@@ -390,6 +394,7 @@ impl<C: Cpu> RootComplex<C> {
                 self.read(inbound, &request.range(), fx);
             }
             (Route::Elsewhere, Kind::Completion(_)) => {
+                let inbound = self.with_status(inbound, fx);
                 if !self.take_answer(inbound.packet, fx) {
                     return self.refuse(inbound, Refusal::UnexpectedCompletion, fx);
                 }
@@ -562,8 +567,15 @@ impl<C: Cpu> RootComplex<C> {
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((packet, port)) = self.memory.next_read(fx.now()) {
             let header = *fx.store()[packet].header();
+            if self.memory.has_bad_reads() {
+                self.memory.spoil(&header);
+            }
             let from = self.socket_ahead(&header);
             let answers = if let Kind::Atomic(request) = &header.kind {
+                if self.memory.is_poisoned(&request.range()) {
+                    self.answer_poisoned_atomic((packet, port), request, fx);
+                    continue;
+                }
                 let old = self.memory.execute(request, fx.store()[packet].payload());
                 vec![self.complete_atomic(packet, request, old, fx)]
             } else {
@@ -800,6 +812,15 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
+    /// Records in the status of the requester that a request of the CPU was completed with an error.
+    fn record_abort(&mut self, place: FunctionPlace, status: Status) {
+        match status {
+            Status::UnsupportedRequest => self.functions.record_master_abort(place),
+            Status::CompleterAbort => self.functions.record_target_abort(place),
+            _ => {}
+        }
+    }
+
     /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
     fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
@@ -810,18 +831,15 @@ impl<C: Cpu> RootComplex<C> {
         if self.cpu.take_load(completion, content.payload(), now) {
             return true;
         }
-        let is_unsupported = completion.status == Status::UnsupportedRequest;
+        let status = completion.status;
         if let Some(taken) = self.cpu.take(completion, content.payload()) {
-            if is_unsupported {
-                self.functions.record_master_abort(FunctionPlace::Own);
-            }
+            self.record_abort(FunctionPlace::Own, status);
             fx.observe(taken.observation());
             return true;
         }
         let port = self.configuration.take(completion, content.payload());
-        if is_unsupported && let Some(port) = port {
-            self.functions
-                .record_master_abort(FunctionPlace::Port(port));
+        if let Some(port) = port {
+            self.record_abort(FunctionPlace::Port(port), status);
         }
         if port.is_some() {
             self.end_configuration(fx);
@@ -945,6 +963,7 @@ impl<C: Cpu> RootComplex<C> {
                 why: Refusal::CompletionTimeout,
                 flow: None,
                 bytes: 0,
+                offset: None,
             });
             self.end_configuration(fx);
         }

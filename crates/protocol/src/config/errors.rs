@@ -82,8 +82,12 @@ impl Severity {
 pub enum UncorrectableError {
     /// The link below the port went down unexpectedly.
     SurpriseDown = 5,
+    /// A packet with poisoned data arrived.
+    PoisonedTlp = 12,
     /// No completion arrived in time.
     CompletionTimeout = 14,
+    /// The function could not carry a request out, and has answered with Completer Abort.
+    CompleterAbort = 15,
     /// A completion arrived that answers no outstanding request.
     UnexpectedCompletion = 16,
     /// A packet breaks a rule of its format.
@@ -94,9 +98,11 @@ pub enum UncorrectableError {
 
 impl UncorrectableError {
     /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 5] = [
+    pub const ALL: [UncorrectableError; 7] = [
         UncorrectableError::SurpriseDown,
+        UncorrectableError::PoisonedTlp,
         UncorrectableError::CompletionTimeout,
+        UncorrectableError::CompleterAbort,
         UncorrectableError::UnexpectedCompletion,
         UncorrectableError::MalformedTlp,
         UncorrectableError::UnsupportedRequest,
@@ -106,7 +112,9 @@ impl UncorrectableError {
     pub const fn name(self) -> &'static str {
         match self {
             UncorrectableError::SurpriseDown => "Surprise Down",
+            UncorrectableError::PoisonedTlp => "Poisoned TLP Received",
             UncorrectableError::CompletionTimeout => "Completion Timeout",
+            UncorrectableError::CompleterAbort => "Completer Abort",
             UncorrectableError::UnexpectedCompletion => "Unexpected Completion",
             UncorrectableError::MalformedTlp => "Malformed TLP",
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
@@ -257,7 +265,9 @@ impl ConfigSpace {
     /// Declares the capability of a virtual function, with status bits for the errors that it detects itself. The masks and
     /// severities of its physical function apply to it (PCIe Base 9.4.2).
     pub(super) fn declare_virtual_errors(&mut self) {
-        let detected = 1 << UncorrectableError::CompletionTimeout as u32
+        let detected = 1 << UncorrectableError::PoisonedTlp as u32
+            | 1 << UncorrectableError::CompletionTimeout as u32
+            | 1 << UncorrectableError::CompleterAbort as u32
             | 1 << UncorrectableError::UnexpectedCompletion as u32
             | 1 << UncorrectableError::UnsupportedRequest as u32;
         self.declare(UNCORRECTABLE_STATUS, 0, 0, detected);
@@ -283,8 +293,12 @@ impl ConfigSpace {
     /// treats it, and whether it sends a message.
     pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) -> Detected {
         let bit = 1_u32 << record.error as u32;
-        if record.error == UncorrectableError::UnsupportedRequest {
-            self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
+        match record.error {
+            UncorrectableError::UnsupportedRequest => {
+                self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
+            }
+            UncorrectableError::CompleterAbort => self.record_signaled_target_abort(),
+            _ => {}
         }
         let severity = match control.severity(record.error) {
             Severity::NonFatal if record.advisory => Severity::Correctable,

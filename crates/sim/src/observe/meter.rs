@@ -25,6 +25,9 @@ pub struct Meter {
     progress: Time,
 }
 
+/// The most ranges of missing bytes that a flow lists. Our choice: more are seldom read, and their number is in `refused`.
+const MOST_MISSING: usize = 64;
+
 /// Measurements of one flow.
 #[derive(Clone, Debug)]
 pub struct FlowMeter {
@@ -38,6 +41,8 @@ pub struct FlowMeter {
     closed: bool,
     /// Bytes that were lost with an error.
     pub refused: u64,
+    /// Ranges of the flow's region whose bytes were lost, as offset and length, where that is known: the first ones.
+    pub missing: Vec<(u64, u64)>,
     /// Bytes that a severed fibre may have lost or delivered.
     pub unsure: u64,
     /// Whether every byte that arrived was correct.
@@ -70,6 +75,7 @@ impl FlowMeter {
             timed_out: false,
             closed: false,
             refused: 0,
+            missing: Vec::new(),
             unsure: 0,
             intact: true,
             sent: None,
@@ -92,6 +98,21 @@ impl FlowMeter {
             .is_some_and(|asked| self.delivered + self.refused >= asked);
         let noticed = self.rung.is_empty() || self.refused > 0 && self.unnoticed.is_empty();
         all && noticed && self.called.is_some() == self.returned.is_some()
+    }
+
+    /// Takes in that bytes were lost.
+    #[cold]
+    fn lose(&mut self, bytes: u32, offset: Option<u64>) {
+        self.refused += u64::from(bytes);
+        let (Some(offset), true) = (offset, bytes > 0) else {
+            return;
+        };
+        let is_full = self.missing.len() == MOST_MISSING;
+        match self.missing.last_mut() {
+            Some((first, len)) if *first + *len == offset => *len += u64::from(bytes),
+            _ if is_full => {}
+            _ => self.missing.push((offset, bytes.into())),
+        }
     }
 
     /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
@@ -241,18 +262,22 @@ impl Meter {
                 why: Refusal::Unacknowledged,
                 flow: Some(flow),
                 bytes,
+                ..
             } => self.change(flow, now, |meter| meter.unsure += u64::from(bytes)),
             Observation::Refused {
                 why,
                 flow: Some(flow),
                 bytes,
+                offset,
             } => self.change(flow, now, |meter| {
-                meter.refused += u64::from(bytes);
+                meter.lose(bytes, offset);
                 meter.timed_out |= why == Refusal::CompletionTimeout;
             }),
-            Observation::Failed { flow, bytes } => {
-                self.change(flow, now, |meter| meter.refused += u64::from(bytes));
-            }
+            Observation::Failed {
+                flow,
+                bytes,
+                offset,
+            } => self.change(flow, now, |meter| meter.lose(bytes, offset)),
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }

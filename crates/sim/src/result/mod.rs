@@ -178,6 +178,8 @@ fn name_of(why: Refusal) -> &'static str {
     match why {
         Refusal::UnsupportedRequest => "unsupported request",
         Refusal::MalformedTlp => "malformed TLP",
+        Refusal::PoisonedTlp => "poisoned TLP",
+        Refusal::CompleterAbort => "completer abort",
         Refusal::UnexpectedCompletion => "unexpected completion",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",

@@ -1,5 +1,6 @@
 //! Errors that functions report by messages: who sends them, who passes them on, what root ports record, and what software does then.
 
+use kernel::{Span, Time};
 use protocol::Severity;
 use protocol::register::{AER, DEVICE_CONTROL, ERROR_SOURCE, ROOT_ERROR_STATUS};
 use sim::Simulation;
@@ -11,21 +12,26 @@ use crate::fixture::{HOST, simulation};
 /// A device below a switch below a host that has errors reported; a read of the device times out after 50 us, and its answer
 /// comes much later.
 fn slow_memory(keys: &str, link: &str) -> String {
-    let host = HOST.replace("\"80 ns\"", "\"20 us\"");
+    let host = HOST.replace("\"80 ns\"", "\"200 us\"");
     format!(
         "{host}error_reporting = true\n{keys}[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = {{ to = \"s\"{link} }}\ncompletion_timeout = \"50 us\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\nsize = \"512 B\"\ndirection = \"read\"\n"
     )
 }
 
-fn ended(text: &str) -> Simulation {
-    let mut simulation = simulation(text);
+/// Runs to the end, and on until errors have been reported and served.
+fn rest(simulation: &mut Simulation) {
     assert!(simulation.run(&mut |_| true));
-    let rest = kernel::Time::from_fs(simulation.now().as_fs() + kernel::Span::from_us(100).as_fs());
-    simulation.run_until(rest, &mut || true);
+    let rest = simulation.now().as_fs() + Span::from_us(100).as_fs();
+    simulation.run_until(Time::from_fs(rest), &mut || true);
+}
+
+pub fn ended(text: &str) -> Simulation {
+    let mut simulation = simulation(text);
+    rest(&mut simulation);
     simulation
 }
 
-fn incident<'r>(result: &'r RunResult, place: &str, what: &str) -> &'r IncidentResult {
+pub fn incident<'r>(result: &'r RunResult, place: &str, what: &str) -> &'r IncidentResult {
     let mut all = result.incidents.iter();
     let found = all.find(|one| one.place == place && one.what.starts_with(what));
     found.unwrap_or_else(|| panic!("no {what} at {place} in {:#?}", result.incidents))
@@ -94,7 +100,7 @@ fn a_port_of_a_switch_does_not_pass_on_what_its_bridge_control_forbids() {
     let port = "02:00.0".parse().unwrap();
     let set = simulation.config_write("h0", port, (0x3e, 2), 0, &mut || true);
     set.unwrap();
-    assert!(simulation.run(&mut |_| true));
+    rest(&mut simulation);
     let result = simulation.result();
     let timeout = incident(&result, "d", "Completion Timeout");
     assert_eq!(timeout.reported_to, None);

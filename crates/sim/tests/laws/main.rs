@@ -35,6 +35,7 @@ mod nvme;
 mod ordering;
 mod pipelines;
 mod plans;
+mod poison;
 mod rates;
 mod recorded_errors;
 mod refusals;
