@@ -231,6 +231,10 @@ class Host(Node, total=False):
     interrupt_masking: Setting
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
+    error_reporting: Setting
+    """Whether firmware enables error messages of all functions of the host, and its operating
+    system serves the interrupts of root ports for errors: it reads and clears the status of
+    the functions that reported them. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -656,6 +660,10 @@ class Profile(TypedDict, total=False):
     interrupt_masking: Setting
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
+    error_reporting: Setting
+    """Whether firmware enables error messages of all functions of the host, and its operating
+    system serves the interrupts of root ports for errors: it reads and clears the status of
+    the functions that reported them. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -987,6 +995,23 @@ class Fibre(TypedDict, total=False):
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
     severed_at: Setting
     """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
+
+
+class Incident(TypedDict, total=False):
+    """Keys of incidents."""
+
+    offset: Setting
+    """First byte that goes bad: an offset in the memory of a host, or behind BAR 0 of a
+    device. (B; default 0 B)"""
+    size: Setting
+    """Number of bytes that go bad; 0 for the data of the next packets that the node sends,
+    instead of a memory. (B; default 0 B)"""
+    count: Setting
+    """With size = 0, number of packets: memory writes and completions of a device, reads that
+    a host answers. (default 1)"""
+    function: Setting
+    """The function of the device: 0 for the physical one, 1 and more for its virtual
+    functions. (default 0)"""
 
 
 class Flow(TypedDict, total=False):

@@ -43,6 +43,8 @@ MOST_VECTORS = 32
 
 MOST_INCIDENTS = 24
 
+MOST_MISSING = 4
+
 
 def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
@@ -57,6 +59,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
     if result.flows or not any(others):
         parts.append(_flows(result))
         parts += [Text(hint, "yellow") for hint in hints] + [""] * bool(hints)
+        parts += _missing(result)
     if result.traffic:
         parts.append(_traffic(result))
     if result.collectives:
@@ -206,6 +209,7 @@ def _accesses(result: RunResult) -> Sheet:
 def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
     """The state of the bytes; if packets were lost, some did not arrive."""
     arrived = flow.completed and not lost
+    arrived = arrived and not (isinstance(flow, FlowResult) and flow.missing)
     state = "intact" if flow.intact else "differs" if arrived else "incomplete"
     if isinstance(flow, FlowResult) and flow.intact and not flow.compared:
         state = "not compared"
@@ -354,6 +358,18 @@ def _iommus(result: RunResult) -> Sheet:
             duration(one.longest_wait_ns),
         )
     return table
+
+
+def _missing(result: RunResult) -> Iterator[RenderableType]:
+    """The ranges of flows that are known to be lost."""
+    found = [flow for flow in result.flows if flow.missing]
+    for flow in found:
+        shown = [f"{size(length)} at {at:#x}" for at, length in flow.missing[:MOST_MISSING]]
+        left = len(flow.missing) - MOST_MISSING
+        more = f" and {left} more in the JSON" * (left > 0)
+        yield Text(f"{flow.id}: missing in its region: {', '.join(shown)}{more}")
+    if found:
+        yield ""
 
 
 def _interrupts(result: RunResult) -> Iterator[RenderableType]:
