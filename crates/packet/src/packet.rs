@@ -76,7 +76,13 @@ impl Packets {
 
     /// Returns the number of packets in use. A packet counts once even if it has several slots.
     pub fn count(&self) -> usize {
-        let numbers: BTreeSet<u64> = self.slots.held().map(|packet| packet.number).collect();
+        self.count_of(|_| true)
+    }
+
+    /// Returns the number of packets in use that `which` selects, as [`Self::count`] does.
+    pub fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
+        let held = self.slots.held().filter(|packet| which(packet));
+        let numbers: BTreeSet<u64> = held.map(|packet| packet.number).collect();
         numbers.len()
     }
 }

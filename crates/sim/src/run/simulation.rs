@@ -5,10 +5,11 @@ use std::fs::File;
 use std::num::NonZeroU64;
 
 use device::Router;
+use host::Host;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
-use packet::{Frame, Observation, Pcie};
-use protocol::QueuePairId;
+use packet::{Frame, Observation, Packet, Pcie};
+use protocol::{Kind, Message, QueuePairId};
 
 use crate::build::{self, errors, migration};
 use crate::model::Model;
@@ -281,6 +282,20 @@ impl Simulation {
         let all = self.progress().map(|progress| progress.patient_until);
         let workloads = all.max().unwrap_or(Time::NEVER);
         workloads.max(self.awaits_incidents_until())
+    }
+
+    /// The number of packets that nothing can move. Error messages, and the accesses of the software that serves them, go on for ever
+    /// where links have errors.
+    fn standing_packets(&self) -> usize {
+        let mut hosts = self.models.iter().filter_map(Model::host);
+        let is_serving = hosts.any(Host::is_configuring);
+        let stands = |packet: &Packet| {
+            let header = packet.header();
+            let is_error = matches!(&header.kind, Kind::Message(request) if matches!(request.message, Message::Error(_)));
+            let is_answer = matches!(header.kind, Kind::Completion(_));
+            !is_error && !(is_serving && (header.is_config() || is_answer))
+        };
+        self.world.store.count_of(stands)
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
@@ -622,7 +637,7 @@ impl Simulation {
             let down = self.down();
             // Packets that wait for a link that is down do not wait for each other.
             if down.is_empty() {
-                result.standing_packets = self.world.store.count();
+                result.standing_packets = self.standing_packets();
             }
             result
                 .errors

@@ -16,6 +16,7 @@ mod ends;
 mod enumeration;
 mod error_messages;
 mod failing_links;
+mod faults;
 mod fixture;
 mod flow_addresses;
 mod fpga_card;
