@@ -68,6 +68,9 @@ pub struct Endpoint {
     inbound: VecDeque<(Time, PacketId)>,
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
+    /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
+    generates_ecrc: bool,
+    checks_ecrc: bool,
     /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
     faults: Option<Box<Faults>>,
     /// The time of the next wake-up of the engine.
@@ -126,6 +129,8 @@ impl Endpoint {
             outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
+            generates_ecrc: false,
+            checks_ecrc: false,
             faults: None,
             engine_wake: Time::NEVER,
             engine_deadline: Time::NEVER,
@@ -182,6 +187,8 @@ impl Endpoint {
         let space = self.functions.space(FunctionPlace::Own);
         self.max_payload = space.max_payload();
         self.bus_master = space.bus_master_enable();
+        self.generates_ecrc = space.generates_ecrc();
+        self.checks_ecrc = space.checks_ecrc();
         self.bars = if space.memory_enable() {
             std::array::from_fn(|index| space.bar_base(index as u8))
         } else {
@@ -222,6 +229,9 @@ impl Endpoint {
     pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) -> bool {
         let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
+            if self.checks_ecrc && self.drops_damaged(delivery.packet, fx) {
+                return true;
+            }
             let mut due = fx.now() + self.parameters.receive_latency;
             if !self.receiving.is_unlimited() {
                 let bytes = fx.store()[delivery.packet].bytes().len() as u64;
@@ -375,6 +385,9 @@ impl Endpoint {
     /// Enqueues a packet at the wire, without the datapath.
     pub(crate) fn send<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let now = fx.now();
+        if self.generates_ecrc {
+            fx.store()[packet].add_digest();
+        }
         let waiting = Waiting::new(packet, fx.store(), now);
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
@@ -418,10 +431,10 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) -> Time {
         let now = fx.now();
-        let packet = match self.faults {
-            None => packet,
-            Some(_) => self.with_faults(packet, fx.store()),
-        };
+        let mut packet = packet;
+        if self.faults.is_some() || self.generates_ecrc {
+            packet = self.as_sent(packet, fx.store());
+        }
         let ready = now + self.parameters.send_latency;
         if ready > now && !self.sending.is_unlimited() {
             self.outbound.push_back(ready);

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Pcie, Refusal};
+use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
@@ -74,6 +74,8 @@ pub struct Switch {
     ports: Vec<SwitchPort>,
     /// None where packets wait in the receive buffers; boxed, because few switches have them.
     output_queues: Option<Box<OutputQueues>>,
+    /// The number of packets, next to come, whose data the switch damages.
+    damages: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +83,8 @@ struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
+    /// The largest payload that passes without a closer look: `max_payload`, or 0 while the data of packets is damaged.
+    passed_payload: u32,
     /// Whether requests that arrive here may be blocked or redirected.
     restricts: bool,
 }
@@ -152,6 +156,7 @@ impl Switch {
         let port = |link| SwitchPort {
             link,
             max_payload: 0,
+            passed_payload: 0,
             restricts: false,
         };
         let mut switch = Switch {
@@ -161,6 +166,7 @@ impl Switch {
             output_queues: OutputQueues::new(config.parameters.output_queue).map(Box::new),
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
+            damages: 0,
         };
         switch.apply_registers();
         switch
@@ -216,10 +222,35 @@ impl Switch {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
+            port.passed_payload = if self.damages > 0 {
+                0
+            } else {
+                port.max_payload
+            };
             let has_services = space.redirects_peer_requests() || space.forwards_upstream();
             let holds = !up || !space.bus_master_enable() || has_services;
             port.restricts = place != FunctionPlace::Own && holds;
         }
+    }
+
+    /// Damages a bit of the data of the next `count` packets with data, between the check of their LCRC and the making of the next.
+    pub fn damage_next(&mut self, count: u32) {
+        self.damages += count;
+        self.apply_registers();
+    }
+
+    /// The packet with a damaged bit. Its sender may still hold the old one.
+    #[cold]
+    fn damaged(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
+        self.damages -= 1;
+        if self.damages == 0 {
+            self.apply_registers();
+        }
+        let header = *packets[packet].header();
+        let packet = packets.rewritten(packet, header);
+        let middle = packets[packet].payload().len() * 4;
+        packets[packet].damage(middle);
+        packet
     }
 
     /// The link ends of the ports.
@@ -293,8 +324,12 @@ impl Switch {
     ) {
         let packet = &fx.store()[delivery.packet];
         let (header, wire_len) = (*packet.header(), packet.wire_len());
-        if !corrupt && header.payload_len() as u32 > self.ports[from.index()].max_payload {
-            return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
+        let mut delivery = delivery;
+        if !corrupt && header.payload_len() as u32 > self.ports[from.index()].passed_payload {
+            if header.payload_len() as u32 > self.ports[from.index()].max_payload {
+                return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
+            }
+            delivery.packet = self.damaged(delivery.packet, fx.store());
         }
         if header.poisoned && !corrupt {
             self.record_poison(from, delivery.packet, fx);

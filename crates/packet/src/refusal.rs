@@ -11,6 +11,8 @@ pub enum Refusal {
     PoisonedTlp,
     /// The completer cannot carry the request out.
     CompleterAbort,
+    /// The ECRC of the packet is wrong.
+    EcrcError,
     /// A completion that matches no outstanding request.
     UnexpectedCompletion,
     /// No completion arrived before the completion timeout.

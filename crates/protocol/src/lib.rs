@@ -32,7 +32,7 @@ pub use config::{
     PageRequests, PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar,
     WINDOW_BYTES, register,
 };
-pub use crc::{dllp_crc, lcrc};
+pub use crc::{dllp_crc, ecrc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};
 pub use envelope::{Content, Envelope, EnvelopeError};
 pub use error::TlpError;

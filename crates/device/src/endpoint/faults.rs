@@ -43,9 +43,17 @@ impl Endpoint {
         bad.any(|bad| first < bad.end && bad.start < end)
     }
 
-    /// The packet as it leaves an endpoint with faults.
-    #[cold]
-    pub(super) fn with_faults(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
+    /// The packet as it leaves: with what faults make of it, and with its ECRC.
+    #[inline(never)]
+    pub(super) fn as_sent(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
+        let packet = self.with_faults(packet, packets);
+        if self.generates_ecrc {
+            packets[packet].add_digest();
+        }
+        packet
+    }
+
+    fn with_faults(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
         let Some(faults) = &mut self.faults else {
             return packet;
         };

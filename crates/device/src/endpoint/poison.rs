@@ -1,4 +1,4 @@
-//! Poisoned packets at an endpoint: it uses none of their data (PCIe Base 2.7.2).
+//! Poisoned and damaged packets at an endpoint: it uses none of their data (PCIe Base 2.7).
 
 use kernel::Effects;
 use packet::{Charge, PacketId, Refusal};
@@ -33,6 +33,22 @@ impl Endpoint {
             let charge = fx.store()[packet].charge();
             self.drop_poisoned(packet, charge, fx);
         }
+    }
+
+    /// Drops a packet whose ECRC is wrong: nothing in it can be trusted. A requester misses the completion that it may have been.
+    #[inline(never)]
+    pub(super) fn drops_damaged<C: Device>(
+        &mut self,
+        packet: PacketId,
+        fx: &mut Effects<'_, C>,
+    ) -> bool {
+        if !fx.store()[packet].has_wrong_digest() {
+            return false;
+        }
+        let charge = fx.store()[packet].charge();
+        self.refuse(packet, Refusal::EcrcError, fx);
+        self.free(charge, fx);
+        true
     }
 
     fn drop_poisoned<C: Device>(

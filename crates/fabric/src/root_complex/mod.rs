@@ -332,6 +332,9 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(why) = self.ports.refusal(port, &header) {
             return self.refuse(inbound, why, fx);
         }
+        if self.ports.checks_ecrc(port) && fx.store()[packet].has_wrong_digest() {
+            return self.refuse(inbound, Refusal::EcrcError, fx);
+        }
         if header.poisoned && self.refuses_poison(inbound, fx) {
             return;
         }

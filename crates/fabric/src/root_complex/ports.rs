@@ -32,6 +32,10 @@ struct RootPort {
     max_payload: u32,
     /// Whether memory requests from below are forwarded (Bus Master Enable).
     forwards: bool,
+    /// Whether the host's packets get an ECRC.
+    generates_ecrc: bool,
+    /// Whether the ECRC of packets from below is checked.
+    checks_ecrc: bool,
 }
 
 /// A packet of the host itself that a root port has sent.
@@ -56,6 +60,8 @@ impl RootPorts {
             outgoing: datapath.clone(),
             max_payload: 0,
             forwards: false,
+            generates_ecrc: false,
+            checks_ecrc: false,
         };
         let splits = parameters.largest_peer_payload < LARGEST_PAYLOAD;
         RootPorts {
@@ -83,6 +89,8 @@ impl RootPorts {
         for (port, space) in self.ports.iter_mut().zip(functions.ports()) {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
+            port.generates_ecrc = space.generates_ecrc();
+            port.checks_ecrc = space.checks_ecrc();
         }
     }
 
@@ -108,6 +116,12 @@ impl RootPorts {
     #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
         self.ports[port.index()].link.has_failed(now)
+    }
+
+    /// Whether `port` checks the ECRC of packets.
+    #[inline]
+    pub(super) fn checks_ecrc(&self, port: Port) -> bool {
+        self.ports[port.index()].checks_ecrc
     }
 
     pub(super) fn max_payload(&self, port: Port) -> u32 {
@@ -209,6 +223,9 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
+        if self.ports[port.index()].generates_ecrc {
+            fx.store()[packet].add_digest();
+        }
         self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 

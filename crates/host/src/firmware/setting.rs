@@ -21,6 +21,8 @@ pub enum Setting {
     ForwardUpstream(bool),
     /// All enables of error messages: in Device Control, Command and Bridge Control, and of interrupts in Root Error Command.
     ReportErrors,
+    /// ECRC Generation Enable and ECRC Check Enable, of functions that have them.
+    Ecrc,
 }
 
 /// A program that makes each change, in order, if the function has the capability.
@@ -29,6 +31,7 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
     for (function, setting) in settings {
         match setting {
             Setting::ReportErrors => registers.report_errors(function).await,
+            Setting::Ecrc => registers.enable_ecrc(function).await,
             _ => registers.make(function, setting).await,
         }
     }
@@ -41,7 +44,7 @@ impl Registers {
                 self.device_control(function).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
-            Setting::ReportErrors => None,
+            Setting::ReportErrors | Setting::Ecrc => None,
             // The control register is in an extended capability, above the header's capabilities.
             Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
                 .extended(function, register::ACS_ID)
@@ -52,7 +55,7 @@ impl Registers {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
-            Setting::ReportErrors => (0, 0),
+            Setting::ReportErrors | Setting::Ecrc => (0, 0),
             Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
             Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
         };
@@ -82,6 +85,14 @@ impl Registers {
             let interrupts = register::ROOT_ERROR_INTERRUPTS;
             self.replace(function, command, (interrupts, interrupts))
                 .await;
+        }
+    }
+
+    async fn enable_ecrc(&self, function: FunctionId) {
+        if let Some(errors) = self.extended(function, register::AER_ID).await {
+            let control = errors + (register::ERROR_CONTROL - register::AER);
+            let enables = register::ECRC_ENABLES;
+            self.replace(function, control, (enables, enables)).await;
         }
     }
 

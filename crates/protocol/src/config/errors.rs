@@ -21,9 +21,17 @@ pub const UNCORRECTABLE_SEVERITY: u16 = AER + 3;
 /// Correctable Error Status.
 pub const CORRECTABLE_STATUS: u16 = AER + 4;
 const CORRECTABLE_MASK: u16 = AER + 5;
-const CONTROL: u16 = AER + 6;
+/// Advanced Error Capabilities and Control.
+pub const ERROR_CONTROL: u16 = AER + 6;
+const CONTROL: u16 = ERROR_CONTROL;
 const HEADER_LOG: u16 = AER + 7;
 const FIRST_ERROR_POINTER: u32 = 0x1f;
+/// ECRC Generation Capable and ECRC Check Capable, in Advanced Error Capabilities and Control.
+const ECRC_CAPABLE: u32 = 1 << 5 | 1 << 7;
+const ECRC_GENERATION: u32 = 1 << 6;
+const ECRC_CHECK: u32 = 1 << 8;
+/// ECRC Generation Enable and ECRC Check Enable.
+pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
 /// Data link protocol, flow control protocol, receiver overflow and malformed TLP are fatal (PCIe Base 7.8.4.4).
 const SEVERITY_RESET: u32 = 0x0006_2010;
 /// Surprise down is fatal as well, at a port that reports it.
@@ -92,19 +100,22 @@ pub enum UncorrectableError {
     UnexpectedCompletion = 16,
     /// A packet breaks a rule of its format.
     MalformedTlp = 18,
+    /// The ECRC of a packet is wrong.
+    EcrcError = 19,
     /// No function serves the request.
     UnsupportedRequest = 20,
 }
 
 impl UncorrectableError {
     /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 7] = [
+    pub const ALL: [UncorrectableError; 8] = [
         UncorrectableError::SurpriseDown,
         UncorrectableError::PoisonedTlp,
         UncorrectableError::CompletionTimeout,
         UncorrectableError::CompleterAbort,
         UncorrectableError::UnexpectedCompletion,
         UncorrectableError::MalformedTlp,
+        UncorrectableError::EcrcError,
         UncorrectableError::UnsupportedRequest,
     ];
 
@@ -117,6 +128,7 @@ impl UncorrectableError {
             UncorrectableError::CompleterAbort => "Completer Abort",
             UncorrectableError::UnexpectedCompletion => "Unexpected Completion",
             UncorrectableError::MalformedTlp => "Malformed TLP",
+            UncorrectableError::EcrcError => "ECRC Error",
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
         }
     }
@@ -254,7 +266,11 @@ impl ConfigSpace {
         );
         self.declare(CORRECTABLE_STATUS, 0, 0, correctable);
         self.declare(CORRECTABLE_MASK, ADVISORY_NON_FATAL, correctable, 0);
-        for register in UNCORRECTABLE_STATUS..=CORRECTABLE_MASK {
+        // A switch passes digests on, and neither makes nor checks any.
+        if matches!(port, PortType::Endpoint | PortType::RootPort) {
+            self.declare(CONTROL, ECRC_CAPABLE, ECRC_ENABLES, 0);
+        }
+        for register in UNCORRECTABLE_STATUS..=CONTROL {
             self.declare_sticky(register);
         }
         if port == PortType::RootPort {
@@ -283,6 +299,16 @@ impl ConfigSpace {
             enables: self.read(express::DEVICE_CONTROL),
             serr: self.read(COMMAND) & SERR != 0,
         }
+    }
+
+    /// Whether the function adds an ECRC to the packets that it sends.
+    pub fn generates_ecrc(&self) -> bool {
+        self.read(CONTROL) & ECRC_GENERATION != 0
+    }
+
+    /// Whether the function checks the ECRC of packets that it receives.
+    pub fn checks_ecrc(&self) -> bool {
+        self.read(CONTROL) & ECRC_CHECK != 0
     }
 
     fn has_errors(&self) -> bool {

@@ -3,6 +3,7 @@
 //! A new kind needs its file, which implements [`Incident`], and its line in the list of kinds below.
 
 mod completer_abort;
+mod damage;
 mod function_level_reset;
 mod plan;
 mod poison;
@@ -54,6 +55,8 @@ macro_rules! kinds {
 kinds! {
     /// The device cannot access bytes of BAR 0 any more, and answers requests for them with Completer Abort.
     "completer-abort" => completer_abort::CompleterAbort;
+    /// A switch damages the data of the next packets that it passes on, after the check of their LCRC.
+    "damage" => damage::Damage;
     /// Bytes of a memory go bad, or the data of the next packets that the node sends: they are poisoned.
     "poison" => poison::Poison;
     /// The host above resets a function of a device by Initiate Function Level Reset.

@@ -27,19 +27,19 @@ impl Firmware<'_> {
     /// Applies the settings that the scenario writes for `node`, and returns them.
     pub(crate) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
         let mut settings = settings(&self.scenario.nodes[node], &self.functions[node]);
-        if self.reports_errors(self.tree.roots[node]) {
-            let all = physical(&self.functions[node]);
-            settings.extend(all.map(|id| (id, Setting::ReportErrors)));
+        if let NodeKind::Host(_, costs) = &self.scenario.nodes[self.tree.roots[node]].kind {
+            let services = [
+                (costs.error_reporting, Setting::ReportErrors),
+                (costs.ecrc, Setting::Ecrc),
+            ];
+            for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
+                let all = physical(&self.functions[node]);
+                settings.extend(all.map(|id| (id, *setting)));
+            }
         }
         let (host, program) = (self.tree.roots[node], settings.clone());
         Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
         settings
-    }
-
-    /// Whether the software of `host` enables error messages.
-    fn reports_errors(&self, host: usize) -> bool {
-        let kind = &self.scenario.nodes[host].kind;
-        matches!(kind, NodeKind::Host(_, costs) if costs.error_reporting)
     }
 
     /// Performs a configuration access of the CPU of `host`.

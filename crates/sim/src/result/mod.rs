@@ -180,6 +180,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::MalformedTlp => "malformed TLP",
         Refusal::PoisonedTlp => "poisoned TLP",
         Refusal::CompleterAbort => "completer abort",
+        Refusal::EcrcError => "ECRC error",
         Refusal::UnexpectedCompletion => "unexpected completion",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",

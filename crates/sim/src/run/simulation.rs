@@ -5,11 +5,10 @@ use std::fs::File;
 use std::num::NonZeroU64;
 
 use device::Router;
-use host::Host;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
 use packet::{Frame, Observation, Packet, Pcie};
-use protocol::{Kind, Message, QueuePairId};
+use protocol::{FunctionId, Header, Kind, Message, QueuePairId};
 
 use crate::build::{self, errors, migration};
 use crate::model::Model;
@@ -284,18 +283,19 @@ impl Simulation {
         workloads.max(self.awaits_incidents_until())
     }
 
-    /// The number of packets that nothing can move. Error messages, and the accesses of the software that serves them, go on for ever
-    /// where links have errors.
+    /// The number of packets that nothing can move. Error messages, and the configuration accesses of the software that serves them, go
+    /// on for ever where links have errors. The requester of a configuration access is a root port.
     fn standing_packets(&self) -> usize {
-        let mut hosts = self.models.iter().filter_map(Model::host);
-        let is_serving = hosts.any(Host::is_configuring);
-        let stands = |packet: &Packet| {
-            let header = packet.header();
-            let is_error = matches!(&header.kind, Kind::Message(request) if matches!(request.message, Message::Error(_)));
-            let is_answer = matches!(header.kind, Kind::Completion(_));
-            !is_error && !(is_serving && (header.is_config() || is_answer))
+        let is_passing = |header: &Header| match &header.kind {
+            Kind::Message(request) => matches!(request.message, Message::Error(_)),
+            Kind::Completion(completion) => {
+                let requester = completion.requester;
+                requester.bus() == 0 && requester != FunctionId::default()
+            }
+            _ => header.is_config(),
         };
-        self.world.store.count_of(stands)
+        let store = &self.world.store;
+        store.count_of(|packet| !is_passing(packet.header()))
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.

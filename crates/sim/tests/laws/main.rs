@@ -12,6 +12,7 @@ mod coherence;
 mod commands;
 mod completions;
 mod datapaths;
+mod ecrc;
 mod ends;
 mod enumeration;
 mod error_messages;
