@@ -15,7 +15,7 @@ pub enum LinkTimer {
     UpdateCredit,
     /// A limit must be sent again.
     RefreshCredit,
-    /// The component takes the errors that the link has corrected.
+    /// The component takes the errors that the link has corrected, or learns that it has failed.
     Errors,
 }
 

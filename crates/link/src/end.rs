@@ -195,6 +195,10 @@ impl LinkEnd {
         if !self.is_scalable {
             self.receiver.fix_limits(false);
         }
+        if self.fails_at < Time::NEVER {
+            let after = self.fails_at.since(cx.now());
+            cx.wake_in_background(LinkTimer::Errors, after);
+        }
         self.begin_round(cx);
         self.pump(cx)
     }
@@ -489,9 +493,13 @@ impl LinkEnd {
             Ring::Stale => return None,
         }
         if self.has_failed(cx.now()) {
-            return self.drop_next(cx);
+            return match timer {
+                LinkTimer::Errors => None,
+                _ => self.drop_next(cx),
+            };
         }
         match timer {
+            LinkTimer::Errors => return None,
             LinkTimer::Wire => {}
             LinkTimer::Acknowledge => {
                 self.refuse_arrived(cx.now());
@@ -504,7 +512,6 @@ impl LinkEnd {
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.begin_round(cx),
             LinkTimer::RefreshCredit => self.refresh_credit(cx),
-            LinkTimer::Errors => return None,
         }
         self.pump(cx)
     }

@@ -110,3 +110,20 @@ fn a_port_of_a_switch_does_not_pass_on_what_its_bridge_control_forbids() {
         .read(protocol::register::SECONDARY_STATUS);
     assert_eq!(received >> 30 & 1, 1);
 }
+
+#[test]
+fn a_link_that_fails_is_a_fatal_error_of_the_port_above_it() {
+    let text = slow_memory("", ", fails_at = \"10 us\"");
+    let simulation = ended(&text.replace("200 us", "80 ns").replace("512 B", "1 MiB"));
+    let result = simulation.result();
+    let down = incident(&result, "s to d", "Surprise Down");
+    assert_eq!((down.at_ns, down.severity), (10_000.0, Some("fatal")));
+    assert_eq!(down.reported_to.as_deref(), Some("h0 to s"));
+    let served = incident(&result, "h0", "served ERR_FATAL of 02:00.0");
+    assert!(served.at_ns > 13_000.0 && served.what.ends_with("Surprise Down"));
+    // Nobody passes on what the device itself reports.
+    assert_eq!(
+        incident(&result, "d", "Completion Timeout").reported_to,
+        None
+    );
+}
