@@ -159,6 +159,10 @@ impl<T: Copy> Outstanding<T> {
             return None;
         };
         let left = waiting.len - waiting.received;
+        // Byte Count says where the data is in the request: a completion before this one was lost (PCIe Base 2.3.1.1).
+        if completion.status.has_data() && u32::from(completion.byte_count) < left {
+            return None;
+        }
         let len = if completion.status.has_data() {
             completion.byte_len().min(left)
         } else {
@@ -301,6 +305,18 @@ mod tests {
             outstanding.take(&answer(tag, 32, 32, Status::Successful)),
             None
         );
+    }
+
+    #[test]
+    fn a_completion_behind_a_lost_one_is_unexpected_and_its_request_times_out() {
+        let mut outstanding = outstanding(1);
+        let tag = outstanding.begin('a', (0, 96), Time::ZERO);
+        assert_eq!(
+            outstanding.take(&answer(tag, 32, 32, Status::Successful)),
+            None
+        );
+        let lost = outstanding.give_up(Time::ZERO + TIMEOUT);
+        assert_eq!(lost.map(|part| (part.offset, part.len)), Some((0, 96)));
     }
 
     #[test]
