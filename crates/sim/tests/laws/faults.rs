@@ -41,7 +41,7 @@ impl Fault {
         let node = || select(vec!["s", "t", "a", "b", "c", "n", "g"]);
         let with_memory = || select(vec!["h", "a", "b", "c"]);
         let sender = select(vec!["h", "a", "b", "c", "n", "g"]);
-        let (at, offset, size) = (|| 0_u32..12_000, || 0_u32..60_000, || 1_u32..6_000);
+        let (at, offset, size) = (|| 0_u32..12_000, || 0_u32..59_000, || 1_u32..6_000);
         prop_oneof![
             3 => (with_memory(), at(), offset(), size()).prop_map(|(node, at, offset, size)| Fault::Memory(node, at, offset, size)),
             3 => (sender, at(), 1_u32..5).prop_map(|(node, at, count)| Fault::Packets(node, at, count)),
@@ -159,14 +159,20 @@ proptest! {
             .iter()
             .any(|fault| matches!(fault, Fault::Failure(..) | Fault::Damage(..)));
         for flow in &result.flows {
-            prop_assert!(!flow.wrong, "{} has wrong bytes\n{}", flow.id, text);
+            // Software that writes to registers does not know whether a write has arrived; the device does.
+            let by_driver = ["n", "g"].contains(&&*flow.from);
+            let is_reported = by_driver
+                && result
+                    .incidents
+                    .iter()
+                    .any(|one| one.place == flow.from && one.severity == Some("non-fatal"));
+            prop_assert!(!flow.wrong || is_reported, "{} has wrong bytes\n{}", flow.id, text);
             let missing: u64 = flow.missing.iter().map(|(_, len)| len).sum();
             let size = if flow.from == "h" { 2 << 10 } else { 16 << 10 };
             prop_assert!(flow.bytes + missing <= size, "{} has too much\n{}", flow.id, text);
             if !flow.intact {
                 prop_assert!(!result.incidents.is_empty(), "nobody tells why {} failed\n{}", flow.id, text);
             }
-            let by_driver = ["n", "g"].contains(&&*flow.from);
             if !loses_packets && !by_driver {
                 prop_assert_eq!(flow.bytes + missing, size, "{}\n{}", flow.id, text);
             }
