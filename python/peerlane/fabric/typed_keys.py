@@ -235,6 +235,10 @@ class Host(Node, total=False):
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
     the functions that reported them. (default false)"""
+    ecrc: Setting
+    """Whether software enables the end-to-end CRC in all functions of the host that have it:
+    they add a TLP digest of 4 bytes to each packet that they send, and check that of
+    packets that they receive. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -664,6 +668,10 @@ class Profile(TypedDict, total=False):
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
     the functions that reported them. (default false)"""
+    ecrc: Setting
+    """Whether software enables the end-to-end CRC in all functions of the host that have it:
+    they add a TLP digest of 4 bytes to each packet that they send, and check that of
+    packets that they receive. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
