@@ -249,13 +249,11 @@ impl Endpoint {
     /// Handles a timer.
     pub(crate) fn expire<C: Device>(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, C>) {
         match timer {
-            EndpointTimer::Link(LinkTimer::Errors) => {
-                self.link.expire(LinkTimer::Errors, &mut At::new(fx, PORT));
-                self.record_corrected();
-                self.report_errors(fx);
-            }
             EndpointTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, PORT));
+                if timer == LinkTimer::Errors {
+                    self.report_corrected(fx);
+                }
             }
             EndpointTimer::Inbound => {}
             EndpointTimer::Engine => {
@@ -280,8 +278,7 @@ impl Endpoint {
             return None;
         }
         if header.poisoned && header.class() != Class::Completion {
-            self.refuse_poisoned(fx);
-            return self.front(fx);
+            return self.front_behind_poison(fx);
         }
         Some(header)
     }

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
+use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
@@ -83,7 +83,8 @@ struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
-    /// The largest payload that passes without a closer look: `max_payload`, or 0 while the data of packets is damaged.
+    /// The largest payload that passes without a closer look: `max_payload`, or 0 while the data of packets is damaged. Poisoned packets
+    /// get one, too.
     passed_payload: u32,
     /// Whether requests that arrive here may be blocked or redirected.
     restricts: bool,
@@ -141,8 +142,7 @@ impl Component for Switch {
         let finished = self.link(port).expire(timer, &mut At::new(fx, port));
         self.settle(port, finished, fx);
         if timer == LinkTimer::Errors {
-            self.record_links(fx.now());
-            self.report_errors(fx);
+            self.report_links(fx);
         }
     }
 }
@@ -239,18 +239,39 @@ impl Switch {
         self.apply_registers();
     }
 
-    /// The packet with a damaged bit. Its sender may still hold the old one.
+    /// Refuses a packet that is too large for `from`; forwards any other, records its poison, and damages a bit of its data while the
+    /// switch does that. Its sender may still hold the old packet.
     #[cold]
-    fn damaged(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
-        self.damages -= 1;
-        if self.damages == 0 {
+    #[inline(never)]
+    fn forward_closely(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
+        let Delivery {
+            mut packet,
+            complete,
+        } = delivery;
+        let header = *fx.store()[packet].header();
+        if header.payload_len() as u32 > self.ports[from.index()].max_payload {
+            return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
+        }
+        if header.poisoned {
+            self.record_poison(from, packet, fx);
+        }
+        if self.damages > 0 && header.payload_len() > 0 {
+            packet = fx.store().rewritten(packet, header);
+            let middle = fx.store()[packet].payload().len() * 4;
+            fx.store()[packet].damage(middle);
+            self.damages -= 1;
             self.apply_registers();
         }
-        let header = *packets[packet].header();
-        let packet = packets.rewritten(packet, header);
-        let middle = packets[packet].payload().len() * 4;
-        packets[packet].damage(middle);
-        packet
+        let wire_len = fx.store()[packet].wire_len();
+        let delivery = Delivery { packet, complete };
+        self.route((from, delivery), (&header, wire_len), false, fx);
+    }
+
+    /// Records what the links of the ports have detected, and reports it.
+    #[cold]
+    fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
+        self.record_links(fx.now());
+        self.report_errors(fx);
     }
 
     /// The link ends of the ports.
@@ -324,17 +345,23 @@ impl Switch {
     ) {
         let packet = &fx.store()[delivery.packet];
         let (header, wire_len) = (*packet.header(), packet.wire_len());
-        let mut delivery = delivery;
-        if !corrupt && header.payload_len() as u32 > self.ports[from.index()].passed_payload {
-            if header.payload_len() as u32 > self.ports[from.index()].max_payload {
-                return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
-            }
-            delivery.packet = self.damaged(delivery.packet, fx.store());
+        let weight = header.payload_len() as u32 | u32::from(header.poisoned) << 16;
+        if weight > self.ports[from.index()].passed_payload && !corrupt {
+            return self.forward_closely(from, delivery, fx);
         }
-        if header.poisoned && !corrupt {
-            self.record_poison(from, delivery.packet, fx);
-        }
-        let Some(to) = self.egress(from, &header) else {
+        self.route((from, delivery), (&header, wire_len), corrupt, fx);
+    }
+
+    /// Forwards a packet that its port lets in.
+    #[inline(always)]
+    fn route(
+        &mut self,
+        (from, delivery): (Port, Delivery),
+        (header, wire_len): (&Header, u32),
+        corrupt: bool,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Some(to) = self.egress(from, header) else {
             if corrupt {
                 return fx.store().release(delivery.packet);
             }

@@ -251,24 +251,18 @@ impl Processor {
                 }
                 Step::Ask(Request::Store(address, bytes, origin)) => {
                     self.timed.push(Reverse((now, thread)));
-                    let stamp = Stamp {
-                        flow: origin.flow,
-                        born: origin.born.unwrap_or(now),
-                        ..Stamp::default()
-                    };
-                    return Some(Next::Packet(self.store((address, &bytes), stamp, packets)));
+                    let packet = self.store((address, &bytes), origin.stamp(now), packets);
+                    return Some(Next::Packet(packet));
                 }
                 Step::Ask(Request::Report(what)) => {
                     self.timed.push(Reverse((now, thread)));
                     return Some(Next::Report(what));
                 }
                 Step::Ask(Request::Load(address, len)) => {
-                    bytes = load(memory, address, len);
                     if is_poisoned(memory, address, len) {
-                        one.loaded = vec![0; len];
-                        self.timed.push(Reverse((now, thread)));
-                        return Some(Next::Report(POISON_LOADED));
+                        return Some(self.load_poison(thread, len, now));
                     }
+                    bytes = load(memory, address, len);
                     continue;
                 }
                 Step::Ask(Request::Read(address, len)) => {
@@ -329,6 +323,14 @@ impl Processor {
             self.free_cores += 1;
             return None;
         }
+    }
+
+    /// Gives zeros to a thread that loads poisoned memory; returns the report of that.
+    #[cold]
+    fn load_poison(&mut self, thread: ThreadId, len: usize, now: Time) -> Next {
+        self.threads[thread.0].loaded = vec![0; len];
+        self.timed.push(Reverse((now, thread)));
+        Next::Report(POISON_LOADED)
     }
 
     /// Takes an interrupt with this message that has come already. Returns false if there is none.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
-use packet::{FlowId, Observation};
+use packet::{FlowId, Observation, Stamp};
 use transaction::{ConfigAccess, Mapping};
 
 use crate::{Coroutine, Desk};
@@ -32,6 +32,17 @@ pub struct StoreOrigin {
     pub born: Option<Time>,
     /// The flow whose requests on the wire the store is one of.
     pub flow: Option<FlowId>,
+}
+
+impl StoreOrigin {
+    /// The stamp of the packet of a store at `now`.
+    pub(crate) fn stamp(self, now: Time) -> Stamp {
+        Stamp {
+            flow: self.flow,
+            born: self.born.unwrap_or(now),
+            ..Stamp::default()
+        }
+    }
 }
 
 /// A request of a program.

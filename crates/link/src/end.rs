@@ -405,6 +405,16 @@ impl LinkEnd {
         if !self.receiver.has_errors() {
             return Vec::new();
         }
+        self.wrong_bits_between(complete, length, cx)
+    }
+
+    #[inline(never)]
+    fn wrong_bits_between(
+        &mut self,
+        complete: Time,
+        length: Span,
+        cx: &mut impl EndContext,
+    ) -> Vec<u64> {
         let start = Time::from_fs(complete.as_fs().saturating_sub(length.as_fs()));
         let timing = *self.transmitter.timing();
         let (wrong, is_idle_damaged) = self.receiver.wrong_bits(&timing, start, complete);

@@ -48,7 +48,7 @@ pub enum Message {
         /// The result for the group.
         response: PageResponse,
     },
-    /// ERR_COR, ERR_NONFATAL or ERR_FATAL: reports an error of this severity to the root complex (PCIe Base 2.2.8.3).
+    /// `ERR_COR`, `ERR_NONFATAL` or `ERR_FATAL`: reports an error of this severity to the root complex (PCIe Base 2.2.8.3).
     Error(Severity),
 }
 

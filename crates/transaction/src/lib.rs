@@ -49,7 +49,7 @@ pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits};
 pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
-pub use report::{arrived, deliver, written};
+pub use report::{arrived, deliver, deliver_poisoned, written};
 pub use requester::{Next, Requester, Standing, Taken};
 pub use spread::{Arrivals, Spread};
 pub use translation_cache::{GeometryError, TranslationCache};

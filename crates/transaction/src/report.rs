@@ -23,22 +23,21 @@ pub fn deliver(
     patterns: &[Pattern],
 ) -> Option<Observation> {
     memory.write(request.first_byte() - base, written(packet, request));
-    if packet.header().poisoned {
-        return poison(packet, request, memory, base);
-    }
     arrived(packet, request, patterns)
 }
 
-/// Poisons the bytes that a poisoned write has written. They did not arrive at their flow's end.
+/// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes there. They did not arrive at their
+/// flow's end.
 #[cold]
-fn poison(
+pub fn deliver_poisoned(
     packet: &Packet,
     request: &MemoryRequest,
     memory: &mut Memory,
     base: u64,
 ) -> Option<Observation> {
-    let len = request.byte_len();
-    memory.poison(request.first_byte() - base, len.into());
+    let (offset, len) = (request.first_byte() - base, request.byte_len());
+    memory.write(offset, written(packet, request));
+    memory.poison(offset, len.into());
     Some(Observation::Failed {
         flow: packet.stamp.flow?,
         bytes: len,

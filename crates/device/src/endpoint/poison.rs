@@ -2,22 +2,33 @@
 
 use kernel::Effects;
 use packet::{Charge, PacketId, Refusal};
-use protocol::Class;
+use protocol::{Class, Header, Kind};
 
 use super::{Device, Endpoint};
 
 impl Endpoint {
     /// Handles a poisoned packet that has reached the engine. The engine gets a completion as one that has failed, and no request.
     #[cold]
+    #[inline(never)]
     pub(super) fn take_poisoned<C: Device>(
         &mut self,
         packet: PacketId,
         charge: Charge,
         fx: &mut Effects<'_, C>,
     ) -> Option<(PacketId, Charge)> {
-        if charge.class != Class::Completion {
+        let (mut packet, mut charge) = (packet, charge);
+        while charge.class != Class::Completion {
             self.drop_poisoned(packet, charge, fx);
-            return self.take_held(fx);
+            (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
+            let content = &fx.store()[packet];
+            charge = content.charge();
+            let header = *content.header();
+            if !header.poisoned {
+                if let Kind::Completion(completion) = &header.kind {
+                    self.functions.record_abort(completion);
+                }
+                return Some((packet, charge));
+            }
         }
         let place = self.addressee(fx.store()[packet].header());
         self.functions.record_poison(place, packet, false, fx);
@@ -26,11 +37,21 @@ impl Endpoint {
         Some((fx.store().as_poisoned(packet), charge))
     }
 
-    /// Refuses the poisoned request that has reached the engine first.
+    /// Refuses the poisoned requests that have reached the engine first; returns the header of the packet behind them.
     #[cold]
-    pub(super) fn refuse_poisoned<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
-        if let Some((_, packet)) = self.inbound.pop_front() {
-            let charge = fx.store()[packet].charge();
+    #[inline(never)]
+    pub(super) fn front_behind_poison<C: Device>(
+        &mut self,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<Header> {
+        loop {
+            let (_, packet) = *self.inbound.front().filter(|(due, _)| *due <= fx.now())?;
+            let content = &fx.store()[packet];
+            let (header, charge) = (*content.header(), content.charge());
+            if !header.poisoned || charge.class == Class::Completion {
+                return Some(header);
+            }
+            self.inbound.pop_front();
             self.drop_poisoned(packet, charge, fx);
         }
     }

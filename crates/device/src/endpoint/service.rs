@@ -103,6 +103,13 @@ impl Endpoint {
             .record_correctable(FunctionPlace::Own, repaired);
     }
 
+    /// Records the errors that the link has corrected, and reports them.
+    #[cold]
+    pub(super) fn report_corrected<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        self.record_corrected();
+        self.report_errors(fx);
+    }
+
     /// Sends the messages for errors that functions report. The core makes them, so they do not pass the engine's datapath.
     pub(super) fn report_errors<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some(report) = self.functions.take_report() {

@@ -6,7 +6,7 @@ use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
 use protocol::coherence::{LINE_BYTES, Line};
 use protocol::{AtomicRequest, FunctionId, Header, Kind, MemoryRequest};
-use transaction::{Completions, Memory, Pattern, deliver, written};
+use transaction::{Completions, Memory, Pattern, deliver, deliver_poisoned, written};
 
 use super::parameters::{MOST_SOCKETS, RootComplexParameters};
 
@@ -290,6 +290,18 @@ impl MemoryController {
     ) -> (Time, Option<Observation>) {
         let done = self.take_write(request, there);
         let told = deliver(packet, request, &mut self.bytes, self.base, patterns);
+        (done, told)
+    }
+
+    /// Performs a write of poisoned data, as [`Self::write`] does, and marks it.
+    pub(super) fn write_poisoned(
+        &mut self,
+        packet: &Packet,
+        request: &MemoryRequest,
+        there: Time,
+    ) -> (Time, Option<Observation>) {
+        let done = self.take_write(request, there);
+        let told = deliver_poisoned(packet, request, &mut self.bytes, self.base);
         (done, told)
     }
 

@@ -40,6 +40,7 @@ use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::{MemoryController, atomic_completion};
 use ownership::Ownership;
 use peers::PeerPath;
+use poison::with_status;
 use ports::{RootPorts, Sent};
 use sockets::{CPU, Crossing, Sockets};
 use timer::WakeUp;
@@ -397,7 +398,7 @@ impl<C: Cpu> RootComplex<C> {
                 self.read(inbound, &request.range(), fx);
             }
             (Route::Elsewhere, Kind::Completion(_)) => {
-                let inbound = self.with_status(inbound, fx);
+                let inbound = with_status(inbound, fx);
                 if !self.take_answer(inbound.packet, fx) {
                     return self.refuse(inbound, Refusal::UnexpectedCompletion, fx);
                 }
@@ -525,11 +526,28 @@ impl<C: Cpu> RootComplex<C> {
 /// Memory.
 impl<C: Cpu> RootComplex<C> {
     fn write(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
+        if inbound.header.poisoned {
+            return self.write_poisoned(inbound, request, fx);
+        }
+        self.write_data::<false>(inbound, request, fx);
+    }
+
+    #[inline(always)]
+    fn write_data<const POISONED: bool>(
+        &mut self,
+        inbound: Inbound<'_>,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let there = inbound.passed + self.parameters.latency;
         let there = self.memory.ingest(request, there);
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
-        let (done, told) = self.memory.write(content, request, there, &self.patterns);
+        let (done, told) = if POISONED {
+            self.memory.write_poisoned(content, request, there)
+        } else {
+            self.memory.write(content, request, there, &self.patterns)
+        };
         let done = self.own(inbound.port, request, fx.now(), done);
         if let Some(told) = told {
             fx.foresee(done, told);

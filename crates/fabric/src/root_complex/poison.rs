@@ -3,7 +3,7 @@
 
 use kernel::{Effects, Port};
 use packet::{PacketId, Refusal};
-use protocol::{AtomicRequest, Class, Header, Kind};
+use protocol::{AtomicRequest, Class, Header, Kind, MemoryRequest};
 use transaction::FunctionPlace;
 
 use super::cpu::{Cpu, is_interrupt};
@@ -41,6 +41,18 @@ impl<C: Cpu> RootComplex<C> {
         false
     }
 
+    /// Performs a poisoned write to memory.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn write_poisoned(
+        &mut self,
+        inbound: Inbound<'_>,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        self.write_data::<true>(inbound, request, fx);
+    }
+
     /// Answers an atomic operation on poisoned bytes, which is not executed: the bytes stay as they are.
     #[cold]
     pub(super) fn answer_poisoned_atomic(
@@ -64,20 +76,19 @@ impl<C: Cpu> RootComplex<C> {
     fn is_for_peer(&self, inbound: Inbound<'_>) -> bool {
         matches!(self.routes.of(inbound.header), Route::Down(_))
     }
+}
 
-    /// A completion for the CPU with the status that a requester makes of poisoned data.
-    #[inline]
-    pub(super) fn with_status<'h>(
-        &mut self,
-        inbound: Inbound<'h>,
-        fx: &mut Effects<'_, Self>,
-    ) -> Inbound<'h> {
-        if !inbound.header.poisoned {
-            return inbound;
-        }
-        Inbound {
-            packet: fx.store().as_poisoned(inbound.packet),
-            ..inbound
-        }
+/// A completion for the CPU with the status that a requester makes of poisoned data.
+#[inline]
+pub(super) fn with_status<'h, C: Cpu>(
+    inbound: Inbound<'h>,
+    fx: &mut Effects<'_, RootComplex<C>>,
+) -> Inbound<'h> {
+    if !inbound.header.poisoned {
+        return inbound;
+    }
+    Inbound {
+        packet: fx.store().as_poisoned(inbound.packet),
+        ..inbound
     }
 }

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
-use packet::{Frame, Observation, Packet, Pcie};
+use packet::{Frame, Observation, Pcie};
 use protocol::{FunctionId, Header, Kind, Message, QueuePairId};
 
 use crate::build::{self, errors, migration};

@@ -123,12 +123,13 @@ fn fabric(seed: u32, (reports, cut_through): (bool, bool), faults: &[Fault]) -> 
         ("g", "h", "read"),
         ("g", "h", "write"),
     ];
-    for (from, to, direction) in flows {
-        let size = if from == "h" { 2 } else { 16 };
-        text += &format!(
+    let flow = |(from, to, direction): &(&str, &str, &str)| {
+        let size = if *from == "h" { 2 } else { 16 };
+        format!(
             "[[flows]]\nid = \"{from}-{to}-{direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{size} KiB\"\n"
-        );
-    }
+        )
+    };
+    text.extend(flows.iter().map(flow));
     text + &faults.iter().map(Fault::incident).collect::<String>()
 }
 

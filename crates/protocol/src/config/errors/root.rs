@@ -16,9 +16,9 @@ pub const ERROR_SOURCE: u16 = AER + 13;
 
 /// The enables of interrupts for the three severities, in Root Error Command.
 pub const ROOT_ERROR_INTERRUPTS: u32 = 0x7;
-/// ERR_COR Received, in Root Error Status.
+/// `ERR_COR` Received, in Root Error Status.
 pub const CORRECTABLE_RECEIVED: u32 = 1;
-/// ERR_FATAL/NONFATAL Received.
+/// `ERR_FATAL`/NONFATAL Received.
 pub const UNCORRECTABLE_RECEIVED: u32 = 1 << 2;
 const MULTIPLE: u32 = 1;
 const FIRST_FATAL: u32 = 1 << 4;
