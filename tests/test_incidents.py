@@ -36,3 +36,24 @@ def test_a_result_has_incidents_where_there_are_any(scenario: Write) -> None:
     assert result.to_json()["incidents"][0]["where"] == "h to d"
     quiet = Fabric("quiet").host("h").device("d", "h").flow("d", "h", size="4 KiB")
     assert "incidents" not in quiet.run().to_json()
+
+
+def test_a_shipped_scenario_of_a_fault_says_what_is_missing(peerlane: Run) -> None:
+    told = peerlane("run", "incidents/poisoned-read", "--no-explain")
+    assert told.status == 1
+    assert "fetch: missing in its region: 512 B at" in told.out
+    assert "Poisoned TLP Received" in told.out
+    listed = peerlane("list", "scenarios")
+    assert "incidents/completer-abort" in listed.out
+
+
+def test_a_result_lists_missing_bytes_where_there_are_any() -> None:
+    fabric = Fabric("quiet").host("h").device("d", "h").flow("d", "h", size="4 KiB")
+    (flow,) = fabric.run().to_json()["flows"]
+    assert "missing" not in flow
+    fabric = fabric.incident("poison", "d", at="0 ns")
+    result = fabric.run()
+    ((offset, length),) = result.flows[0].missing
+    assert offset == 0
+    assert result.flows[0].bytes == 4096 - length
+    assert result.to_json()["flows"][0]["missing"]

@@ -189,6 +189,9 @@ class RunResult(Document):
         for name in ("interrupts", "incidents", "incidents_left_out"):
             if not document[name]:
                 del document[name]
+        for flow in document["flows"]:
+            if not flow["missing"]:
+                del flow["missing"]
         if self.waits is None:
             del document["waits"]
         if self.series is None:
