@@ -6,7 +6,7 @@ use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
-use crate::leaf::one_port;
+use crate::leaf::{forget, one_port};
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 
 kernel::parameters! {
@@ -75,6 +75,15 @@ impl Leaf for Dma {
         all.map(|requester| requester.deadline(now))
             .min()
             .unwrap_or(Time::NEVER)
+    }
+
+    fn reset(&mut self, function: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        for (number, requester) in self.requesters.iter_mut().enumerate() {
+            if [place(number), FunctionPlace::Own].contains(&function) {
+                forget(requester, fx);
+            }
+        }
+        self.configure_requesters();
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {

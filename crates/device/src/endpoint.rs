@@ -5,6 +5,7 @@
 mod faults;
 mod interrupts;
 mod poison;
+mod resets;
 mod service;
 mod standing;
 mod timer;
@@ -23,6 +24,7 @@ use transaction::{Datapath, FunctionPlace, Functions, Memory, Pattern, Requester
 use crate::EndpointParameters;
 use faults::Faults;
 use interrupts::Tables;
+use resets::Resets;
 pub use standing::Gate;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
@@ -57,6 +59,8 @@ pub struct Endpoint {
     virtual_memory: Option<Box<VirtualMemory>>,
     /// Boxed, because few endpoints have MSI-X.
     tables: Option<Box<Tables>>,
+    /// Boxed, because few endpoints are reset.
+    resets: Option<Box<Resets>>,
     patterns: Arc<[Pattern]>,
     /// The datapath from the engine.
     sending: Datapath,
@@ -113,6 +117,7 @@ impl Endpoint {
             bar: Memory::new(parameters.bar.0),
             virtual_memory: VirtualMemory::of(&parameters),
             tables: None,
+            resets: None,
             patterns,
             sending: Datapath::new(
                 parameters.clock.period(),

@@ -123,6 +123,11 @@ pub enum Observation {
         /// The bytes that the flow asked for.
         bytes: u64,
     },
+    /// A reset has made the requester forget a flow: it sends no more requests of it, and expects no completions.
+    Forgotten {
+        /// The flow.
+        flow: FlowId,
+    },
     /// Payload of a flow has reached its destination.
     Delivered {
         /// The flow.

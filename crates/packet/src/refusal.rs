@@ -15,6 +15,8 @@ pub enum Refusal {
     EcrcError,
     /// A completion that matches no outstanding request.
     UnexpectedCompletion,
+    /// The function that the packet is for was in reset.
+    InReset,
     /// No completion arrived before the completion timeout.
     CompletionTimeout,
     /// Bit errors on a fibre destroyed the packet, and it was not sent again.

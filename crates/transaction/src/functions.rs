@@ -86,6 +86,8 @@ pub struct Served {
     pub completion: PacketId,
     /// Whether the request has written a register.
     pub written: bool,
+    /// Whether the request initiates a function level reset of its function.
+    pub initiates_reset: bool,
 }
 
 impl Functions {
@@ -272,6 +274,13 @@ impl Functions {
         let (header, stamp) = (*content.header(), content.stamp);
         let (request, action) = asked(&header, content.payload());
         let value = self.access(place, &request, action);
+        let initiates_reset = match action {
+            Action::Read => false,
+            Action::Write { value, .. } => {
+                let space = self.space(place);
+                space.initiates_reset(request.register, value, request.first_be)
+            }
+        };
         packets.release(packet);
         let id = self.id_of(place);
         let answer = match action {
@@ -287,6 +296,7 @@ impl Functions {
         Served {
             completion,
             written: action != Action::Read,
+            initiates_reset,
         }
     }
 
@@ -390,6 +400,8 @@ impl Functions {
             | Refusal::SeveredFibre
             | Refusal::Unacknowledged
             | Refusal::Overflow
+            // A function in reset drops packets without an error (PCIe Base 6.6.2).
+            | Refusal::InReset
             | Refusal::Nic(_) => return,
         };
         self.record_error(place, (error, advisory), header, fx);
@@ -501,6 +513,14 @@ impl Functions {
         let detected = self.space_mut(place).record_surprise_down();
         if let Some(detected) = detected.filter(|detected| detected.is_reported) {
             self.report(place, detected.severity);
+        }
+    }
+
+    /// A function level reset of the function at `place`. One of a physical function ends its virtual functions (PCIe Base 9.2.2.2).
+    pub fn function_level_reset(&mut self, place: FunctionPlace) {
+        self.space_mut(place).function_level_reset();
+        if place == FunctionPlace::Own {
+            self.virtual_spaces.apply_registers(&mut self.own);
         }
     }
 

@@ -90,6 +90,11 @@ impl Endpoint {
             Refusal::MalformedTlp => FunctionPlace::Own,
             _ => self.addressee(fx.store()[packet].header()),
         };
+        let why = if self.has_resets() && self.is_in_reset(place, fx.now()) {
+            Refusal::InReset
+        } else {
+            why
+        };
         if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
             self.answers.push_back((fx.now(), answer));
         }
@@ -127,11 +132,17 @@ impl Endpoint {
         let Reach::Here(place) = self.functions.reach(request) else {
             return self.refuse(packet, Refusal::UnsupportedRequest, fx);
         };
+        if self.has_resets() && self.is_in_reset(place, fx.now()) {
+            return self.refuse(packet, Refusal::InReset, fx);
+        }
         self.record_corrected();
         let served = self.functions.serve(place, packet, fx.store());
-        if served.written {
+        if served.initiates_reset {
+            self.begin_reset(place, fx);
+        } else if served.written {
             self.apply_registers();
         }
+        // The completion leaves before the reset (PCIe Base 6.6.2).
         self.answers.push_back((fx.now(), served.completion));
         self.report_errors(fx);
     }

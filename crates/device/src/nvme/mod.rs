@@ -198,6 +198,20 @@ impl Leaf for Nvme {
         self.outstanding.next_change(now)
     }
 
+    /// The controller is disabled, and its registers are 0 but for those that describe it.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        self.disable(fx);
+        self.is_enabled = false;
+        self.outstanding.forget(|_| true);
+        self.outstanding.allow(self.endpoint.tags_allowed());
+        let zeros = [0; registers::SIZE as usize];
+        self.endpoint.bar_mut().write(0, &zeros);
+        self.show_constants();
+    }
+
     /// Handles arrived packets, advances all commands and sends packets, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
@@ -326,7 +340,7 @@ impl Nvme {
             return;
         }
         self.is_enabled = is_enabled;
-        self.reset(fx);
+        self.disable(fx);
         if is_enabled {
             let sizes = self.word(AQA);
             let submission = (self.long(ASQ) & !PAGE_OFFSET, (sizes & 0xfff) + 1);
@@ -340,7 +354,7 @@ impl Nvme {
     }
 
     /// Drops all commands.
-    fn reset(&mut self, fx: &mut Effects<'_, Self>) {
+    fn disable(&mut self, fx: &mut Effects<'_, Self>) {
         self.resets += 1;
         self.status = 0;
         self.queues = None;
@@ -422,7 +436,7 @@ impl Nvme {
             Target::Entries => {
                 let Some(bytes) = bytes else {
                     // Nothing is known of the commands, so that none of them can be completed (NVM Express 1.4, 9.5).
-                    self.reset(fx);
+                    self.disable(fx);
                     self.status = FATAL;
                     return self.show_constants();
                 };

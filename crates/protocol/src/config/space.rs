@@ -21,6 +21,8 @@ struct Field {
     reset: u32,
     /// Whether a hot reset leaves the register as it is.
     sticky: bool,
+    /// The bits that a function level reset leaves as they are.
+    kept: u32,
 }
 
 impl ConfigSpace {
@@ -99,6 +101,7 @@ impl ConfigSpace {
                     cleared,
                     reset,
                     sticky: false,
+                    kept: 0,
                 },
             ),
         }
@@ -109,6 +112,24 @@ impl ConfigSpace {
         let fields = self.fields.iter_mut();
         for field in fields.filter(|field| field.register == register) {
             field.sticky = true;
+        }
+    }
+
+    /// Declares that a function level reset leaves the bits `kept` of the declared `register` as they are (PCIe Base 6.6.2).
+    pub(super) fn declare_kept(&mut self, register: u16, kept: u32) {
+        let fields = self.fields.iter_mut();
+        for field in fields.filter(|field| field.register == register) {
+            field.kept |= kept;
+        }
+    }
+
+    /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
+    /// and those of the link.
+    pub fn function_level_reset(&mut self) {
+        for field in self.fields.iter().filter(|field| !field.sticky) {
+            let changed = (field.writable | field.cleared) & !field.kept;
+            let dword = &mut self.dwords[usize::from(field.register)];
+            *dword = *dword & !changed | field.reset & changed;
         }
     }
 
@@ -190,6 +211,22 @@ mod tests {
         }
         space.reset();
         assert_eq!((space.read(3), space.read(4)), (0x10, 0x122));
+    }
+
+    #[test]
+    fn a_function_level_reset_also_keeps_what_belongs_to_the_link() {
+        let mut space = ConfigSpace::empty();
+        for register in [3, 4] {
+            space.declare(register, 0, 0xff, 0);
+        }
+        space.declare_kept(4, 0xf0);
+        for register in [3, 4] {
+            space.write(register, 0x22, 0xf);
+        }
+        space.function_level_reset();
+        assert_eq!((space.read(3), space.read(4)), (0, 0x20));
+        space.reset();
+        assert_eq!((space.read(3), space.read(4)), (0, 0));
     }
 
     proptest! {

@@ -37,7 +37,9 @@ pub struct FlowMeter {
     pub delivered: u64,
     /// Whether a request of the flow timed out.
     pub timed_out: bool,
-    /// Whether the flow has been complete.
+    /// Whether a reset has made the requester forget the flow.
+    pub forgotten: bool,
+    /// Whether the flow has been complete, or was forgotten.
     closed: bool,
     /// Bytes that were lost with an error.
     pub refused: u64,
@@ -73,6 +75,7 @@ impl FlowMeter {
             asked: None,
             delivered: 0,
             timed_out: false,
+            forgotten: false,
             closed: false,
             refused: 0,
             missing: Vec::new(),
@@ -281,6 +284,9 @@ impl Meter {
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
+            Observation::Forgotten { flow } => {
+                self.change(flow, now, |meter| meter.forgotten = true);
+            }
             Observation::Own { flow, note } => self.observe_note(flow, note, now),
             Observation::Refused { .. }
             | Observation::Up { .. }
@@ -341,7 +347,8 @@ impl Meter {
             return;
         };
         change(meter);
-        if meter.is_complete() && !std::mem::replace(&mut meter.closed, true) {
+        let is_over = meter.is_complete() || meter.forgotten;
+        if is_over && !std::mem::replace(&mut meter.closed, true) {
             self.open -= 1;
             self.open_parts -= usize::from((flow.0 as usize) < self.parts);
         }

@@ -182,6 +182,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::CompleterAbort => "completer abort",
         Refusal::EcrcError => "ECRC error",
         Refusal::UnexpectedCompletion => "unexpected completion",
+        Refusal::InReset => "function in reset",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",
         Refusal::SeveredFibre => "severed fibre",

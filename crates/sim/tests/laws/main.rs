@@ -44,6 +44,7 @@ mod refusals;
 mod registers;
 mod repetition;
 mod requesters;
+mod resets;
 mod sg_dma;
 mod sockets;
 mod star;
