@@ -16,6 +16,7 @@ pub mod nvme;
 mod processor;
 pub mod queue_pair;
 pub mod ranks;
+pub mod recovery;
 mod system;
 
 /// A host: a root complex with a processor that runs programs.

@@ -76,6 +76,21 @@ impl ConfigSpace {
             .collect()
     }
 
+    /// The registers whose writable bits differ from their values after reset, each with a value and the bytes to write so that another
+    /// function gets these bits and loses no status bit.
+    pub fn settings(&self) -> impl Iterator<Item = (u16, u32, u8)> {
+        let changed = self.fields.iter().filter(|field| {
+            let dword = self.dwords[usize::from(field.register)];
+            (dword ^ field.reset) & field.writable != 0
+        });
+        changed.map(|field| {
+            let value = self.dwords[usize::from(field.register)] & field.writable;
+            let bytes = (0..4).filter(|byte| field.writable >> (8 * byte) & 0xff != 0);
+            let enables = bytes.fold(0, |enables, byte| enables | 1 << byte);
+            (field.register, value, enables)
+        })
+    }
+
     /// Declares bits of `register`: the bits of `value` are set after reset, those of `writable` take the written value, and
     /// writing a one to a bit of `cleared` clears it.
     pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
@@ -211,6 +226,22 @@ mod tests {
         }
         space.reset();
         assert_eq!((space.read(3), space.read(4)), (0x10, 0x122));
+    }
+
+    #[test]
+    fn the_settings_of_a_space_make_another_equal_to_it() {
+        let mut space = ConfigSpace::empty();
+        space.declare(3, 0x10, 0xff, 0xff00);
+        space.declare(4, 0, u32::MAX, 0);
+        let mut other = space.clone();
+        space.write(3, 0x22, 0xf);
+        other.raise(3, 0x100);
+        let settings: Vec<_> = space.settings().collect();
+        assert_eq!(settings, [(3, 0x22, 0b0001)]);
+        for (register, value, enables) in settings {
+            other.write(register, value, enables);
+        }
+        assert_eq!(other.read(3), 0x122);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! A function level reset (PCIe Base 6.6.2), which the software of a host initiates by a configuration request.
 
+use host::recovery::function_level_reset;
+use kernel::Span;
 use protocol::register;
-use transaction::{Action, ConfigAccess, FunctionPlace};
+use transaction::FunctionPlace;
 
 use super::{Incident, Misplaced, Place, Scene};
 
@@ -10,6 +12,10 @@ kernel::parameters! {
     pub struct FunctionLevelReset {
         /// The function of the device: 0 for the physical one, 1 and more for its virtual functions.
         function: u32 = 0, from "our choice: the physical function";
+        /// Time from the request to the next request of the host to the function.
+        wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.2: 100 ms";
+        /// Whether the host then writes the registers of the function again that its firmware has set.
+        restore: bool = true, from "our choice: as operating systems do";
     }
 }
 
@@ -49,23 +55,17 @@ impl Incident for FunctionLevelReset {
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
-        let functions = &scene.plan.nodes[node].functions;
-        let target = functions.id_of(self.place());
-        // The upper half of the register has status bits, which a one would clear.
-        let control = ConfigAccess {
-            target,
-            register: register::DEVICE_CONTROL,
-            action: Action::Read,
-        };
-        scene.spawn(node, move |system| async move {
-            let Some(value) = system.configure(control).await else {
-                return;
-            };
-            let action = Action::Write {
-                value: value | register::INITIATE_FUNCTION_LEVEL_RESET,
-                enables: 0b0011,
-            };
-            system.configure(ConfigAccess { action, ..control }).await;
+        let place = self.place();
+        let target = scene.plan.nodes[node].functions.id_of(place);
+        let mut states = scene.saved(node);
+        if !self.restore {
+            states.clear();
+        } else if place != FunctionPlace::Own {
+            states.retain(|state| state.function == target);
+        }
+        let wait = self.wait;
+        scene.spawn(node, move |system| {
+            function_level_reset(system, target, wait, states)
         });
     }
 }

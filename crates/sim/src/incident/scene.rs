@@ -1,5 +1,6 @@
 //! A fabric at the time of an incident, and what an incident can do to it.
 
+use host::recovery::SavedState;
 use host::{System, ThreadId};
 use kernel::{ComponentId, World};
 use packet::Pcie;
@@ -18,6 +19,15 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// What firmware has set in the registers of all functions of `node`: the physical function, then the virtual ones.
+    pub(crate) fn saved(&self, node: usize) -> Vec<SavedState> {
+        let functions = &self.plan.nodes[node].functions;
+        let places = functions.places();
+        let saved =
+            places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
+        saved.collect()
+    }
+
     /// Starts a program on the host above `node` now. The run goes on until it has ended.
     pub fn spawn<F>(&mut self, node: usize, program: impl FnOnce(System) -> F)
     where

@@ -20,6 +20,7 @@ upstream = "s"
 at = "5 us"
 what = "function-level-reset"
 node = "a"
+wait = "200 us"
 {incident}
 {flows}"#
     )
@@ -80,7 +81,8 @@ fn a_function_level_reset_ends_the_flows_of_its_device_and_no_others() {
 #[test]
 fn a_reset_returns_the_registers_of_its_function_but_not_those_of_its_link() {
     let keys = "max_payload = \"256 B\"\nmsix_vectors = 4";
-    let mut simulation = rested(&machine(keys, "", &flow("ar", "a", "read", "")));
+    let text = machine(keys, "restore = false", &flow("ar", "a", "read", ""));
+    let mut simulation = rested(&text);
     let a = FunctionId::new(3, 0, 0);
     let mut read = |register: u16| {
         let read = simulation.config_read("h0", a, u64::from(register) * 4, 4, &mut || true);
@@ -121,9 +123,37 @@ fn a_virtual_function_is_reset_alone() {
 fn the_reset_of_a_physical_function_ends_its_virtual_functions() {
     let keys = "virtual_functions = 2";
     let flows = flow("f1", "a", "write", "function = 1") + &flow("b", "b", "read", "");
-    let simulation = rested(&machine(keys, "", &flows));
+    let simulation = rested(&machine(keys, "restore = false", &flows));
     let result = simulation.result();
     assert!(!result.flow("f1").completed && result.flow("b").intact);
     let functions = simulation.functions("a").expect("a device");
     assert_eq!(functions.virtual_places().count(), 0);
+}
+
+#[test]
+fn a_function_that_its_host_sets_up_again_works_as_before() {
+    let keys = "virtual_functions = 2\nmax_read_request = \"4 KiB\"";
+    let later = ["f0", "f1", "f2"].iter().zip(0..).map(|(id, function)| {
+        let more = format!("function = {function}\nstart = \"400 us\"");
+        flow(id, "a", "read", &more)
+    });
+    let flows = flow("early", "a", "read", "") + &later.collect::<String>();
+    let simulation = rested(&machine(keys, "", &flows));
+    let result = simulation.result();
+    assert!(!result.flow("early").completed);
+    for id in ["f0", "f1", "f2"] {
+        let flow = result.flow(id);
+        assert!(flow.completed && flow.intact, "{flow:?}");
+    }
+    // Every register is as firmware left it, but for errors.
+    let (now, planned) = (
+        simulation.functions("a").expect("a device"),
+        &simulation.plan().nodes[2],
+    );
+    for place in planned.functions.places() {
+        let settings = |functions: &transaction::Functions| {
+            functions.space(place).settings().collect::<Vec<_>>()
+        };
+        assert_eq!(settings(&now), settings(&planned.functions), "{place:?}");
+    }
 }
