@@ -14,7 +14,7 @@ pub(super) struct Happened {
     up: Option<Span>,
     /// The number of incidents that have happened.
     count: usize,
-    /// The programs that incidents have started and that may not have ended, with their hosts.
+    /// The programs that incidents have started, with their hosts.
     programs: Vec<(usize, ThreadId)>,
 }
 
@@ -34,29 +34,30 @@ impl Simulation {
     }
 
     /// Whether an incident has not happened yet, or a program that one has started has not ended.
-    pub(super) fn has_incidents(&mut self) -> bool {
-        let models = &self.models;
-        let goes_on = |&(host, thread): &(usize, ThreadId)| {
-            let host = models[host].host();
-            host.is_some_and(|host| !host.cpu().has_ended(thread))
-        };
-        if !self.happened.programs.is_empty() {
-            self.happened.programs.retain(goes_on);
-        }
-        !self.happened.programs.is_empty() || self.next_incident() < Time::NEVER
+    pub(super) fn has_incidents(&self) -> bool {
+        self.has_programs() || self.next_incident() < Time::NEVER
+    }
+
+    /// Whether a program that an incident has started has not ended.
+    fn has_programs(&self) -> bool {
+        let mut programs = self.happened.programs.iter();
+        programs.any(|(host, thread)| {
+            let host = self.models[*host].host();
+            host.is_some_and(|host| !host.cpu().has_ended(*thread))
+        })
     }
 
     /// The time until which the run waits for incidents: for ever while one of their programs runs, because each of them ends.
     pub(super) fn awaits_incidents_until(&self) -> Time {
-        if self.happened.programs.is_empty() {
-            let next = self.next_incident();
-            return if next == Time::NEVER {
-                Time::ZERO
-            } else {
-                next
-            };
+        if self.has_programs() {
+            return Time::NEVER;
         }
-        Time::NEVER
+        let next = self.next_incident();
+        if next == Time::NEVER {
+            Time::ZERO
+        } else {
+            next
+        }
     }
 
     /// Moves time to the next incident, before which no event is due, and lets it happen.

@@ -271,7 +271,7 @@ impl Simulation {
         down
     }
 
-    fn is_open(&mut self) -> bool {
+    fn is_open(&self) -> bool {
         self.meter.open() > 0 || self.has_incidents()
     }
 
