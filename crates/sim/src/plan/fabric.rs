@@ -11,7 +11,6 @@ use link::PortParameters;
 use protocol::{Bar, FunctionId, Generation};
 use transaction::{FunctionPlace, Functions, Pattern};
 
-use crate::incident::IncidentPlan;
 use crate::scenario::NodeKind;
 
 use super::address::Region;
@@ -42,8 +41,6 @@ pub struct FabricPlan {
     pub networks: Vec<NetworkPlan>,
     /// The fibres of all networks.
     pub fibres: Vec<FibrePlan>,
-    /// Incidents, in the order of their times.
-    pub incidents: Vec<IncidentPlan>,
     /// Buffers in the memories of hosts, as written.
     pub buffers: Vec<BufferPlan>,
     /// The page tables of each node; only a host with devices that use virtual addresses has them.

@@ -38,7 +38,7 @@ pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
 pub use network::{FibrePlan, NetworkPlan};
 
-use crate::incident;
+use crate::incident::{self, IncidentPlan};
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream};
 use crate::workload::collective::plan as collective;
 use crate::workload::flow::FlowPlan;
@@ -57,6 +57,8 @@ pub struct Plan {
     /// The workloads of the fabric: flows and messages as written, then open-loop workloads of networks, those of controllers,
     /// collectives, accesses, and work under locks.
     pub workloads: Vec<PlannedWorkload>,
+    /// Incidents, in the order of their times.
+    pub incidents: Vec<IncidentPlan>,
 }
 
 impl Deref for Plan {
@@ -124,7 +126,6 @@ impl Plan {
             cables: controllers.cables,
             networks: networks.all,
             fibres: networks.fibres,
-            incidents,
             buffers: planned.buffers,
             page_tables: planned.page_tables,
             identities: planned.identities,
@@ -134,6 +135,7 @@ impl Plan {
         Ok(Plan {
             fabric,
             workloads: workload::number(workloads),
+            incidents,
         })
     }
 

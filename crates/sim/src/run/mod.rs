@@ -4,7 +4,6 @@ pub(crate) mod access;
 pub(crate) mod cards;
 mod configuration;
 pub(crate) mod host_thread;
-mod incidents;
 pub mod job;
 mod programs;
 pub(crate) mod simulation;

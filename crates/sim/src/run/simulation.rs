@@ -1,5 +1,7 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
+mod incidents;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -30,8 +32,8 @@ use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
-use super::incidents::Happened;
 use super::spare::Spare;
+use incidents::Happened;
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ pub struct Simulation {
     captures: Option<Box<Captures>>,
     watch: Option<Watch>,
     waits: Option<Box<Waits>>,
-    pub(super) happened: Happened,
+    happened: Happened,
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
@@ -386,7 +388,7 @@ impl Simulation {
     }
 
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
-    pub(super) fn read_until(&mut self, time: Time) {
+    fn read_until(&mut self, time: Time) {
         while self.next_reading() <= time && time < Time::NEVER {
             let due = self.next_reading();
             if self.interval.next() == due {
@@ -409,7 +411,7 @@ impl Simulation {
     }
 
     /// Lets time halt before the next reading, sample, look or incident.
-    pub(super) fn halt(&mut self) {
+    fn halt(&mut self) {
         let time = self.next_reading().min(self.next_incident());
         self.world.halt_before(time);
     }
