@@ -1,8 +1,13 @@
 //! Resets of functions in the middle of their work: what they forget, and who notices.
 
+use kernel::Span;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
 use protocol::FunctionId;
 use protocol::register::{BUS_MASTER, COMMAND, DEVICE_CAPABILITIES, DEVICE_CONTROL};
 
+use crate::cases::cases;
 use crate::fixture::*;
 
 /// A host with two DMA engines below a switch, of which `a` is reset at 5 us.
@@ -37,7 +42,7 @@ fn flow(id: &str, from: &str, direction: &str, more: &str) -> String {
 fn rested(text: &str) -> sim::Simulation {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true));
-    let rest = simulation.now() + kernel::Span::from_us(200);
+    let rest = simulation.now() + Span::from_us(200);
     simulation.run_until(rest, &mut || true);
     assert_eq!(
         (simulation.packets_in_use(), simulation.credits_held()),
@@ -155,5 +160,66 @@ fn a_function_that_its_host_sets_up_again_works_as_before() {
             functions.space(place).settings().collect::<Vec<_>>()
         };
         assert_eq!(settings(&now), settings(&planned.functions), "{place:?}");
+    }
+}
+
+/// A device of a model below a switch, or what it needs besides, with work that lasts longer than until the reset.
+const DEVICES: [&str; 9] = [
+    "[devices.d]\nupstream = \"s\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"256 KiB\"\ndirection = \"both\"\n",
+    "[devices.d]\nupstream = \"s\"\nvirtual_functions = 1\nmsix_vectors = 2\nmsix_bar = 4\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"128 KiB\"\ndirection = \"read\"\nfunction = 1\n[[flows]]\nfrom = \"h0\"\nto = \"d\"\nsize = \"16 KiB\"\ndirection = \"write\"\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"sg-dma\"\nbar = \"1 MiB\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"64 KiB\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"64 KiB\"\ndirection = \"read\"\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"nvme\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"128 KiB\"\nrequest_size = \"4 KiB\"\ndirection = \"read\"\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"block-dma\"\n[buffers.b]\nhost = \"h0\"\nsize = \"64 KiB\"\n[[accesses]]\nby = \"d\"\nbuffer = \"b\"\nsize = \"4 KiB\"\ncount = 40\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"reflector\"\n[[flows]]\nfrom = \"h0\"\nto = \"d\"\ncount = 100\ndirection = \"round-trip\"\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"fpga-card\"\nafu = \"nlb_mode_0\"\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"nic\"\ncontroller = \"c\"\n[controllers.c]\n[hosts.h1]\n[devices.n]\nupstream = \"h1\"\nmodel = \"nic\"\ncontroller = \"c\"\n[[flows]]\nfrom = \"d\"\nto = \"n\"\nsize = \"128 KiB\"\n[[flows]]\nfrom = \"n\"\nto = \"d\"\nsize = \"128 KiB\"\n",
+    "[devices.d]\nupstream = \"s\"\nmodel = \"router\"\n[hosts.h1]\n[devices.r]\nupstream = \"h1\"\nmodel = \"router\"\n[[fibres]]\nfrom = \"d\"\nto = \"r\"\n[[flows]]\nfrom = \"r\"\nto = \"h0\"\nsize = \"64 KiB\"\n[[flows]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"32 KiB\"\n",
+];
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// A device of any model is reset at any time, perhaps again while it is in reset, before it, or after its host has set it up; or its
+    /// link fails. The fabric may have bit errors.
+    #[test]
+    fn resets_of_any_device_at_any_time_end_and_lose_nothing_of_others(
+        device in select(&DEVICES[..]),
+        at in 0_u32..40_000,
+        second in option::of((0_u32..400_000, any::<bool>())),
+        restore: bool,
+        errors: bool,
+        fails_at in option::weighted(0.2, 1_u32..60_000),
+    ) {
+        let rate = if errors { 1e-6 } else { 0.0 };
+        let mut text = format!("[links]\nbit_error_rate = {rate}\n{HOST}[switches.s]\nupstream = \"h0\"\n{device}");
+        text += "[devices.o]\nupstream = \"s\"\n";
+        text += &flow("ow", "o", "write", "");
+        text += &flow("or", "o", "read", "");
+        let first = (at, restore);
+        for (at, restore) in [first].into_iter().chain(second) {
+            let incident = format!("[[incidents]]\nat = \"{at} ns\"\nwhat = \"function-level-reset\"\nnode = \"d\"\nwait = \"200 us\"\nrestore = {restore}\n");
+            text += &incident;
+        }
+        if let Some(fails_at) = fails_at {
+            let below = format!("upstream = {{ to = \"s\", fails_at = \"{fails_at} ns\" }}");
+            text = text.replacen("[devices.d]\nupstream = \"s\"", &format!("[devices.d]\n{below}"), 1);
+        }
+        let mut simulation = simulation(&text);
+        prop_assert!(simulation.run(&mut |_| true));
+        let result = simulation.result();
+        for id in ["ow", "or"] {
+            let flow = result.flow(id);
+            prop_assert!(flow.completed && flow.intact, "{flow:?}");
+        }
+        prop_assert!(result.incidents.iter().any(|one| one.what == "Function Level Reset") || fails_at.is_some());
+        // A byte that is missing or wrong is reported: its flow is not intact, and something was lost or forgotten.
+        for flow in &result.flows {
+            prop_assert!(flow.intact || !flow.completed || !result.errors.is_empty(), "{flow:?}");
+        }
+        let rest = simulation.now() + Span::from_us(200);
+        simulation.run_until(rest, &mut || true);
+        // Without Bus Master Enable, a router and a nic keep what others have sent to them.
+        let keeps = ["\"router\"", "\"nic\""].iter().any(|model| device.contains(model));
+        prop_assert!(keeps || simulation.packets_in_use() == 0);
     }
 }
