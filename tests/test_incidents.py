@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from peerlane import Fabric
@@ -57,3 +58,14 @@ def test_a_result_lists_missing_bytes_where_there_are_any() -> None:
     assert offset == 0
     assert result.flows[0].bytes == 4096 - length
     assert result.to_json()["flows"][0]["missing"]
+
+
+def test_a_function_level_reset_ends_the_flow_of_its_function_alone(peerlane: Run) -> None:
+    told = peerlane("run", "incidents/flr", "--no-explain")
+    assert told.status == 1
+    assert "Function Level Reset" in told.out
+    result = json.loads(peerlane("run", "incidents/flr", "--json").out)
+    flows = {flow["id"]: flow["completed"] and flow["intact"] for flow in result["flows"]}
+    assert flows == {"reset": False, "beside": True, "other": True, "again": True}
+    (incident,) = result["incidents"]
+    assert (incident["where"], incident["what"]) == ("card VF 0", "Function Level Reset")

@@ -415,6 +415,9 @@ class Device(Node, Upstream, total=False):
     entries. (B; default none)"""
     max_read_request: Setting
     """Max read request size in Device Control. (B; default 512 B)"""
+    function_level_reset_time: Setting
+    """Time that a function level reset takes, in which the function drops what arrives. (ns;
+    default 100 us)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -829,6 +832,9 @@ class Profile(TypedDict, total=False):
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
+    function_level_reset_time: Setting
+    """Time that a function level reset takes, in which the function drops what arrives. (ns;
+    default 100 us)"""
     completion_buffer: Setting
     """Bytes of the buffer for completions of each function, which requests no more than fits
     into it; none for no limit. A request takes its space until its completions have reached
@@ -1020,6 +1026,12 @@ class Incident(TypedDict, total=False):
     function: Setting
     """The function of the device: 0 for the physical one, 1 and more for its virtual
     functions. (default 0)"""
+    wait: Setting
+    """Time from the request to the next request of the host to the function. (ns; default 100
+    ms)"""
+    restore: Setting
+    """Whether the host then writes the registers of the function again that its firmware has
+    set. (default true)"""
 
 
 class Flow(TypedDict, total=False):
