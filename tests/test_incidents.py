@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlane import Fabric
 
 if TYPE_CHECKING:
     from conftest import Run, Write
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
 
 DOWN = """
 [hosts.h]
@@ -64,8 +66,7 @@ def test_a_function_level_reset_ends_the_flow_of_its_function_alone(peerlane: Ru
     told = peerlane("run", "incidents/flr", "--no-explain")
     assert told.status == 1
     assert "Function Level Reset" in told.out
-    result = json.loads(peerlane("run", "incidents/flr", "--json").out)
-    flows = {flow["id"]: flow["completed"] and flow["intact"] for flow in result["flows"]}
+    result = Fabric.load(SCENARIOS / "incidents/flr.toml").run()
+    flows = {flow.id: flow.completed and flow.intact for flow in result.flows}
     assert flows == {"reset": False, "beside": True, "other": True, "again": True}
-    (incident,) = result["incidents"]
-    assert (incident["where"], incident["what"]) == ("card VF 0", "Function Level Reset")
+    assert result.incidents["card VF 0", "Function Level Reset"].severity is None
