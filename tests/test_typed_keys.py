@@ -37,6 +37,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
     "Cable": ((), ("cables",), ("from", "to")),
     "Network": ((), ("networks", FIBRES), ("hosts", "routers", "shape", "size")),
     "Fibre": ((), (FIBRES,), ()),
+    "Incident": ((), ("incidents",), ("id", "at", "what", "node")),
     "Flow": ((), ("flows",), ("id", "from", "to")),
     "Traffic": ((), ("traffic",), ("id", "network", "load", "from", "to")),
     "Collective": ((), ("collectives",), ("id", "network", "operation")),
@@ -71,6 +72,11 @@ def type_of(model: str) -> str:
     return "".join(part.capitalize() for part in model.split("-")) + "Device"
 
 
+def place_of(parameter: dict[str, str]) -> str:
+    """The sections that have a key; all kinds of incidents have one type."""
+    return parameter["where"].partition(", what ")[0]
+
+
 def made() -> str:
     """The text of the file."""
     types = SECTIONS | {
@@ -83,7 +89,7 @@ def made() -> str:
         found = {
             one["key"]: one
             for one in CATALOGUE["parameters"]
-            if one["where"] in places and one["key"] not in {*own, *inherited}
+            if place_of(one) in places and one["key"] not in {*own, *inherited}
         }
         keys[name] = inherited | set(found)
         parts.append(declared(name, bases or ("TypedDict",), places, found))

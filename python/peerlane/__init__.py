@@ -41,7 +41,13 @@ if TYPE_CHECKING:
         LinkResult,
     )
     from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
-    from peerlane.results.run import Fault, InterruptResult, IommuResult, RunResult
+    from peerlane.results.run import (
+        Fault,
+        IncidentResult,
+        InterruptResult,
+        IommuResult,
+        RunResult,
+    )
     from peerlane.results.series import FibreSeries, FlowSeries, LinkSeries, Series
     from peerlane.varying.sweep import Points
     from peerlane.varying.work import SweepPoint
@@ -64,6 +70,7 @@ __all__ = [
     "FlowResult",
     "FlowSeries",
     "HostThread",
+    "IncidentResult",
     "InterruptResult",
     "IommuResult",
     "Latency",
@@ -152,6 +159,7 @@ _NAMES = {
     ),
     "peerlane.results.run": (
         "Fault",
+        "IncidentResult",
         "InterruptResult",
         "IommuResult",
         "RunResult",

@@ -6,7 +6,7 @@ use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
-use crate::leaf::one_port;
+use crate::leaf::{forget, one_port};
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 
 kernel::parameters! {
@@ -77,6 +77,15 @@ impl Leaf for Dma {
             .unwrap_or(Time::NEVER)
     }
 
+    fn reset(&mut self, function: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        for (number, requester) in self.requesters.iter_mut().enumerate() {
+            if [place(number), FunctionPlace::Own].contains(&function) {
+                forget(requester, fx);
+            }
+        }
+        self.configure_requesters();
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
@@ -137,7 +146,7 @@ impl Dma {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
-                    self.endpoint.record_timeout(place(number));
+                    self.endpoint.record_timeout(place(number), fx);
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {

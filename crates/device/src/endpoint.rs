@@ -2,7 +2,10 @@
 //!
 //! An engine receives packets after the receive path, and sends packets into the send path.
 
+mod faults;
 mod interrupts;
+mod poison;
+mod resets;
 mod service;
 mod standing;
 mod timer;
@@ -19,7 +22,9 @@ use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
+use faults::Faults;
 use interrupts::Tables;
+use resets::Resets;
 pub use standing::Gate;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
@@ -59,6 +64,8 @@ pub struct Endpoint {
     virtual_memory: Option<Box<VirtualMemory>>,
     /// Boxed, because few endpoints have MSI-X.
     tables: Option<Box<Tables>>,
+    /// Boxed, because few endpoints are reset.
+    resets: Option<Box<Resets>>,
     patterns: Arc<[Pattern]>,
     marking: Marking,
     /// The datapath from the engine.
@@ -71,6 +78,11 @@ pub struct Endpoint {
     inbound: VecDeque<(Time, PacketId)>,
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
+    /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
+    generates_ecrc: bool,
+    checks_ecrc: bool,
+    /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
+    faults: Option<Box<Faults>>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
     /// The time at which the engine is woken in the background, for a deadline that seldom comes.
@@ -113,6 +125,7 @@ impl Endpoint {
             bar: Memory::new(parameters.bar.0),
             virtual_memory: VirtualMemory::of(&parameters),
             tables: None,
+            resets: None,
             patterns,
             marking: Marking::new(marks),
             sending: Datapath::new(
@@ -130,6 +143,9 @@ impl Endpoint {
             outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
+            generates_ecrc: false,
+            checks_ecrc: false,
+            faults: None,
             engine_wake: Time::NEVER,
             engine_deadline: Time::NEVER,
             parameters,
@@ -191,6 +207,8 @@ impl Endpoint {
         self.checked_from = if filters { 0 } else { self.max_payload + 1 };
         self.bus_master = space.bus_master_enable();
         self.marking.apply_registers(space);
+        self.generates_ecrc = space.generates_ecrc();
+        self.checks_ecrc = space.checks_ecrc();
         self.bars = if space.memory_enable() {
             std::array::from_fn(|index| space.bar_base(index as u8))
         } else {
@@ -231,6 +249,9 @@ impl Endpoint {
     pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) -> bool {
         let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
+            if self.checks_ecrc && self.drops_damaged(delivery.packet, fx) {
+                return true;
+            }
             let mut due = fx.now() + self.parameters.receive_latency;
             if !self.receiving.is_unlimited() {
                 let bytes = fx.store()[delivery.packet].bytes().len() as u64;
@@ -250,6 +271,9 @@ impl Endpoint {
         match timer {
             EndpointTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, PORT));
+                if timer == LinkTimer::Errors {
+                    self.report_corrected(fx);
+                }
             }
             EndpointTimer::Inbound => {}
             EndpointTimer::Engine => {
@@ -269,7 +293,14 @@ impl Endpoint {
             self.serve_tables(fx);
         }
         let (due, packet) = self.inbound.front()?;
-        (*due <= fx.now()).then(|| *fx.store()[*packet].header())
+        let header = *fx.store()[*packet].header();
+        if *due > fx.now() {
+            return None;
+        }
+        if header.poisoned && header.class() != Class::Completion {
+            return self.front_behind_poison(fx);
+        }
+        Some(header)
     }
 
     /// The next packet that has reached the engine; it leaves the receive buffer.
@@ -289,14 +320,16 @@ impl Endpoint {
         }
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
         let content = &fx.store()[packet];
-        if let Kind::Completion(completion) = &content.header().kind
-            && completion.status == Status::UnsupportedRequest
-        {
-            let requester = self.functions.place_of(completion.requester);
-            self.functions
-                .record_master_abort(requester.unwrap_or(FunctionPlace::Own));
+        let (header, charge) = (content.header(), content.charge());
+        if header.poisoned {
+            return self.take_poisoned(packet, charge, fx);
         }
-        Some((packet, content.charge()))
+        if let Kind::Completion(completion) = &header.kind
+            && completion.status != Status::Successful
+        {
+            self.functions.record_abort(completion);
+        }
+        Some((packet, charge))
     }
 
     /// Frees the receive buffer of a packet.
@@ -369,6 +402,9 @@ impl Endpoint {
     /// Enqueues a packet at the wire, without the datapath.
     pub(crate) fn send<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let now = fx.now();
+        if self.generates_ecrc {
+            fx.store()[packet].add_digest();
+        }
         let waiting = Waiting::new(packet, fx.store(), now);
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
@@ -414,6 +450,9 @@ impl Endpoint {
         let now = fx.now();
         if !self.marking.is_plain() {
             packet = self.marking.mark(packet, fx.store());
+        }
+        if self.faults.is_some() || self.generates_ecrc {
+            packet = self.as_sent(packet, fx.store());
         }
         let ready = now + self.parameters.send_latency;
         if ready > now && !self.sending.is_unlimited() {

@@ -32,6 +32,8 @@ kernel::parameters! {
         msix_pending: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "our choice: beside the table";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
+        /// Time that a function level reset takes, in which the function drops what arrives.
+        function_level_reset_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(100_000), from "our choice; PCIe Base 6.6.2: at most 100 ms";
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.
         tag_quarantine: Span = Span::from_us(50_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 2.8: the longest time to a timeout in the default range, so that what comes later is lost to every requester";

@@ -4,9 +4,9 @@
 use std::any::Any;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Time, World};
-use packet::Pcie;
+use packet::{Observation, Pcie};
 use protocol::{AddressTranslation, Bar, Identity};
-use transaction::{Flow, Requester};
+use transaction::{AccessLoop, Flow, FunctionPlace, Requester};
 
 use crate::{Endpoint, EndpointParameters};
 
@@ -121,6 +121,10 @@ pub trait Leaf: Component<Traffic = Pcie> {
         requester.map(|requester| requester.add(flow)).is_some()
     }
 
+    /// Forgets the work of the function at `place`, which was reset: queues and registers are as after reset, and completions of its
+    /// requests are not expected any more. The physical function's reset is one of all functions.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>);
+
     /// Handles arrived packets, advances the work and sends packets.
     fn run(&mut self, fx: &mut Effects<'_, Self>);
 }
@@ -186,6 +190,42 @@ impl<L: Leaf + 'static> AnyLeaf for L {
     }
 }
 
+/// Runs `leaf` after an event, and lets it take the resets that the event has brought.
+#[inline]
+pub(crate) fn run<L: Leaf>(leaf: &mut L, fx: &mut Effects<'_, L>) {
+    leaf.run(fx);
+    if leaf.endpoint().has_resets() {
+        take_resets(leaf, fx);
+    }
+}
+
+#[cold]
+fn take_resets<L: Leaf>(leaf: &mut L, fx: &mut Effects<'_, L>) {
+    while let Some(place) = leaf.endpoint_mut().take_reset() {
+        leaf.reset(place, fx);
+        leaf.run(fx);
+    }
+}
+
+/// Reports the flows that `requester` forgets because its function was reset.
+pub(crate) fn forget<L: Leaf>(requester: &mut Requester, fx: &mut Effects<'_, L>) {
+    for flow in requester.reset(fx.now()) {
+        fx.observe(Observation::Forgotten { flow });
+    }
+}
+
+/// Ends a sequence of accesses because its function was reset, or has lost its link.
+pub(crate) fn abandon<L: Leaf>(accesses: &mut AccessLoop, fx: &mut Effects<'_, L>) {
+    let (flow, bytes) = (accesses.what.flow, accesses.what.size as u32);
+    for _ in 0..accesses.abandon() {
+        fx.observe(Observation::Failed {
+            flow,
+            bytes,
+            offset: None,
+        });
+    }
+}
+
 /// Implements [`Component`] for a [`Leaf`] whose endpoint has the only port and all timers, and which runs after each event.
 macro_rules! one_port {
     ($leaf:ty) => {
@@ -206,7 +246,7 @@ macro_rules! one_port {
                 fx: &mut ::kernel::Effects<'_, Self>,
             ) {
                 self.endpoint.receive(frame, fx);
-                $crate::Leaf::run(self, fx);
+                $crate::leaf::run(self, fx);
             }
 
             fn expire(
@@ -215,7 +255,7 @@ macro_rules! one_port {
                 fx: &mut ::kernel::Effects<'_, Self>,
             ) {
                 self.endpoint.expire(timer, fx);
-                $crate::Leaf::run(self, fx);
+                $crate::leaf::run(self, fx);
             }
         }
     };

@@ -3,7 +3,7 @@
 use kernel::Effects;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{FunctionId, Header, Kind};
-use transaction::written;
+use transaction::{FunctionPlace, written};
 
 use crate::leaf::one_port;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
@@ -44,6 +44,14 @@ impl Leaf for Reflector {
 
     fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
+    }
+
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place == FunctionPlace::Own {
+            for packet in self.outbound.drain(..) {
+                fx.store().release(packet);
+            }
+        }
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {

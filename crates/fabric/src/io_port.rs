@@ -7,8 +7,12 @@ use std::collections::VecDeque;
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
-use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
-use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
+use packet::{
+    BusFrame, Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Site,
+};
+use protocol::{
+    Class, Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status,
+};
 use transaction::{
     AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
     Outstanding, OutstandingLimits, refuse,
@@ -159,6 +163,12 @@ impl Component for IoPort {
             }
             IoPortTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, BELOW));
+                if timer == LinkTimer::Errors {
+                    let repaired = self.link.take_repaired();
+                    self.functions
+                        .record_correctable(FunctionPlace::Port(0), repaired);
+                    self.report_errors(fx);
+                }
             }
         }
         self.run(fx);
@@ -223,6 +233,9 @@ impl IoPort {
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let (header, charge) = (*content.header(), content.charge());
+        if header.poisoned && charge.class != Class::Completion {
+            return self.refuse(packet, charge, Refusal::PoisonedTlp, fx);
+        }
         let is_too_large = header.payload_len() as u32 > self.side().max_payload;
         match &header.kind {
             _ if is_too_large => self.refuse(packet, charge, Refusal::MalformedTlp, fx),
@@ -236,8 +249,61 @@ impl IoPort {
                     None => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
                 }
             }
-            Kind::Completion(completion) => self.take_answer(packet, completion, charge, fx),
+            Kind::Completion(completion) => {
+                let packet = self.with_status(packet, header.poisoned, fx);
+                let mut completion = *completion;
+                if header.poisoned {
+                    completion.status = Status::Poisoned;
+                }
+                self.take_answer(packet, &completion, charge, fx);
+            }
+            Kind::Message(request) if let Message::Error(severity) = request.message => {
+                let place = FunctionPlace::Port(0);
+                if self.functions.forwards_error(place, severity) {
+                    self.record_error((severity, request.requester), fx);
+                }
+                fx.store().release(packet);
+                self.link.free(charge, &mut At::new(fx, BELOW));
+            }
             _ => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
+        }
+    }
+
+    /// A completion with the status that a requester makes of poisoned data.
+    fn with_status(
+        &mut self,
+        packet: PacketId,
+        is_poisoned: bool,
+        fx: &mut Effects<'_, Self>,
+    ) -> PacketId {
+        if !is_poisoned {
+            return packet;
+        }
+        let place = FunctionPlace::Port(0);
+        self.functions.record_poison(place, packet, false, fx);
+        self.report_errors(fx);
+        fx.store().as_poisoned(packet)
+    }
+
+    /// Records an error message in the root error registers. No processor here takes an interrupt.
+    fn record_error(
+        &mut self,
+        (severity, source): (Severity, FunctionId),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let place = FunctionPlace::Port(0);
+        self.functions.record_error_message(place, severity, source);
+        fx.observe(Observation::Incident {
+            site: Site::Port(0),
+            what: Incident::Message(severity, source),
+        });
+    }
+
+    /// Records the errors that the port reports.
+    fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(report) = self.functions.take_report() {
+            let source = self.functions.id_of(report.place);
+            self.record_error((report.severity, source), fx);
         }
     }
 
@@ -298,6 +364,7 @@ impl IoPort {
         {
             self.refusals.push_back(answer);
         }
+        self.report_errors(fx);
         self.link.free(charge, &mut At::new(fx, BELOW));
     }
 
@@ -314,9 +381,10 @@ impl IoPort {
                 let (own, why) = (self.bridge.global_id(), Refusal::UnsupportedRequest);
                 // A port whose link is down refuses all requests for it (PCIe Base 2.9.1).
                 if is_down {
-                    let (port, packet) = (FunctionPlace::Port(0), &fx.store()[frame.packet]);
+                    let port = FunctionPlace::Port(0);
                     self.functions.record_surprise_down(port);
-                    self.functions.record_refusal(port, packet, why);
+                    self.functions.record_refusal(port, frame.packet, why, fx);
+                    self.report_errors(fx);
                 }
                 let answer = refuse(frame.packet, own, why, fx);
                 if let Some(answer) = answer {
@@ -364,7 +432,8 @@ impl IoPort {
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.functions.record_timeout(FunctionPlace::Port(0));
+            self.functions.record_timeout(FunctionPlace::Port(0), fx);
+            self.report_errors(fx);
             fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
         }

@@ -1,7 +1,7 @@
 //! Routing: by address through the windows of bridges, by ID through their bus numbers.
 
 use kernel::Port;
-use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind, MessageRouting};
+use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind, Message, MessageRouting};
 use transaction::{FunctionPlace, Functions};
 
 /// The route of a packet.
@@ -76,6 +76,10 @@ impl Routes {
             }
             Kind::Atomic(request) => self.of_address(request.address()),
             Kind::Completion(completion) => self.of_id(completion.requester),
+            // Each bridge decides whether an error message goes on.
+            Kind::Message(request) if matches!(request.message, Message::Error(_)) => {
+                Route::Nowhere
+            }
             Kind::Message(request) => match request.message.routing() {
                 MessageRouting::ToRoot => Route::Elsewhere,
                 MessageRouting::ById(target) => self.of_id(target),

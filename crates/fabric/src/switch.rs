@@ -3,7 +3,7 @@
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie, Refusal};
-use protocol::{Class, ConfigRequest, Header, Kind};
+use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::output_queues::OutputQueues;
@@ -74,6 +74,8 @@ pub struct Switch {
     ports: Vec<SwitchPort>,
     /// None where packets wait in the receive buffers; boxed, because few switches have them.
     output_queues: Option<Box<OutputQueues>>,
+    /// The number of packets, next to come, whose data the switch damages.
+    damages: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -81,8 +83,8 @@ struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
-    /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
-    /// traffic class maps to no channel of the switch.
+    /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
+    /// damaged; 0 where a traffic class maps to no channel of the switch. Poisoned packets always are.
     checked_from: u32,
     /// Whether requests that arrive here may be blocked or redirected.
     restricts: bool,
@@ -139,6 +141,9 @@ impl Component for Switch {
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
         let finished = self.link(port).expire(timer, &mut At::new(fx, port));
         self.settle(port, finished, fx);
+        if timer == LinkTimer::Errors {
+            self.report_links(fx);
+        }
     }
 }
 
@@ -161,6 +166,7 @@ impl Switch {
             output_queues: OutputQueues::new(config.parameters.output_queue).map(Box::new),
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
+            damages: 0,
         };
         switch.apply_registers();
         switch
@@ -182,6 +188,13 @@ impl Switch {
             functions.hot_reset();
         }
         functions
+    }
+
+    /// The downstream ports whose links have failed by `now`, not by a reset of the switch, and the times at which they did.
+    pub fn failed_links(&self, now: Time) -> impl Iterator<Item = (usize, Time)> {
+        let ports = self.ports.iter().enumerate().skip(1);
+        let failed = ports.filter(move |(_, port)| self.fails_alone(port, now));
+        failed.map(|(number, port)| (number, port.link.fails_at()))
     }
 
     /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
@@ -221,7 +234,11 @@ impl Switch {
         }
         let filters = self.links().any(|link| !link.maps_all_classes());
         for port in &mut self.ports {
-            port.checked_from = if filters { 0 } else { port.max_payload + 1 };
+            port.checked_from = match (filters, self.damages) {
+                (true, _) => 0,
+                (false, 0) => port.max_payload + 1,
+                (false, _) => 1,
+            };
         }
     }
 
@@ -239,6 +256,47 @@ impl Switch {
     fn is_malformed(&self, from: Port, header: &Header) -> bool {
         let port = &self.ports[from.index()];
         header.payload_len() as u32 > port.max_payload || !port.link.maps(header.traffic_class)
+    }
+
+    /// Damages a bit of the data of the next `count` packets with data, between the check of their LCRC and the making of the next.
+    pub fn damage_next(&mut self, count: u32) {
+        self.damages += count;
+        self.apply_registers();
+    }
+
+    /// Refuses a malformed packet; forwards any other, records its poison, and damages a bit of its data while the
+    /// switch does that. Its sender may still hold the old packet.
+    #[cold]
+    #[inline(never)]
+    fn forward_closely(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
+        let Delivery {
+            mut packet,
+            complete,
+        } = delivery;
+        let header = *fx.store()[packet].header();
+        if self.is_malformed(from, &header) {
+            return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
+        }
+        if header.poisoned {
+            self.record_poison(from, packet, fx);
+        }
+        if self.damages > 0 && header.payload_len() > 0 {
+            packet = fx.store().rewritten(packet, header);
+            let middle = fx.store()[packet].payload().len() * 4;
+            fx.store()[packet].damage(middle);
+            self.damages -= 1;
+            self.apply_registers();
+        }
+        let wire_len = fx.store()[packet].wire_len();
+        let delivery = Delivery { packet, complete };
+        self.route((from, delivery), (&header, wire_len), false, fx);
+    }
+
+    /// Records what the links of the ports have detected, and reports it.
+    #[cold]
+    fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
+        self.record_links(fx.now());
+        self.report_errors(fx);
     }
 
     /// The link ends of the ports.
@@ -316,16 +374,34 @@ impl Switch {
     ) {
         let packet = &fx.store()[delivery.packet];
         let (header, wire_len) = (*packet.header(), packet.wire_len());
-        let is_checked = header.payload_len() as u32 >= self.ports[from.index()].checked_from;
-        if is_checked && !corrupt && self.is_malformed(from, &header) {
-            return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
+        let weight = header.payload_len() as u32 | u32::from(header.poisoned) << 16;
+        if weight >= self.ports[from.index()].checked_from && !corrupt {
+            return self.forward_closely(from, delivery, fx);
         }
-        let Some(to) = self.egress(from, &header) else {
+        self.route((from, delivery), (&header, wire_len), corrupt, fx);
+    }
+
+    /// Forwards a packet that its port lets in.
+    #[inline(always)]
+    fn route(
+        &mut self,
+        (from, delivery): (Port, Delivery),
+        (header, wire_len): (&Header, u32),
+        corrupt: bool,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Some(to) = self.egress(from, header) else {
             if corrupt {
                 return fx.store().release(delivery.packet);
             }
             if let Kind::ConfigRead(request) | Kind::ConfigWrite(request) = &header.kind {
                 return self.configure(from, delivery, request, fx);
+            }
+            if let Kind::Message(request) = &header.kind
+                && let Message::Error(severity) = request.message
+                && from != UPSTREAM
+            {
+                return self.forward_error(from, delivery, severity, fx);
             }
             let why = if header.class() == Class::Completion {
                 Refusal::UnexpectedCompletion
@@ -338,7 +414,7 @@ impl Switch {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
         }
         // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
-        if is_checked && !corrupt && !self.link(to).maps(header.traffic_class) {
+        if self.ports[from.index()].checked_from == 0 && !corrupt && !self.link(to).maps(header.traffic_class) {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let Delivery { packet, complete } = delivery;
@@ -459,6 +535,9 @@ impl Switch {
                 let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
                 self.pass_on((from, to), waiting, complete, fx);
             }
+            Reach::Here(place) if fx.store()[packet].header().poisoned => {
+                self.refuse_at(place, from, delivery, Refusal::PoisonedTlp, fx);
+            }
             Reach::Here(place) => {
                 self.record_links(fx.now());
                 let charge = fx.store()[packet].charge();
@@ -467,11 +546,19 @@ impl Switch {
                     self.apply_registers();
                     self.initialize_channels(fx);
                 }
+                self.report_errors(fx);
                 self.link(from)
                     .free_later(charge, complete, &mut At::new(fx, from));
                 self.answer(from, served.completion, complete, fx);
             }
         }
+    }
+
+    /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
+    #[cold]
+    fn record_poison(&mut self, from: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.functions.record_poison(place(from), packet, true, fx);
+        self.report_errors(fx);
     }
 
     /// Refuses a packet at the port that received it.
@@ -492,10 +579,48 @@ impl Switch {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
         let answer = self.functions.refuse(place, packet, why, fx);
+        self.report_errors(fx);
         self.link(from)
             .free_later(charge, complete, &mut At::new(fx, from));
         if let Some(answer) = answer {
             self.answer(from, answer, complete, fx);
+        }
+    }
+
+    /// Passes on an error message from below, if the downstream port that received it and the upstream port do (PCIe Base 6.2.6).
+    #[cold]
+    fn forward_error(
+        &mut self,
+        from: Port,
+        delivery: Delivery,
+        severity: Severity,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Delivery { packet, complete } = delivery;
+        let goes_on = self.functions.forwards_error(place(from), severity)
+            && self.functions.forwards_error(place(UPSTREAM), severity);
+        if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
+            let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
+            return self.pass_on((from, UPSTREAM), waiting, complete, fx);
+        }
+        let charge = fx.store()[packet].charge();
+        fx.store().release(packet);
+        self.link(from)
+            .free_later(charge, complete, &mut At::new(fx, from));
+    }
+
+    /// Sends the messages for errors that functions of the switch report. The upstream port passes on those of the downstream ports.
+    fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(report) = self.functions.take_report() {
+            let is_own = report.place == place(UPSTREAM);
+            let goes_on = is_own
+                || self
+                    .functions
+                    .forwards_error(place(UPSTREAM), report.severity);
+            if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
+                let message = self.functions.error_message(report, fx.store());
+                self.answer(UPSTREAM, message, fx.now(), fx);
+            }
         }
     }
 

@@ -22,6 +22,12 @@ kernel::parameters! {
         /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
         /// meanwhile come as one.
         interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
+        /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
+        /// root ports for errors: it reads and clears the status of the functions that reported them.
+        error_reporting: bool = false, from "our choice: only some firmware leaves error reporting to the operating system; then Linux does so";
+        /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to
+        /// each packet that they send, and check that of packets that they receive.
+        ecrc: bool = false, from "our choice: off, as after reset; Linux leaves it as firmware has set it";
         /// Time to read the clock before and after a measured memory access.
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time for which a process reads the clock.

@@ -5,6 +5,7 @@ pub mod commanded;
 mod coroutine;
 mod costs;
 pub mod driver;
+pub mod errors;
 pub mod firmware;
 pub mod interrupts;
 mod loads;
@@ -15,6 +16,7 @@ pub mod nvme;
 mod processor;
 pub mod queue_pair;
 pub mod ranks;
+pub mod recovery;
 mod system;
 
 /// A host: a root complex with a processor that runs programs.

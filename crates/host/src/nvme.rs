@@ -9,7 +9,7 @@ use device::nvme::entries::{
 };
 use device::nvme::registers::{ACQ, AQA, ASQ, CC, CSTS, ENABLED, FATAL, HEAD, READY, TAIL};
 use kernel::Span;
-use packet::{FlowId, Observation};
+use packet::{FlowId, Incident, Observation, Site};
 use transaction::CallNote;
 
 use crate::driver::{PAGE, pages};
@@ -307,11 +307,21 @@ impl<'s> Driver<'s> {
     async fn take(&mut self, entry: CompletionEntry) {
         self.head = (self.head + 1) % self.transfer.area.entries;
         self.phase ^= self.head == 0;
+        let is_known = usize::from(entry.id) < self.bytes.len() && !self.free.contains(&entry.id);
+        if !is_known {
+            let site = Site::Node;
+            let what = Incident::Event("a completion entry of an NVMe drive names no open command");
+            return self
+                .system
+                .report(Observation::Incident { site, what })
+                .await;
+        }
         self.free.push(entry.id);
         if entry.status != Status::Success {
             let failed = Observation::Failed {
                 flow: self.transfer.flow,
                 bytes: self.bytes[usize::from(entry.id)] as u32,
+                offset: None,
             };
             self.system.report(failed).await;
         }

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
 use kernel::Time;
-use packet::{FlowId, PacketId, Packets, Stamp};
+use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{Completion, FunctionId, Header};
-use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
+use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
 use crate::loads::Loads;
 use crate::system::{Answer, Program, Request};
@@ -37,6 +37,8 @@ pub struct Processor {
     accesses: VecDeque<CoreAccess>,
     /// Changes of page tables that the fabric has not taken yet.
     orders: VecDeque<TranslationOrder>,
+    /// Accesses of threads to configuration spaces that the fabric has not taken yet.
+    configurations: VecDeque<(ThreadId, ConfigAccess)>,
     /// Watched bytes of memory, with the number of device writes that no thread has waited for yet.
     watched: BTreeMap<u64, u32>,
     look: Look,
@@ -92,6 +94,7 @@ impl Processor {
             locks: BTreeMap::new(),
             accesses: VecDeque::new(),
             orders: VecDeque::new(),
+            configurations: VecDeque::new(),
             watched: BTreeMap::new(),
             look: Look::default(),
         }
@@ -170,6 +173,11 @@ impl Processor {
         }
     }
 
+    /// Whether a thread has ended.
+    pub fn has_ended(&self, thread: ThreadId) -> bool {
+        self.threads[thread.0].state == State::Ended
+    }
+
     /// Whether a thread waits for an external event, and not only for time or a core.
     pub fn is_waiting(&self, thread: ThreadId) -> bool {
         let state = self.threads[thread.0].state;
@@ -243,18 +251,17 @@ impl Processor {
                 }
                 Step::Ask(Request::Store(address, bytes, origin)) => {
                     self.timed.push(Reverse((now, thread)));
-                    let stamp = Stamp {
-                        flow: origin.flow,
-                        born: origin.born.unwrap_or(now),
-                        ..Stamp::default()
-                    };
-                    return Some(Next::Packet(self.store((address, &bytes), stamp, packets)));
+                    let packet = self.store((address, &bytes), origin.stamp(now), packets);
+                    return Some(Next::Packet(packet));
                 }
                 Step::Ask(Request::Report(what)) => {
                     self.timed.push(Reverse((now, thread)));
                     return Some(Next::Report(what));
                 }
                 Step::Ask(Request::Load(address, len)) => {
+                    if is_poisoned(memory, address, len) {
+                        return Some(self.load_poison(thread, len, now));
+                    }
                     bytes = load(memory, address, len);
                     continue;
                 }
@@ -271,6 +278,11 @@ impl Processor {
                     self.threads[thread.0].state = State::Loading;
                     let ticket = thread.0 as u32;
                     self.orders.push_back(TranslationOrder { ticket, what });
+                    return None;
+                }
+                Step::Ask(Request::Configure(access)) => {
+                    self.threads[thread.0].state = State::Loading;
+                    self.configurations.push_back((thread, access));
                     return None;
                 }
                 Step::Ask(Request::Watch(address)) => {
@@ -311,6 +323,14 @@ impl Processor {
             self.free_cores += 1;
             return None;
         }
+    }
+
+    /// Gives zeros to a thread that loads poisoned memory; returns the report of that.
+    #[cold]
+    fn load_poison(&mut self, thread: ThreadId, len: usize, now: Time) -> Next {
+        self.threads[thread.0].loaded = vec![0; len];
+        self.timed.push(Reverse((now, thread)));
+        Next::Report(POISON_LOADED)
     }
 
     /// Takes an interrupt with this message that has come already. Returns false if there is none.
@@ -441,6 +461,18 @@ impl Cpu for Processor {
         self.end_load(ThreadId(ticket as usize), now);
     }
 
+    fn next_configuration(&mut self) -> Option<(u32, ConfigAccess)> {
+        let (thread, access) = self.configurations.pop_front()?;
+        Some((thread.0 as u32, access))
+    }
+
+    fn configured(&mut self, ticket: u32, result: Option<u32>, now: Time) {
+        let thread = ThreadId(ticket as usize);
+        let bytes = result.map(|value| value.to_le_bytes().to_vec());
+        self.threads[thread.0].loaded = bytes.unwrap_or_default();
+        self.end_load(thread, now);
+    }
+
     fn interrupt(&mut self, message: u32) {
         let waiting = |thread: &Thread| thread.state == State::Interrupt(message);
         match self.threads.iter().position(waiting) {
@@ -486,6 +518,18 @@ fn load(memory: Ram<'_>, address: u64, len: usize) -> Vec<u8> {
     }
     bytes
 }
+
+/// Whether any of the `len` bytes at `address` is poisoned.
+fn is_poisoned(memory: Ram<'_>, address: u64, len: usize) -> bool {
+    let offset = address.checked_sub(memory.base);
+    offset.is_some_and(|offset| memory.bytes.is_poisoned(offset, len as u64))
+}
+
+/// A program loads poisoned memory and gets zeros. A processor would take a machine check.
+const POISON_LOADED: Observation = Observation::Incident {
+    site: Site::Node,
+    what: Incident::Event("a program loads poisoned memory"),
+};
 
 #[cfg(test)]
 mod tests;

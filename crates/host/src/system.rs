@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
-use packet::{FlowId, Observation};
-use transaction::Mapping;
+use packet::{FlowId, Observation, Stamp};
+use transaction::{ConfigAccess, Mapping};
 
 use crate::{Coroutine, Desk};
 
@@ -32,6 +32,17 @@ pub struct StoreOrigin {
     pub born: Option<Time>,
     /// The flow whose requests on the wire the store is one of.
     pub flow: Option<FlowId>,
+}
+
+impl StoreOrigin {
+    /// The stamp of the packet of a store at `now`.
+    pub(crate) fn stamp(self, now: Time) -> Stamp {
+        Stamp {
+            flow: self.flow,
+            born: self.born.unwrap_or(now),
+            ..Stamp::default()
+        }
+    }
 }
 
 /// A request of a program.
@@ -67,6 +78,8 @@ pub enum Request {
     Access(usize, u64, CoreOperation),
     /// Waits on its core until the page tables have changed and all devices have been informed.
     Order(TableChange),
+    /// Makes a configuration request, and sleeps until its completion arrives.
+    Configure(ConfigAccess),
     /// Reports an observation to the probes.
     Report(Observation),
 }
@@ -173,6 +186,13 @@ impl System {
     /// Maps pages at virtual addresses of devices.
     pub async fn install(&self, pages: Vec<Mapping>) {
         self.0.ask(Request::Order(TableChange::Map(pages))).await;
+    }
+
+    /// Accesses a configuration space by one request, and sleeps until its completion arrives. Returns the value of a read, 0 for a
+    /// write, or `None` if no function serves the request.
+    pub async fn configure(&self, access: ConfigAccess) -> Option<u32> {
+        let bytes = self.0.ask(Request::Configure(access)).await.bytes;
+        bytes.first_chunk().copied().map(u32::from_le_bytes)
     }
 
     /// Reports `what` to the probes.

@@ -17,11 +17,13 @@ pub enum LinkTimer {
     RefreshCredit,
     /// The initial limits of channels that software has enabled must be sent again.
     InitializeChannels,
+    /// The component takes the errors that the link has corrected, or learns that it has failed.
+    Errors,
 }
 
 impl LinkTimer {
     /// The number of timers.
-    pub const COUNT: u32 = 6;
+    pub const COUNT: u32 = 7;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -32,6 +34,7 @@ impl LinkTimer {
             LinkTimer::UpdateCredit,
             LinkTimer::RefreshCredit,
             LinkTimer::InitializeChannels,
+            LinkTimer::Errors,
         ][number as usize]
     }
 }
@@ -45,6 +48,7 @@ pub(crate) struct Alarms {
     pub(crate) update: Alarm,
     pub(crate) refresh: Alarm,
     channels: Alarm,
+    pub(crate) errors: Alarm,
 }
 
 impl Alarms {
@@ -55,6 +59,7 @@ impl Alarms {
         update: Alarm::IDLE,
         refresh: Alarm::IDLE,
         channels: Alarm::IDLE,
+        errors: Alarm::IDLE,
     };
 
     #[inline(always)]
@@ -66,6 +71,7 @@ impl Alarms {
             LinkTimer::UpdateCredit => &mut self.update,
             LinkTimer::RefreshCredit => &mut self.refresh,
             LinkTimer::InitializeChannels => &mut self.channels,
+            LinkTimer::Errors => &mut self.errors,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
-use packet::{Charge, Frame, Observation, TlpFrame};
+use packet::{Charge, Frame, Incident, Observation, Site, TlpFrame};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -215,6 +215,10 @@ impl LinkEnd {
         if !self.is_scalable {
             self.receiver.fix_limits(false);
         }
+        if self.fails_at < Time::NEVER {
+            let after = self.fails_at.since(cx.now());
+            cx.wake_in_background(LinkTimer::Errors, after);
+        }
         self.begin_round(cx);
         self.pump(cx)
     }
@@ -365,13 +369,13 @@ impl LinkEnd {
     #[inline(never)]
     fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl EndContext) -> Option<Finished> {
         let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
-        let wrong = self.wrong_bits(cx.now(), length);
+        let wrong = self.wrong_bits(cx.now(), length, cx);
         let mut bytes = sent;
         for bit in &wrong {
             if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                 *byte ^= 1 << (bit % 8);
             } else {
-                self.report_framing_error();
+                self.report_framing_error(cx);
                 observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
                 return None;
             }
@@ -379,7 +383,7 @@ impl LinkEnd {
         // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
         let Ok(dllp) = Dllp::parse(&bytes) else {
             observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
-            self.repaired |= CorrectableError::BadDllp.bit();
+            self.record(CorrectableError::BadDllp, cx);
             return None;
         };
         observe_dllp(sent, packet::Verdict::Accepted, &wrong, cx);
@@ -404,7 +408,7 @@ impl LinkEnd {
         let content = &cx.packets()[packet];
         let (wire_len, charge) = (content.wire_len(), content.charge());
         let complete = self.complete(frame, cx);
-        let wrong = self.wrong_bits(complete, self.transmitter.timing().length(wire_len));
+        let wrong = self.wrong_bits(complete, self.transmitter.timing().length(wire_len), cx);
         let expected = self.receiver.expects(frame.sequence);
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
@@ -455,7 +459,7 @@ impl LinkEnd {
         match verdict {
             Verdict::Duplicate => self.acknowledge_now = true,
             Verdict::Bad if complete > cx.now() => {
-                self.repaired |= CorrectableError::BadTlp.bit();
+                self.record(CorrectableError::BadTlp, cx);
                 self.refuse_at = complete;
                 // An Ack that is due before goes first.
                 if self.alarms.acknowledge.deadline() > complete {
@@ -463,36 +467,57 @@ impl LinkEnd {
                 }
             }
             Verdict::Bad => {
-                self.repaired |= CorrectableError::BadTlp.bit();
+                self.record(CorrectableError::BadTlp, cx);
                 self.refuse_now = true;
                 self.alarms.acknowledge.clear();
             }
-            Verdict::Unframed => self.report_framing_error(),
+            Verdict::Unframed => self.report_framing_error(cx),
             Verdict::Accept | Verdict::Nullified | Verdict::Ignore => {}
         }
     }
 
     /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded.
     #[inline]
-    fn wrong_bits(&mut self, complete: Time, length: Span) -> Vec<u64> {
+    fn wrong_bits(&mut self, complete: Time, length: Span, cx: &mut impl EndContext) -> Vec<u64> {
         if !self.receiver.has_errors() {
             return Vec::new();
         }
+        self.wrong_bits_between(complete, length, cx)
+    }
+
+    #[inline(never)]
+    fn wrong_bits_between(
+        &mut self,
+        complete: Time,
+        length: Span,
+        cx: &mut impl EndContext,
+    ) -> Vec<u64> {
         let start = Time::from_fs(complete.as_fs().saturating_sub(length.as_fs()));
         let timing = *self.transmitter.timing();
         let (wrong, is_idle_damaged) = self.receiver.wrong_bits(&timing, start, complete);
         if is_idle_damaged {
-            self.repaired |= CorrectableError::ReceiverError.bit();
+            self.record(CorrectableError::ReceiverError, cx);
         }
         wrong
     }
 
     /// Records a framing error, which is a Receiver Error at Gen3 and later (PCIe Base 4.2.2.3). The link should go to Recovery; this
     /// is not modelled, and only what was struck is lost.
-    fn report_framing_error(&mut self) {
+    fn report_framing_error(&mut self, cx: &mut impl EndContext) {
         if self.receiver.has_tokens() {
-            self.repaired |= CorrectableError::ReceiverError.bit();
+            self.record(CorrectableError::ReceiverError, cx);
         }
+    }
+
+    /// Records an error that the link corrects.
+    #[cold]
+    fn record(&mut self, error: CorrectableError, cx: &mut impl EndContext) {
+        self.repaired |= error.bit();
+        self.set(LinkTimer::Errors, cx.now(), cx);
+        cx.observe(Observation::Incident {
+            site: Site::Port(cx.port()),
+            what: Incident::Correctable(error),
+        });
     }
 
     /// Does what a received DLLP asks for.
@@ -501,7 +526,7 @@ impl LinkEnd {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
-                self.send_again();
+                self.send_again(cx);
                 self.alarms.replay.clear();
             }
             Dllp::Feature {
@@ -539,11 +564,11 @@ impl LinkEnd {
 
     /// Replays the packets. The fourth replay without progress should retrain the link; this is not modelled, and the link
     /// continues.
-    fn send_again(&mut self) {
+    fn send_again(&mut self, cx: &mut impl EndContext) {
         self.transmitter.replay();
         self.replays += 1;
         if self.replays == REPLAYS {
-            self.repaired |= CorrectableError::ReplayNumRollover.bit();
+            self.record(CorrectableError::ReplayNumRollover, cx);
             self.replays = 0;
         }
     }
@@ -559,17 +584,21 @@ impl LinkEnd {
             Ring::Stale => return None,
         }
         if self.has_failed(cx.now()) {
-            return self.drop_next(cx);
+            return match timer {
+                LinkTimer::Errors => None,
+                _ => self.drop_next(cx),
+            };
         }
         match timer {
+            LinkTimer::Errors => return None,
             LinkTimer::Wire => {}
             LinkTimer::Acknowledge => {
                 self.refuse_arrived(cx.now());
                 self.acknowledge_now = !self.refuse_now;
             }
             LinkTimer::Replay => {
-                self.repaired |= CorrectableError::ReplayTimerTimeout.bit();
-                self.send_again();
+                self.record(CorrectableError::ReplayTimerTimeout, cx);
+                self.send_again(cx);
             }
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.begin_round(cx),

@@ -5,6 +5,7 @@
 mod bus;
 mod fibre;
 mod frame;
+mod incident;
 mod note;
 mod observation;
 mod packet;
@@ -16,6 +17,7 @@ use kernel::Traffic;
 pub use bus::{BusFrame, ReturnedSpace};
 pub use fibre::{Block, FibreFrame};
 pub use frame::{Frame, TlpFrame};
+pub use incident::{Incident, Site};
 pub use note::{Note, NoteKind, PackedNote};
 pub use observation::{Observation, Verdict};
 pub use packet::{Charge, FlowId, Packet, PacketId, Packets, Stamp};

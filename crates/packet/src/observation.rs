@@ -3,7 +3,9 @@
 use kernel::{Span, Time};
 use protocol::Kind;
 
-use crate::{Block, FibreFrame, FlowId, Note, PackedNote, Packet, PacketId, Refusal};
+use crate::{
+    Block, FibreFrame, FlowId, Incident, Note, PackedNote, Packet, PacketId, Refusal, Site,
+};
 
 /// A report of a component to the probes.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +123,11 @@ pub enum Observation {
         /// The bytes that the flow asked for.
         bytes: u64,
     },
+    /// A reset has made the requester forget a flow: it sends no more requests of it, and expects no completions.
+    Forgotten {
+        /// The flow.
+        flow: FlowId,
+    },
     /// Payload of a flow has reached its destination.
     Delivered {
         /// The flow.
@@ -142,6 +149,8 @@ pub enum Observation {
         flow: FlowId,
         /// The number of bytes.
         bytes: u32,
+        /// The offset of the payload in the flow's region, where that is known.
+        offset: Option<u64>,
     },
     /// An event that only one kind of workload, or one family of devices, defines.
     Own {
@@ -149,6 +158,13 @@ pub enum Observation {
         flow: FlowId,
         /// The packed event.
         note: PackedNote,
+    },
+    /// An incident, for the log of the run.
+    Incident {
+        /// The function or port that detects it.
+        site: Site,
+        /// What has happened.
+        what: Incident,
     },
     /// A packet was dropped before it reached its target.
     Refused {
@@ -158,6 +174,8 @@ pub enum Observation {
         flow: Option<FlowId>,
         /// The payload lost (write) or not to be expected (read), in bytes.
         bytes: u32,
+        /// The offset of the payload in the flow's region, where that is known.
+        offset: Option<u64>,
     },
 }
 
@@ -203,6 +221,7 @@ impl Observation {
             why,
             flow: packet.stamp.flow,
             bytes: packet.data_len(),
+            offset: Some(packet.stamp.offset),
         }
     }
 
@@ -236,6 +255,7 @@ impl Observation {
             why: Refusal::CompletionTimeout,
             flow: Some(flow),
             bytes,
+            offset: None,
         }
     }
 
@@ -245,6 +265,7 @@ impl Observation {
             why: Refusal::CompletionTimeout,
             flow: None,
             bytes,
+            offset: None,
         }
     }
 }

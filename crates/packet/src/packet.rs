@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
 use kernel::{Arena, Id, Time};
-use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass};
+use protocol::{Class, Content, Envelope, Header, Kind, Status, TLP_FRAMING, TrafficClass, ecrc};
 
 use crate::{Carried, Route};
 
 /// The identifier of a packet in the store.
 pub type PacketId = Id<Packet>;
+
+/// The byte of the header with TD, and the bit.
+const TD: (usize, u8) = (2, 0x80);
 
 /// The store of all packets in the fabric.
 #[derive(Debug, Default)]
@@ -34,13 +37,26 @@ impl Packets {
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
         let old = &self.slots[id];
         let (number, stamp, payload) = (old.number, old.stamp, old.payload().to_vec());
+        let digest = old.digest();
         self.slots.release(id);
         let new = self.slots.claim();
         self.slots[new].number = number;
         self.slots[new]
             .write(header, stamp)
             .copy_from_slice(&payload);
+        if let Some(digest) = digest {
+            self.slots[new].append_digest(digest);
+        }
         new
+    }
+
+    /// Gives a completion with poisoned data the status that its requester makes of it. Its sender may still hold the old packet.
+    pub fn as_poisoned(&mut self, id: PacketId) -> PacketId {
+        let mut header = *self.slots[id].header();
+        if let Kind::Completion(completion) = &mut header.kind {
+            completion.status = Status::Poisoned;
+        }
+        self.rewritten(id, header)
     }
 
     /// Gives the packet at `id` the serial number of an earlier packet, whose data it carries further.
@@ -67,7 +83,13 @@ impl Packets {
 
     /// Returns the number of packets in use. A packet counts once even if it has several slots.
     pub fn count(&self) -> usize {
-        let numbers: BTreeSet<u64> = self.slots.held().map(|packet| packet.number).collect();
+        self.count_of(|_| true)
+    }
+
+    /// Returns the number of packets in use that `which` selects, as [`Self::count`] does.
+    pub fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
+        let held = self.slots.held().filter(|packet| which(packet));
+        let numbers: BTreeSet<u64> = held.map(|packet| packet.number).collect();
         numbers.len()
     }
 }
@@ -115,7 +137,9 @@ pub struct Packet {
     /// Data that is not sent on any wire.
     pub stamp: Stamp,
     charge: Charge,
-    header_len: usize,
+    header_len: u32,
+    /// Bytes of the TLP digest behind the payload: 4 or none.
+    digest_len: u32,
     bytes: Vec<u8>,
     header: Header,
     /// The serial number of the packet, which it keeps when its header is rewritten.
@@ -130,6 +154,7 @@ impl Default for Packet {
             header,
             charge: Charge::of(&header),
             header_len: 0,
+            digest_len: 0,
             bytes: Vec::new(),
             stamp: Stamp::default(),
             route: Route::default(),
@@ -145,7 +170,8 @@ impl Packet {
         let (bytes, len) = header.emit();
         self.header = header;
         self.charge = Charge::of(&header);
-        self.header_len = len;
+        self.header_len = len as u32;
+        self.digest_len = 0;
         self.stamp = stamp;
         self.route = Route::default();
         // The caller overwrites the old payload. Only bytes of the first and last dword may be left over, so these are cleared.
@@ -188,13 +214,48 @@ impl Packet {
 
     /// The header as bytes on the wire.
     pub fn header_bytes(&self) -> &[u8] {
-        &self.bytes[..self.header_len]
+        &self.bytes[..self.header_len as usize]
     }
 
     /// The payload, in whole dwords.
     #[inline]
     pub fn payload(&self) -> &[u8] {
-        &self.bytes[self.header_len..]
+        &self.bytes[self.header_len as usize..self.bytes.len() - self.digest_len as usize]
+    }
+
+    /// Adds the ECRC of the packet as its TLP digest, and sets TD (PCIe Base 2.7.1).
+    pub fn add_digest(&mut self) {
+        if self.digest_len == 0 {
+            self.bytes[TD.0] |= TD.1;
+            let digest = ecrc(&self.bytes);
+            self.append_digest(digest.to_le_bytes());
+        }
+    }
+
+    fn append_digest(&mut self, digest: [u8; 4]) {
+        self.bytes[TD.0] |= TD.1;
+        self.bytes.extend(digest);
+        self.digest_len = digest.len() as u32;
+    }
+
+    /// The TLP digest, if the packet has one.
+    fn digest(&self) -> Option<[u8; 4]> {
+        let (_, digest) = self.bytes.split_last_chunk()?;
+        (self.digest_len > 0).then_some(*digest)
+    }
+
+    /// Whether the packet has a TLP digest that does not match its bytes.
+    pub fn has_wrong_digest(&self) -> bool {
+        let Some(digest) = self.digest() else {
+            return false;
+        };
+        let covered = self.bytes.len() - digest.len();
+        ecrc(&self.bytes[..covered]).to_le_bytes() != digest
+    }
+
+    /// Inverts bit `bit` of the payload.
+    pub fn damage(&mut self, bit: usize) {
+        self.bytes[self.header_len as usize + bit / 8] ^= 1 << (bit % 8);
     }
 
     /// The number of data bytes of a write or of a packet between controllers; zero for other packets.
@@ -263,7 +324,7 @@ impl Packet {
     /// The number of bytes on the wire up to the end of the header.
     #[inline]
     pub fn wire_len_to_header(&self) -> u32 {
-        self.header_len as u32 + TLP_FRAMING / 2
+        self.header_len + TLP_FRAMING / 2
     }
 }
 
@@ -293,7 +354,38 @@ impl Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::FunctionId;
+    use protocol::{ConfigKind, FunctionId, Tag};
+
+    /// A bridge changes the type of a configuration request, and poison may be added, and the digest stays right; a damaged bit does not.
+    #[test]
+    fn a_digest_covers_all_but_the_variant_bits() {
+        let request = |kind| {
+            let target = FunctionId(0x100);
+            let header = Header::config_write(FunctionId(8), Tag(3), target, 4, kind);
+            header.expect("a register of a function")
+        };
+        let mut packets = Packets::default();
+        let packet = packets.claim();
+        packets[packet]
+            .write(request(ConfigKind::Type1), Stamp::default())
+            .copy_from_slice(&[1, 2, 3, 4]);
+        let length = packets[packet].wire_len();
+        packets[packet].add_digest();
+        assert_eq!(packets[packet].wire_len(), length + 4);
+        assert_eq!(packets[packet].payload(), [1, 2, 3, 4]);
+        let poisoned = Header {
+            poisoned: true,
+            ..request(ConfigKind::Type0)
+        };
+        let packet = packets.rewritten(packet, poisoned);
+        assert!(packets[packet].bytes()[2] & 0x80 != 0);
+        assert!(!packets[packet].has_wrong_digest());
+        for bit in 0..32 {
+            packets[packet].damage(bit);
+            assert!(packets[packet].has_wrong_digest());
+            packets[packet].damage(bit);
+        }
+    }
 
     #[test]
     fn a_packet_with_another_header_is_one_packet_while_its_sender_holds_the_old_one() {

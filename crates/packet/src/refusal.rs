@@ -7,8 +7,16 @@ pub enum Refusal {
     UnsupportedRequest,
     /// The payload exceeds the receiver's max payload size.
     MalformedTlp,
+    /// The data of the packet is poisoned (EP).
+    PoisonedTlp,
+    /// The completer cannot carry the request out.
+    CompleterAbort,
+    /// The ECRC of the packet is wrong.
+    EcrcError,
     /// A completion that matches no outstanding request.
     UnexpectedCompletion,
+    /// The function that the packet is for was in reset.
+    InReset,
     /// No completion arrived before the completion timeout.
     CompletionTimeout,
     /// Bit errors on a fibre destroyed the packet, and it was not sent again.

@@ -44,9 +44,7 @@ impl Completion {
     /// Whether no further completion of its request is to come (PCIe Base 2.3.1.1).
     #[inline]
     pub fn is_last(&self) -> bool {
-        self.status != Status::Successful
-            || self.dwords == 0
-            || self.byte_len() == u32::from(self.byte_count)
+        !self.status.has_data() || self.dwords == 0 || self.byte_len() == u32::from(self.byte_count)
     }
 }
 
@@ -61,14 +59,23 @@ pub enum Status {
     ConfigurationRetry,
     /// The completer could not carry the request out.
     CompleterAbort,
+    /// The request was carried out, and the data is poisoned (PCIe Base 2.7.2): on the wire Successful Completion with EP. Requesters
+    /// make this status of such a completion, so that nobody uses the data.
+    Poisoned,
 }
 
 impl Status {
+    /// Whether a completion with this status carries a part of the data; one with another status ends the whole request.
+    #[inline]
+    pub const fn has_data(self) -> bool {
+        matches!(self, Self::Successful | Self::Poisoned)
+    }
+
     /// The three-bit field.
     #[inline]
     pub const fn bits(self) -> u8 {
         match self {
-            Self::Successful => 0,
+            Self::Successful | Self::Poisoned => 0,
             Self::UnsupportedRequest => 1,
             Self::ConfigurationRetry => 2,
             Self::CompleterAbort => 4,

@@ -1,4 +1,4 @@
-//! Checksums of the data link layer: CRC-16 of a DLLP, LCRC of a TLP.
+//! Checksums: CRC-16 of a DLLP, LCRC and ECRC of a TLP.
 //!
 //! Bytes are sent from bit 0 up. The reflected form of the polynomial and a little-endian field therefore give the bit order of
 //! PCIe Base tables 3-7 and 3-8 directly.
@@ -21,6 +21,20 @@ pub const fn dllp_crc(body: [u8; 4]) -> u16 {
 pub fn lcrc(sequence: u16, tlp: &[u8]) -> u32 {
     let mut hasher = after_sequence(sequence);
     hasher.update(tlp);
+    hasher.finalize()
+}
+
+/// ECRC of a TLP; sent low byte first (PCIe Base 2.7.1).
+///
+/// `tlp` is header and data. The variant bits, which a switch may change, count as ones: bit 0 of Type, and EP.
+pub fn ecrc(tlp: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    let (first, rest) = tlp.split_at(tlp.len().min(4));
+    let mut first = <[u8; 4]>::try_from(first).unwrap_or_default();
+    first[0] |= 1;
+    first[2] |= 0x40;
+    hasher.update(&first);
+    hasher.update(rest);
     hasher.finalize()
 }
 

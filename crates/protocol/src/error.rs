@@ -18,8 +18,10 @@ pub enum TlpError {
         "format and type {0:#04x} are not modelled; supported are memory, atomic, configuration and message requests, and completions"
     )]
     Unsupported(u8),
-    /// The packet has a TLP digest, but the end-to-end CRC is not modelled.
-    #[error("the TD bit is set: the packet has a TLP digest; end-to-end CRC is not modelled")]
+    /// The packet has a TLP digest, which is not part of a header.
+    #[error(
+        "the TD bit is set: the packet has a TLP digest, which is not read; clear TD and leave the digest out"
+    )]
     Digest,
     /// The header uses processing hints, lightweight notification, an address type in an atomic operation, or byte count modified
     /// (BCM).

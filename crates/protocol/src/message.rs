@@ -5,7 +5,7 @@
 
 use crate::{
     CompletionCount, FunctionId, InvalidateTag, InvalidateTags, PageGroup, PageRequest,
-    PageResponse, TlpError,
+    PageResponse, Severity, TlpError,
 };
 
 /// Header fields of a message.
@@ -48,6 +48,8 @@ pub enum Message {
         /// The result for the group.
         response: PageResponse,
     },
+    /// `ERR_COR`, `ERR_NONFATAL` or `ERR_FATAL`: reports an error of this severity to the root complex (PCIe Base 2.2.8.3).
+    Error(Severity),
 }
 
 /// The routing of a message (PCIe Base table 2-20).
@@ -64,7 +66,7 @@ impl Message {
     #[inline]
     pub const fn routing(&self) -> MessageRouting {
         match self {
-            Self::PageRequest(_) => MessageRouting::ToRoot,
+            Self::PageRequest(_) | Self::Error(_) => MessageRouting::ToRoot,
             Self::InvalidateRequest { target, .. }
             | Self::InvalidateCompletion { target, .. }
             | Self::PageGroupResponse { target, .. } => MessageRouting::ById(*target),
@@ -79,6 +81,9 @@ impl Message {
             Self::InvalidateCompletion { .. } => INVALIDATE_COMPLETION,
             Self::PageRequest(_) => PAGE_REQUEST,
             Self::PageGroupResponse { .. } => PAGE_GROUP_RESPONSE,
+            Self::Error(Severity::Correctable) => ERR_COR,
+            Self::Error(Severity::NonFatal) => ERR_NONFATAL,
+            Self::Error(Severity::Fatal) => ERR_FATAL,
         }
     }
 
@@ -117,6 +122,7 @@ impl MessageRequest {
             Message::PageGroupResponse {
                 group, response, ..
             } => (0, response.bits() << 12 | u32::from(group.number()), 0),
+            Message::Error(_) => (0, 0, 0),
         };
         let second = u32::from(self.requester.0) << 16
             | u32::from(tag) << 8
@@ -155,6 +161,9 @@ impl MessageRequest {
                 group: PageGroup::from_field(third),
                 response: PageResponse::from_bits(third >> 12),
             },
+            (TO_ROOT, ERR_COR) => Message::Error(Severity::Correctable),
+            (TO_ROOT, ERR_NONFATAL) => Message::Error(Severity::NonFatal),
+            (TO_ROOT, ERR_FATAL) => Message::Error(Severity::Fatal),
             _ => return Err(TlpError::Message { kind, code }),
         };
         Ok(Self {
@@ -177,6 +186,9 @@ const INVALIDATE_REQUEST: u8 = 0x01;
 const INVALIDATE_COMPLETION: u8 = 0x02;
 const PAGE_REQUEST: u8 = 0x04;
 const PAGE_GROUP_RESPONSE: u8 = 0x05;
+const ERR_COR: u8 = 0x30;
+const ERR_NONFATAL: u8 = 0x31;
+const ERR_FATAL: u8 = 0x33;
 
 const INVALIDATE_DWORDS: u16 = 2;
 
@@ -266,6 +278,16 @@ mod tests {
     }
 
     #[test]
+    fn an_error_message_has_its_bits_in_place() {
+        for (severity, code) in Severity::ALL.into_iter().zip([0x30, 0x31, 0x33]) {
+            has_bytes(
+                Header::message(DEVICE, Message::Error(severity)),
+                [0x30, 0, 0, 0, 0x02, 0x01, 0, code, 0, 0, 0, 0, 0, 0, 0, 0],
+            );
+        }
+    }
+
+    #[test]
     fn a_message_is_posted_and_nobody_completes_it() {
         let request = invalidate_request(0);
         assert_eq!(
@@ -282,9 +304,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_request_goes_to_the_root_and_all_others_to_a_function() {
+    fn page_requests_and_error_messages_go_to_the_root_and_all_others_to_a_function() {
         let page = page_request(0, 0, true, Access::Read);
         assert_eq!(page.message_routing(), Some(MessageRouting::ToRoot));
+        let error = Header::message(DEVICE, Message::Error(Severity::Fatal));
+        assert_eq!(error.message_routing(), Some(MessageRouting::ToRoot));
         let request = invalidate_request(0);
         assert_eq!(
             request.message_routing(),

@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod build;
+pub mod incident;
 mod model;
 mod observe;
 pub mod plan;

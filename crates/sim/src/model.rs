@@ -144,6 +144,23 @@ impl Model {
         functions
     }
 
+    /// The downstream ports whose links have failed by `now`, not by a reset of the component, and the times at which they did.
+    pub fn failed_links(&self, now: Time) -> Vec<(usize, Time)> {
+        let failed = |links: &mut dyn Iterator<Item = &LinkEnd>| {
+            let failed = links
+                .enumerate()
+                .filter(|(_, link)| link.has_failed(now))
+                .map(|(port, link)| (port, link.fails_at()));
+            failed.collect()
+        };
+        match self {
+            Model::Host(host) => failed(&mut host.links()),
+            Model::IoPort(port) => failed(&mut std::iter::once(port.link())),
+            Model::Switch(switch) => switch.failed_links(now).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The memory of a host, or the memory behind a device's BAR 0.
     pub fn memory(&self) -> Option<&Memory> {
         let host = self.host().map(Host::memory);

@@ -226,9 +226,8 @@ impl AccessLoop {
 
     /// Ends an access at time `at`. Returns its observation if it is measured.
     pub fn end(&mut self, one: OneAccess, at: Time, intact: bool) -> Option<Observation> {
-        self.ended += 1;
-        self.leave(at);
-        one.measured.then_some(Observation::Delivered {
+        let counts = self.count_end(one, at);
+        counts.then_some(Observation::Delivered {
             flow: self.what.flow,
             bytes: one.size as u32,
             offset: one.offset,
@@ -240,12 +239,21 @@ impl AccessLoop {
 
     /// Ends an access that has failed at time `at`. Returns its observation if it is measured.
     pub fn fail(&mut self, one: OneAccess, at: Time) -> Option<Observation> {
-        self.ended += 1;
-        self.leave(at);
-        one.measured.then_some(Observation::Failed {
+        let counts = self.count_end(one, at);
+        counts.then_some(Observation::Failed {
             flow: self.what.flow,
             bytes: one.size as u32,
+            offset: None,
         })
+    }
+
+    /// Counts the end of an access at time `at`. Returns whether it is measured, and was not given up before.
+    fn count_end(&mut self, one: OneAccess, at: Time) -> bool {
+        self.leave(at);
+        let all = self.what.count.saturating_add(self.what.warm_up);
+        let counts = self.ended < all;
+        self.ended += u64::from(counts);
+        one.measured && counts
     }
 
     /// Lets the next access start after the software time and the interval from `at` on.
@@ -255,7 +263,7 @@ impl AccessLoop {
 
     /// Stops the sequence. Returns the number of measured accesses that have not ended.
     pub fn abandon(&mut self) -> u64 {
-        let all = self.what.count + self.what.warm_up;
+        let all = self.what.count.saturating_add(self.what.warm_up);
         let left = all - self.ended.max(self.what.warm_up);
         (self.begun, self.ended) = (all, all);
         left

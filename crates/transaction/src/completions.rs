@@ -73,7 +73,8 @@ impl Completions {
         base: u64,
         packets: &mut Packets,
     ) -> Option<PacketId> {
-        let (header, address, len) = self.next()?;
+        let (mut header, address, len) = self.next()?;
+        header.poisoned = memory.is_poisoned(address - base, len.into());
         let stamp = packets[request].stamp;
         let packet = packets.claim();
         let lead = (address % 4) as usize;

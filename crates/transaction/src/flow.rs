@@ -240,6 +240,13 @@ impl Running {
         self.reads.remove(position).map(|read| read.len)
     }
 
+    /// Forgets what was sent and not answered.
+    pub(crate) fn forget(&mut self) {
+        self.reads.clear();
+        self.left = 0;
+        self.away = false;
+    }
+
     /// Checks that `bytes`, read at `offset`, are as expected. A flow with its own bytes stores them.
     pub(crate) fn take(&mut self, offset: u64, bytes: &[u8]) -> bool {
         match &mut self.flow.content {

@@ -4,11 +4,13 @@
 
 mod virtual_spaces;
 
+use std::collections::VecDeque;
+
 use kernel::{Component, Effects};
-use packet::{Packet, PacketId, Packets, Pcie, Refusal};
+use packet::{Incident, Observation, Packet, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
-    Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
-    Header, Kind, Status, UncorrectableError,
+    Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord,
+    FunctionId, Header, Kind, Message, Severity, Status, UncorrectableError,
 };
 
 use crate::{Action, refuse};
@@ -31,6 +33,17 @@ pub struct Functions {
     own: ConfigSpace,
     ports: Vec<PortFunction>,
     virtual_spaces: VirtualSpaces,
+    /// Errors of functions here that are to be reported by messages.
+    reports: VecDeque<ErrorReport>,
+}
+
+/// An error that a function reports: by a message, or, at a root port, in the root error registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorReport {
+    /// The function.
+    pub place: FunctionPlace,
+    /// The severity.
+    pub severity: Severity,
 }
 
 /// The function of a downstream port.
@@ -73,6 +86,8 @@ pub struct Served {
     pub completion: PacketId,
     /// Whether the request has written a register.
     pub written: bool,
+    /// Whether the request initiates a function level reset of its function.
+    pub initiates_reset: bool,
 }
 
 impl Functions {
@@ -112,6 +127,7 @@ impl Functions {
             own,
             ports,
             virtual_spaces: VirtualSpaces::default(),
+            reports: VecDeque::new(),
         }
     }
 
@@ -258,6 +274,13 @@ impl Functions {
         let (header, stamp) = (*content.header(), content.stamp);
         let (request, action) = asked(&header, content.payload());
         let value = self.access(place, &request, action);
+        let initiates_reset = match action {
+            Action::Read => false,
+            Action::Write { value, .. } => {
+                let space = self.space(place);
+                space.initiates_reset(request.register, value, request.first_be)
+            }
+        };
         packets.release(packet);
         let id = self.id_of(place);
         let answer = match action {
@@ -273,6 +296,7 @@ impl Functions {
         Served {
             completion,
             written: action != Action::Read,
+            initiates_reset,
         }
     }
 
@@ -284,36 +308,90 @@ impl Functions {
         why: Refusal,
         fx: &mut Effects<'_, C>,
     ) -> Option<PacketId> {
-        self.record_refusal(place, &fx.store()[packet], why);
+        self.record_refusal(place, packet, why, fx);
         refuse(packet, self.id_of(place), why, fx)
     }
 
     /// Records that the function at `place` drops `packet`.
-    pub fn record_refusal(&mut self, place: FunctionPlace, packet: &Packet, why: Refusal) {
-        let mut header = [0; 16];
-        let bytes = packet.bytes();
-        let length = packet.header().header_len().min(bytes.len());
-        header[..length].copy_from_slice(&bytes[..length]);
+    pub fn record_refusal<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        why: Refusal,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let packet = &fx.store()[packet];
+        let header = logged(packet);
         let answered = packet.header().class() == Class::NonPosted;
-        self.record(place, why, Some(header), answered);
+        if why == Refusal::PoisonedTlp {
+            self.record_parity_error(place);
+        }
+        self.record(place, why, (Some(header), answered), fx);
+    }
+
+    /// Records that a poisoned packet has arrived at the function at `place`, which does not drop it. The error is advisory at a
+    /// function that only passes the packet on, or that keeps its data marked as poisoned (PCIe Base 6.2.3.2.4.2, 6.2.3.2.4.3).
+    pub fn record_poison<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        is_advisory: bool,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let header = Some(logged(&fx.store()[packet]));
+        self.record_parity_error(place);
+        let error = UncorrectableError::PoisonedTlp;
+        self.record_error(place, (error, is_advisory), header, fx);
+    }
+
+    /// Records that a packet with a wrong ECRC has arrived at the function at `place`.
+    pub fn record_ecrc_error<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let header = Some(logged(&fx.store()[packet]));
+        let error = UncorrectableError::EcrcError;
+        self.record_error(place, (error, false), header, fx);
+    }
+
+    /// A downstream port receives at its secondary side.
+    fn record_parity_error(&mut self, place: FunctionPlace) {
+        let is_secondary = matches!(place, FunctionPlace::Port(_));
+        self.space_mut(place).record_poison(is_secondary);
+    }
+
+    /// Records that the function at `place` has received poisoned data that it had asked for, or sends poisoned data.
+    pub fn record_data_parity_error(&mut self, place: FunctionPlace) {
+        self.space_mut(place).record_data_parity_error();
     }
 
     /// Records a completion timeout at the function at `place`.
-    pub fn record_timeout(&mut self, place: FunctionPlace) {
-        self.record(place, Refusal::CompletionTimeout, None, false);
+    pub fn record_timeout<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.record(place, Refusal::CompletionTimeout, (None, false), fx);
     }
 
-    fn record(
+    /// Records an error, with the header to log, and whether the packet has a completion that tells the requester.
+    fn record<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
         why: Refusal,
-        header: Option<[u8; 16]>,
-        answered: bool,
+        (header, answered): (Option<[u8; 16]>, bool),
+        fx: &mut Effects<'_, C>,
     ) {
         let (error, advisory) = match why {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
+            Refusal::PoisonedTlp => (UncorrectableError::PoisonedTlp, false),
+            // The completion informs the requester (PCIe Base 6.2.3.2.4.1).
+            Refusal::CompleterAbort => (UncorrectableError::CompleterAbort, answered),
+            Refusal::EcrcError => (UncorrectableError::EcrcError, false),
             // An unexpected completion is an advisory error (PCIe Base 6.2.3.2.4.5).
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
             Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
@@ -322,8 +400,20 @@ impl Functions {
             | Refusal::SeveredFibre
             | Refusal::Unacknowledged
             | Refusal::Overflow
+            // A function in reset drops packets without an error (PCIe Base 6.6.2).
+            | Refusal::InReset
             | Refusal::Nic(_) => return,
         };
+        self.record_error(place, (error, advisory), header, fx);
+    }
+
+    fn record_error<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        (error, advisory): (UncorrectableError, bool),
+        header: Option<[u8; 16]>,
+        fx: &mut Effects<'_, C>,
+    ) {
         let control = match place {
             FunctionPlace::Virtual(_) => self.own.error_control(),
             FunctionPlace::Own | FunctionPlace::Port(_) => self.space(place).error_control(),
@@ -333,7 +423,68 @@ impl Functions {
             header,
             advisory,
         };
-        self.space_mut(place).record(&record, control);
+        let detected = self.space_mut(place).record(&record, control);
+        fx.observe(Observation::Incident {
+            site: self.site(place),
+            what: Incident::Uncorrectable(error, detected),
+        });
+        if detected.is_reported {
+            self.report(place, detected.severity);
+        }
+    }
+
+    fn report(&mut self, place: FunctionPlace, severity: Severity) {
+        self.reports.push_back(ErrorReport { place, severity });
+    }
+
+    /// Takes the next error that its function reports. The component sends the message.
+    pub fn take_report(&mut self) -> Option<ErrorReport> {
+        self.reports.pop_front()
+    }
+
+    /// The message for an error of a function here.
+    pub fn error_message(&self, report: ErrorReport, packets: &mut Packets) -> PacketId {
+        let header = Header::message(self.id_of(report.place), Message::Error(report.severity));
+        let packet = packets.claim();
+        packets[packet].write(header, Stamp::default());
+        packet
+    }
+
+    /// Takes an error message from below the bridge at `place`. Returns whether it goes on (PCIe Base 6.2.6).
+    pub fn forwards_error(&mut self, place: FunctionPlace, severity: Severity) -> bool {
+        self.space_mut(place).forwards_error(severity)
+    }
+
+    /// Records an error message of `source` in the root error registers of the root port at `place`.
+    pub fn record_error_message(
+        &mut self,
+        place: FunctionPlace,
+        severity: Severity,
+        source: FunctionId,
+    ) {
+        self.space_mut(place).record_error_message(severity, source);
+    }
+
+    /// The function of the port with this number, if it has one.
+    pub fn place_of_port(&self, port: usize) -> Option<FunctionPlace> {
+        match self.role {
+            Role::Root => (port < self.ports.len()).then_some(FunctionPlace::Port(port)),
+            Role::Device | Role::Switch => match port.checked_sub(1) {
+                None => Some(FunctionPlace::Own),
+                Some(index) => (index < self.ports.len()).then_some(FunctionPlace::Port(index)),
+            },
+        }
+    }
+
+    /// The function at `place`, as the log of incidents names it.
+    fn site(&self, place: FunctionPlace) -> Site {
+        match (self.role, place) {
+            (Role::Root, FunctionPlace::Own) => Site::Node,
+            (Role::Root, FunctionPlace::Port(index)) => Site::Port(index as u16),
+            (_, FunctionPlace::Own) => Site::Port(0),
+            (_, FunctionPlace::Port(index)) => Site::Port(index as u16 + 1),
+            (_, FunctionPlace::Virtual(number)) => Site::Virtual(number as u16),
+        }
     }
 
     /// Records that a request of the function at `place` was completed with Unsupported Request.
@@ -341,9 +492,36 @@ impl Functions {
         self.space_mut(place).record_master_abort();
     }
 
+    /// Records in the status of the requester, a function of a device, that its request was completed with an error.
+    pub fn record_abort(&mut self, completion: &Completion) {
+        let place = self.place_of(completion.requester);
+        let place = place.unwrap_or(FunctionPlace::Own);
+        match completion.status {
+            Status::UnsupportedRequest => self.record_master_abort(place),
+            Status::CompleterAbort => self.record_target_abort(place),
+            _ => {}
+        }
+    }
+
+    /// Records that a request of the function at `place` was completed with Completer Abort.
+    pub fn record_target_abort(&mut self, place: FunctionPlace) {
+        self.space_mut(place).record_target_abort();
+    }
+
     /// Records that the link below the port at `place` has failed, if that was not recorded yet.
     pub fn record_surprise_down(&mut self, place: FunctionPlace) {
-        self.space_mut(place).record_surprise_down();
+        let detected = self.space_mut(place).record_surprise_down();
+        if let Some(detected) = detected.filter(|detected| detected.is_reported) {
+            self.report(place, detected.severity);
+        }
+    }
+
+    /// A function level reset of the function at `place`. One of a physical function ends its virtual functions (PCIe Base 9.2.2.2).
+    pub fn function_level_reset(&mut self, place: FunctionPlace) {
+        self.space_mut(place).function_level_reset();
+        if place == FunctionPlace::Own {
+            self.virtual_spaces.apply_registers(&mut self.own);
+        }
     }
 
     /// A hot reset of a switch: its registers return to their values after reset, except sticky ones, and the links of its downstream
@@ -363,8 +541,19 @@ impl Functions {
 
     /// Records errors that the link of the function at `place` has corrected.
     pub fn record_correctable(&mut self, place: FunctionPlace, bits: u32) {
-        self.space_mut(place).record_correctable(bits);
+        for _ in 0..self.space_mut(place).record_correctable(bits) {
+            self.report(place, Severity::Correctable);
+        }
     }
+}
+
+/// The header of a packet as the header log has it.
+fn logged(packet: &Packet) -> [u8; 16] {
+    let mut header = [0; 16];
+    let bytes = packet.bytes();
+    let length = packet.header().header_len().min(bytes.len());
+    header[..length].copy_from_slice(&bytes[..length]);
+    header
 }
 
 /// Whether the bus of `id` is below `bridge`.

@@ -39,7 +39,7 @@ pub use completion_buffer::CompletionBuffer;
 pub use completions::Completions;
 pub use datapath::Datapath;
 pub use flow::{Content, Direction, Extent, Flow};
-pub use functions::{FunctionPlace, Functions, PortFunction, Reach, Served, retype};
+pub use functions::{ErrorReport, FunctionPlace, Functions, PortFunction, Reach, Served, retype};
 pub use limits::{RequesterLimits, Staging};
 pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
@@ -51,7 +51,7 @@ pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits};
 pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
-pub use report::{arrived, deliver, written};
+pub use report::{arrived, deliver, deliver_poisoned, written};
 pub use requester::{Next, Requester, Standing, Taken};
 pub use spread::{Arrivals, Spread};
 pub use translation_cache::{GeometryError, TranslationCache};

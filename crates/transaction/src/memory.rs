@@ -1,9 +1,12 @@
 //! Memory with real bytes. Only pages that were written use host memory.
 
+mod poison;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::Pattern;
+use poison::Poison;
 
 /// The size of a page. It is small, so that scattered writes use little memory, and allocations can reuse freed memory.
 const PAGE: usize = 64 * 1024;
@@ -29,6 +32,8 @@ pub struct Memory {
     /// The pages up to the last one written.
     pages: Vec<Option<Page>>,
     size: u64,
+    /// The poisoned bytes; none in a memory that has none, as nearly all have.
+    poison: Option<Box<Poison>>,
 }
 
 impl Memory {
@@ -37,6 +42,7 @@ impl Memory {
         Memory {
             pages: Vec::new(),
             size,
+            poison: None,
         }
     }
 
@@ -80,6 +86,9 @@ impl Memory {
     /// Copies `bytes` to `address`. The memory must contain the range.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         debug_assert!(self.holds(address, bytes.len() as u64));
+        if self.poison.is_some() {
+            self.heal(address, bytes.len() as u64);
+        }
         let mut rest = bytes;
         let mut at = address as usize;
         while !rest.is_empty() {
@@ -93,6 +102,28 @@ impl Memory {
             at += now.len();
             rest = later;
         }
+    }
+
+    /// Poisons the `len` bytes at `address`: nobody may use them until they are written.
+    pub fn poison(&mut self, address: u64, len: u64) {
+        self.poison.get_or_insert_default().add(address, len);
+    }
+
+    #[cold]
+    fn heal(&mut self, address: u64, len: u64) {
+        if let Some(poison) = &mut self.poison {
+            poison.remove(address, len);
+            if poison.is_empty() {
+                self.poison = None;
+            }
+        }
+    }
+
+    /// Whether any of the `len` bytes at `address` is poisoned.
+    #[inline]
+    pub fn is_poisoned(&self, address: u64, len: u64) -> bool {
+        let poison = self.poison.as_ref();
+        poison.is_some_and(|poison| poison.touches(address, len))
     }
 
     /// Writes the first `size` bytes of `pattern` to `address` and on. The memory must contain the range.

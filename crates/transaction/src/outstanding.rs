@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use protocol::{Completion, Status, Tag};
+use protocol::{Completion, Tag};
 
 use crate::CompletionBuffer;
 use crate::completion_buffer::Space;
@@ -159,7 +159,11 @@ impl<T: Copy> Outstanding<T> {
             return None;
         };
         let left = waiting.len - waiting.received;
-        let len = if completion.status == Status::Successful {
+        // Byte Count says where the data is in the request: a completion before this one was lost (PCIe Base 2.3.1.1).
+        if completion.status.has_data() && u32::from(completion.byte_count) < left {
+            return None;
+        }
+        let len = if completion.status.has_data() {
             completion.byte_len().min(left)
         } else {
             left
@@ -211,6 +215,31 @@ impl<T: Copy> Outstanding<T> {
         Time::NEVER
     }
 
+    /// Removes the requests that `is_forgotten` selects, because their function was reset, and returns the missing part of each. Their
+    /// tags are in quarantine for as long as if they had timed out, because their completions may still arrive.
+    pub fn forget(&mut self, is_forgotten: impl Fn(&T) -> bool) -> Vec<AnsweredPart<T>> {
+        let mut forgotten = Vec::new();
+        for (deadline, tag) in &self.deadlines {
+            let slot = &mut self.slots[usize::from(*tag)];
+            if let Slot::Waiting(waiting) = *slot
+                && waiting.deadline == *deadline
+                && is_forgotten(&waiting.what)
+            {
+                *slot = Slot::Quarantined(waiting.space);
+                let end = *deadline + self.limits.tag_quarantine;
+                let place = self.quarantined.partition_point(|(other, _)| *other <= end);
+                self.quarantined.insert(place, (end, *tag));
+                forgotten.push(AnsweredPart {
+                    what: waiting.what,
+                    offset: waiting.received,
+                    len: waiting.len - waiting.received,
+                    last: true,
+                });
+            }
+        }
+        forgotten
+    }
+
     /// Frees the tags whose quarantine is over. They are used after all others.
     fn release(&mut self, now: Time) {
         while let Some((_, tag)) = self.quarantined.pop_front_if(|(end, _)| *end <= now) {
@@ -236,8 +265,10 @@ impl<T: Copy> Outstanding<T> {
             panic!("{TIMED_OUT}");
         };
         *slot = Slot::Quarantined(waiting.space);
-        self.quarantined
-            .push_back((now + self.limits.tag_quarantine, tag));
+        let end = now + self.limits.tag_quarantine;
+        // Tags of requests that were forgotten may be in quarantine for longer.
+        let place = self.quarantined.partition_point(|(other, _)| *other <= end);
+        self.quarantined.insert(place, (end, tag));
         Some(AnsweredPart {
             what: waiting.what,
             offset: waiting.received,
@@ -254,7 +285,7 @@ mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use protocol::FunctionId;
+    use protocol::{FunctionId, Status};
 
     const TIMEOUT: Span = Span::from_us(50);
     const QUARANTINE: Span = Span::from_us(20);
@@ -266,6 +297,29 @@ mod tests {
             tag_quarantine: QUARANTINE,
             completion_buffer: CompletionBuffer::default(),
         })
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_answered_and_its_tag_rests_as_after_a_timeout() {
+        let mut outstanding = outstanding(2);
+        let kept = outstanding.begin('k', (0, 4), Time::ZERO);
+        let tag = outstanding.begin('f', (0, 96), Time::ZERO);
+        outstanding.take(&answer(tag, 96, 64, Status::Successful));
+        let forgotten = outstanding.forget(|what| *what == 'f');
+        let part = |what, offset, len| AnsweredPart {
+            what,
+            offset,
+            len,
+            last: true,
+        };
+        assert_eq!(forgotten, [part('f', 64, 32)]);
+        let late = answer(tag, 32, 32, Status::Successful);
+        assert_eq!(outstanding.take(&late), None);
+        let end = Time::ZERO + TIMEOUT + QUARANTINE;
+        assert!(!outstanding.is_open(Time::from_fs(end.as_fs() - 1)));
+        assert!(outstanding.is_open(end));
+        let answered = outstanding.take(&answer(kept, 4, 4, Status::Successful));
+        assert_eq!(answered, Some(part('k', 0, 4)));
     }
 
     fn answer(tag: Tag, left: u16, len: u16, status: Status) -> Completion {
@@ -301,6 +355,18 @@ mod tests {
             outstanding.take(&answer(tag, 32, 32, Status::Successful)),
             None
         );
+    }
+
+    #[test]
+    fn a_completion_behind_a_lost_one_is_unexpected_and_its_request_times_out() {
+        let mut outstanding = outstanding(1);
+        let tag = outstanding.begin('a', (0, 96), Time::ZERO);
+        assert_eq!(
+            outstanding.take(&answer(tag, 32, 32, Status::Successful)),
+            None
+        );
+        let lost = outstanding.give_up(Time::ZERO + TIMEOUT);
+        assert_eq!(lost.map(|part| (part.offset, part.len)), Some((0, 96)));
     }
 
     #[test]

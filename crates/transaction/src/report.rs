@@ -26,6 +26,25 @@ pub fn deliver(
     arrived(packet, request, patterns)
 }
 
+/// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes there. They did not arrive at their
+/// flow's end.
+#[cold]
+pub fn deliver_poisoned(
+    packet: &Packet,
+    request: &MemoryRequest,
+    memory: &mut Memory,
+    base: u64,
+) -> Option<Observation> {
+    let (offset, len) = (request.first_byte() - base, request.byte_len());
+    memory.write(offset, written(packet, request));
+    memory.poison(offset, len.into());
+    Some(Observation::Failed {
+        flow: packet.stamp.flow?,
+        bytes: len,
+        offset: Some(packet.stamp.offset),
+    })
+}
+
 /// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
 /// without a pattern is not checked.
 #[inline]
@@ -73,7 +92,11 @@ impl Taken {
                 intact,
             }
         } else {
-            Observation::Failed { flow, bytes }
+            Observation::Failed {
+                flow,
+                bytes,
+                offset: Some(offset),
+            }
         }
     }
 }

@@ -239,6 +239,30 @@ impl Requester {
         Next::Ended(running.flow.id, running.issued)
     }
 
+    /// Forgets the flows that have begun by `now` and the outstanding requests, because the function was reset. Returns the flows that
+    /// are not complete.
+    pub fn reset(&mut self, now: Time) -> Vec<FlowId> {
+        let reads = self.reads.forget(|_| true).into_iter();
+        let mut forgotten: Vec<usize> = reads.map(|read| read.what.flow).collect();
+        for index in std::mem::take(&mut self.live) {
+            if self.flows[index].flow.start <= now {
+                forgotten.push(index);
+            } else {
+                self.live.push(index);
+            }
+        }
+        self.turn = 0;
+        forgotten.sort_unstable();
+        forgotten.dedup();
+        for index in &forgotten {
+            self.flows[*index].forget();
+        }
+        forgotten
+            .into_iter()
+            .map(|index| self.flows[index].flow.id)
+            .collect()
+    }
+
     /// Makes the next packet of the flow at `index`, for this range of addresses.
     fn issue(
         &mut self,

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peerlane import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.abc import Traversable
 
 
 def names() -> list[str]:
     """The names of all shipped scenarios."""
-    files = resources.files("peerlane") / "scenarios"
-    return sorted(file.name.removesuffix(".toml") for file in files.iterdir())
+    return sorted(_names(resources.files("peerlane") / "scenarios", ""))
+
+
+def _names(folder: Traversable, prefix: str) -> Iterator[str]:
+    for file in folder.iterdir():
+        if file.is_dir():
+            yield from _names(file, f"{prefix}{file.name}/")
+        elif file.name.endswith(".toml"):
+            yield prefix + file.name.removesuffix(".toml")
 
 
 def is_shipped(file: str) -> bool:

@@ -483,6 +483,28 @@ class Fabric:
         entry = {"id": id, "by": by, "buffer": buffer, "locks": locks, **settings}
         return self._append("transactions", entry)
 
+    def incident(
+        self,
+        what: str,
+        node: str,
+        *,
+        at: str,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Incident],
+    ) -> Self:
+        """Adds an incident: what hardware or software does to the fabric at one time of the run.
+
+        Args:
+            what: Its kind, such as "function-level-reset".
+            node: The node that it concerns: its link upwards, or one of its functions.
+            at: Its time, from when every link is up.
+            id: Names the incident.
+            settings: The keys of the kind, such as `function`.
+        """
+        check_keys("incidents", settings)
+        entry = {"id": id, "at": at, "what": what, "node": node, **settings}
+        return self._append("incidents", entry)
+
     def without_flows(self) -> Self:
         """Takes all flows, traffic, collectives, accesses, locks and transactions away."""
         for work in ("flows", "traffic", "collectives", "accesses", "locks", "transactions"):
@@ -491,7 +513,7 @@ class Fabric:
 
     def without_nodes(self) -> Self:
         """Takes all nodes away, and what joins them; profiles and what all links have stay."""
-        for kind in (*_NODES, "controllers", "networks", "cables", "fibres"):
+        for kind in (*_NODES, "controllers", "networks", "cables", "fibres", "incidents"):
             self._scenario.pop(kind, None)
         return self
 

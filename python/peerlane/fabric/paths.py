@@ -37,6 +37,7 @@ _NAMED = (
     "buffers",
 )
 _LISTS = {
+    "incidents": "incident",
     "flows": "flow",
     "traffic": "traffic",
     "collectives": "collective",

@@ -279,6 +279,14 @@ class Host(Node, total=False):
     interrupt_masking: Setting
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
+    error_reporting: Setting
+    """Whether firmware enables error messages of all functions of the host, and its operating
+    system serves the interrupts of root ports for errors: it reads and clears the status of
+    the functions that reported them. (default false)"""
+    ecrc: Setting
+    """Whether software enables the end-to-end CRC in all functions of the host that have it:
+    they add a TLP digest of 4 bytes to each packet that they send, and check that of
+    packets that they receive. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -455,6 +463,9 @@ class Device(Node, Upstream, total=False):
     entries. (B; default none)"""
     max_read_request: Setting
     """Max read request size in Device Control. (B; default 512 B)"""
+    function_level_reset_time: Setting
+    """Time that a function level reset takes, in which the function drops what arrives. (ns;
+    default 100 us)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -752,6 +763,14 @@ class Profile(TypedDict, total=False):
     interrupt_masking: Setting
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
+    error_reporting: Setting
+    """Whether firmware enables error messages of all functions of the host, and its operating
+    system serves the interrupts of root ports for errors: it reads and clears the status of
+    the functions that reported them. (default false)"""
+    ecrc: Setting
+    """Whether software enables the end-to-end CRC in all functions of the host that have it:
+    they add a TLP digest of 4 bytes to each packet that they send, and check that of
+    packets that they receive. (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -909,6 +928,9 @@ class Profile(TypedDict, total=False):
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
+    function_level_reset_time: Setting
+    """Time that a function level reset takes, in which the function drops what arrives. (ns;
+    default 100 us)"""
     completion_buffer: Setting
     """Bytes of the buffer for completions of each function, which requests no more than fits
     into it; none for no limit. A request takes its space until its completions have reached
@@ -1095,6 +1117,29 @@ class Fibre(TypedDict, total=False):
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
     severed_at: Setting
     """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
+
+
+class Incident(TypedDict, total=False):
+    """Keys of incidents."""
+
+    offset: Setting
+    """First byte that goes bad: an offset in the memory of a host, or behind BAR 0 of a
+    device. (B; default 0 B)"""
+    size: Setting
+    """Number of bytes that go bad; 0 for the data of the next packets that the node sends,
+    instead of a memory. (B; default 0 B)"""
+    count: Setting
+    """With size = 0, number of packets: memory writes and completions of a device, reads that
+    a host answers. (default 1)"""
+    function: Setting
+    """The function of the device: 0 for the physical one, 1 and more for its virtual
+    functions. (default 0)"""
+    wait: Setting
+    """Time from the request to the next request of the host to the function. (ns; default 100
+    ms)"""
+    restore: Setting
+    """Whether the host then writes the registers of the function again that its firmware has
+    set. (default true)"""
 
 
 class Flow(TypedDict, total=False):

@@ -73,6 +73,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         *_links(name, result),
         *_iommus(result),
         *_interrupts(result),
+        *_incidents(result),
         *_faults(result),
     ]
     rates = [flow.bytes_per_second for flow in result.flows if flow.bytes_per_second is not None]
@@ -258,6 +259,33 @@ def _interrupts(result: RunResult) -> Iterator[Section]:
     )
     table = Table(columns("device", *numbers, numbers=numbers), lines)
     yield Section("Interrupts", tables=(table,))
+
+
+def _incidents(result: RunResult) -> Iterator[Section]:
+    if not result.incidents:
+        return
+    lines = tuple(
+        Line(
+            (
+                duration(one.at_ns),
+                duration(one.last_ns),
+                str(one.count),
+                one.where,
+                one.what,
+                one.severity or NONE,
+                one.reported_to or NONE,
+            )
+        )
+        for one in result.incidents[:_MOST_LINES]
+    )
+    headings = (
+        Column("first", "number"),
+        Column("last", "number"),
+        Column("count", "number"),
+        Column("where", "name"),
+        *map(Column, ("what", "severity", "reported to")),
+    )
+    yield Section("Incidents", tables=(Table(headings, lines),))
 
 
 def _faults(result: RunResult) -> Iterator[Section]:

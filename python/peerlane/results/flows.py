@@ -93,11 +93,12 @@ class FlowResult(Document):
     from the beginning of the run, link initialisation included.
 
     `completed` means that every request arrived or ended with an error, `intact` that every byte
-    arrived, exactly once, as it was sent. `compared` is false when the flow reads bytes that
-    another flow uses, too, which may be those of either; then `intact` says nothing of what was
-    read, but that it arrived. A value that was never observed is `None`: the times of a
-    flow that was not sent, the rate of a flow whose bytes did not arrive, the system call of a flow
-    without a driver.
+    arrived, exactly once, as it was sent. `missing` has ranges of the flow's region that were lost
+    with an error, as offset and length, where that is known. `compared` is false when the flow
+    reads bytes that another flow uses, too, which may be those of either; then `intact` says
+    nothing of what was read, but that it arrived. A value that was never observed is `None`: the
+    times of a flow that was not sent, the rate of a flow whose bytes did not arrive, the system
+    call of a flow without a driver.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")
@@ -121,6 +122,7 @@ class FlowResult(Document):
     completed: bool
     intact: bool
     compared: bool
+    missing: tuple[tuple[int, int], ...] = ()
 
     @property
     def latency(self) -> Latency | None:

@@ -91,6 +91,28 @@ class InterruptResult(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class IncidentResult(Document):
+    """An error that a function or a link has detected, or another rare event.
+
+    Equal errors of one function are one entry: `count` is their number, `at_ns` the time of the
+    first and `last_ns` that of the last. `where` is the node that has the function or port; "h to
+    d" is the port of h with d below it. `what` has the words of the specification. `severity` is
+    "correctable", "non-fatal" or "fatal", and `None` for an event that is no error. `function` is
+    the function that has recorded it, such as "01:00.0", and `reported_to` the root port that got
+    an error message for it; `None` if there is none.
+    """
+
+    at_ns: float
+    last_ns: float
+    count: int
+    where: str
+    what: str
+    severity: Literal["correctable", "non-fatal", "fatal"] | None
+    function: str | None
+    reported_to: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult(Document):
     """Everything that one run measured.
 
@@ -111,9 +133,11 @@ class RunResult(Document):
     the same numbers are equal whoever made them.
 
     `iommus` has the hosts with `iommu = true`, `interrupts` the MSI-X vectors that had an interrupt
-    (`interrupts["d0", 0, 1]` is vector 1 of function 0), `unsnooped_lines` the lines of coherent
-    hosts that were accessed with No Snoop while a cache held them, and `series` rates and queue
-    lengths over time, if they were sampled; the JSON leaves out what there is not.
+    (`interrupts["d0", 0, 1]` is vector 1 of function 0), `incidents` the errors that functions and
+    links have detected and other rare events, in the order of time, `unsnooped_lines` the lines of
+    coherent hosts that were accessed with No Snoop while a cache held them, and `series` rates and
+    queue lengths over time, if they were sampled; the JSON leaves out what there is not.
+    `incidents_left_out` is the number of incidents for which the log had no place.
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
@@ -144,6 +168,10 @@ class RunResult(Document):
         default_factory=lambda: Collection(key=("device", "function", "vector"))
     )
     unsnooped_lines: tuple[UnsnoopedLine, ...] = ()
+    incidents: Annotated[Collection[IncidentResult], By("where", "what")] = field(
+        default_factory=lambda: Collection(key=("where", "what"))
+    )
+    incidents_left_out: int = 0
     waits: Collection[FlowWaits] | None = None
     series: Series | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
@@ -161,13 +189,15 @@ class RunResult(Document):
         document = encode(self)
         if not self.iommus:
             del document["iommus"]
-        if not self.interrupts:
-            del document["interrupts"]
-        if not self.unsnooped_lines:
-            del document["unsnooped_lines"]
+        for name in ("interrupts", "unsnooped_lines", "incidents", "incidents_left_out"):
+            if not document[name]:
+                del document[name]
         for link in document["links"]:
             if not link["channels"]:
                 del link["channels"]
+        for flow in document["flows"]:
+            if not flow["missing"]:
+                del flow["missing"]
         if self.waits is None:
             del document["waits"]
         if self.series is None:

@@ -11,7 +11,7 @@ mod translations;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
-use packet::{Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Frame, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
     AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
@@ -22,7 +22,10 @@ use transaction::{
 };
 
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
-use crate::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters};
+use crate::leaf::abandon;
+use crate::{
+    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
+};
 use engine::Engine;
 pub use lines::CacheCounters;
 use lines::{Begun, Initiator, LineAccess, Lines, Operation, Outcome};
@@ -98,13 +101,13 @@ impl Component for Accelerator {
 
     fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         if self.endpoint.receive(frame, fx) {
-            self.run(fx);
+            leaf::run(self, fx);
         }
     }
 
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
         self.endpoint.expire(timer, fx);
-        self.run(fx);
+        leaf::run(self, fx);
     }
 }
 
@@ -160,6 +163,29 @@ impl Leaf for Accelerator {
         &mut self.endpoint
     }
 
+    /// Accesses that have begun end with an error; work under locks waits until the function may send requests again. The cache is no
+    /// part of the function: it keeps its lines, and answers the home agent.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        self.commands.reset();
+        if let Some(translations) = &mut self.translations {
+            translations.reset();
+        }
+        self.apply_registers();
+        let now = fx.now();
+        let begun = |work: &&mut Work| work.accesses.what.start <= now;
+        for work in self.works.iter_mut().filter(begun) {
+            work.commanded = None;
+            if let Some(current) = &mut work.current {
+                // Its lines are still awaited.
+                current.failed = true;
+            }
+            abandon(&mut work.accesses, fx);
+        }
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         if self.endpoint.link().has_failed(fx.now()) {
             return self.give_up(fx);
@@ -169,7 +195,7 @@ impl Leaf for Accelerator {
         }
         if let Some(translations) = &mut self.translations {
             for _ in 0..translations.give_up(fx.now()) {
-                self.endpoint.record_timeout(FunctionPlace::Own);
+                self.endpoint.record_timeout(FunctionPlace::Own, fx);
             }
         }
         for work in 0..self.works.len() {
@@ -302,12 +328,7 @@ impl Accelerator {
         }
         for work in &mut self.works {
             (work.commanded, work.current) = (None, None);
-            let what = &work.accesses.what;
-            let (flow, size) = (what.flow, what.size);
-            for _ in 0..work.accesses.abandon() {
-                let bytes = size as u32;
-                fx.observe(Observation::Failed { flow, bytes });
-            }
+            abandon(&mut work.accesses, fx);
         }
         for engine in &mut self.engines {
             engine.give_up(fx);

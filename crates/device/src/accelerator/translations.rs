@@ -88,6 +88,13 @@ impl Translations {
         }
     }
 
+    /// Forgets all translations and requests, because the function was reset. Invalidations are confirmed nevertheless.
+    pub(super) fn reset(&mut self) {
+        self.outstanding.forget(|_| true);
+        self.cache.invalidate_all();
+        self.missing.clear();
+    }
+
     pub(super) fn round_trips(&self) -> RoundTrips {
         self.round_trips
     }

@@ -12,7 +12,7 @@ use protocol::{Bar, Kind};
 use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Outstanding};
 
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
-use crate::leaf::one_port;
+use crate::leaf::{abandon, one_port};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use transfer::{Limits, Transfer};
 
@@ -98,6 +98,22 @@ impl Leaf for BlockDma {
 
     fn deadline(&mut self, now: Time) -> Time {
         self.outstanding.next_change(now)
+    }
+
+    /// Accesses that have begun end with an error.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        self.outstanding.forget(|_| true);
+        self.commands.reset();
+        (self.commanded, self.transfer) = (None, None);
+        (self.next_request, self.free) = (fx.now(), fx.now());
+        let now = fx.now();
+        for work in self.works.iter_mut().filter(|work| work.what.start <= now) {
+            abandon(work, fx);
+        }
+        self.apply_registers();
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
@@ -195,7 +211,7 @@ impl BlockDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while self.outstanding.give_up(fx.now()).is_some() {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             if let Some(transfer) = &mut self.transfer {
                 if transfer.one().measured {
                     let flow = self.works[transfer.work()].what.flow;

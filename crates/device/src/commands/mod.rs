@@ -91,6 +91,11 @@ impl Commands {
         }
     }
 
+    /// Returns the registers to their state after reset; no interrupt follows.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new(self.abilities, self.cycle);
+    }
+
     /// Handles a request to the registers, and releases it; leaves other packets alone.
     pub(crate) fn serve<C: Device>(
         &mut self,

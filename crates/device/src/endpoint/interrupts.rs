@@ -166,6 +166,16 @@ impl Endpoint {
         }
     }
 
+    /// Returns the table of the function at `place` to its state after reset; that of each function, if it is the physical one.
+    pub(super) fn reset_tables(&mut self, place: FunctionPlace) {
+        let tables = self.tables.iter_mut().flat_map(|tables| &mut tables.all);
+        for (index, table) in tables.enumerate() {
+            if place == FunctionPlace::Own || index == number(place) {
+                table.vectors.reset();
+            }
+        }
+    }
+
     /// Serves the requests for MSI-X tables that are next among the packets that have reached the engine, which does not see them.
     pub(super) fn serve_tables<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some((due, packet)) = self.inbound.front().copied()

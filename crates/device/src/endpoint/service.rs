@@ -56,7 +56,12 @@ impl Endpoint {
     pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
         self.check_size(header)?;
         match &header.kind {
-            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => Ok(()),
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => {
+                if self.aborts(request) {
+                    return Err(Refusal::CompleterAbort);
+                }
+                Ok(())
+            }
             Kind::MemoryRead(_)
             | Kind::MemoryWrite(_)
             | Kind::Message(_)
@@ -91,8 +96,36 @@ impl Endpoint {
             Refusal::MalformedTlp => FunctionPlace::Own,
             _ => self.addressee(fx.store()[packet].header()),
         };
+        let why = if self.has_resets() && self.is_in_reset(place, fx.now()) {
+            Refusal::InReset
+        } else {
+            why
+        };
         if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
             self.answers.push_back((fx.now(), answer));
+        }
+        self.report_errors(fx);
+    }
+
+    /// Records the errors that the link has corrected.
+    pub(super) fn record_corrected(&mut self) {
+        let repaired = self.link.take_repaired();
+        self.functions
+            .record_correctable(FunctionPlace::Own, repaired);
+    }
+
+    /// Records the errors that the link has corrected, and reports them.
+    #[cold]
+    pub(super) fn report_corrected<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        self.record_corrected();
+        self.report_errors(fx);
+    }
+
+    /// Sends the messages for errors that functions report. The core makes them, so they do not pass the engine's datapath.
+    pub(super) fn report_errors<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        while let Some(report) = self.functions.take_report() {
+            let message = self.functions.error_message(report, fx.store());
+            self.send(message, fx);
         }
     }
 
@@ -105,23 +138,33 @@ impl Endpoint {
         let Reach::Here(place) = self.functions.reach(request) else {
             return self.refuse(packet, Refusal::UnsupportedRequest, fx);
         };
-        let repaired = self.link.take_repaired();
-        self.functions
-            .record_correctable(FunctionPlace::Own, repaired);
+        if self.has_resets() && self.is_in_reset(place, fx.now()) {
+            return self.refuse(packet, Refusal::InReset, fx);
+        }
+        self.record_corrected();
         let pending = self.link.channels_pending();
         self.functions
             .set_channels_pending(FunctionPlace::Own, pending);
         let served = self.functions.serve(place, packet, fx.store());
-        if served.written {
+        if served.initiates_reset {
+            self.begin_reset(place, fx);
+        } else if served.written {
             self.apply_registers();
             self.link.initialize_channels(&mut At::new(fx, PORT));
         }
+        // The completion leaves before the reset (PCIe Base 6.6.2).
         self.answers.push_back((fx.now(), served.completion));
+        self.report_errors(fx);
     }
 
     /// Records a completion timeout of the function at `place`.
-    pub(crate) fn record_timeout(&mut self, place: FunctionPlace) {
-        self.functions.record_timeout(place);
+    pub(crate) fn record_timeout<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.functions.record_timeout(place, fx);
+        self.report_errors(fx);
     }
 
     /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.

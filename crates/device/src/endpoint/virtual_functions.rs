@@ -3,7 +3,7 @@
 //! The physical function determines payload size, read request size and tags.
 
 use kernel::Effects;
-use packet::PacketId;
+use packet::{PacketId, Refusal};
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
 use transaction::{FunctionPlace, Memory, Requester, deliver};
 
@@ -170,6 +170,12 @@ impl Endpoint {
 
     /// Serves a memory request to BAR 0 of a virtual function.
     pub(super) fn serve_virtual<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
+        if self.has_resets() {
+            let place = self.addressee(fx.store()[packet].header());
+            if self.is_in_reset(place, fx.now()) {
+                return self.refuse(packet, Refusal::InReset, fx);
+            }
+        }
         let content = &fx.store()[packet];
         let header = *content.header();
         match &header.kind {

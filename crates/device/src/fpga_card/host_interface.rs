@@ -343,6 +343,12 @@ impl HostInterface {
         self.unanswered == 0
     }
 
+    /// Forgets the requests that were sent, because the function was reset.
+    pub(super) fn forget(&mut self) {
+        self.outstanding.forget(|_| true);
+        self.unanswered = 0;
+    }
+
     /// Discards all requests of the AFU. Later answers to them are dropped.
     pub(super) fn abandon(&mut self, packets: &mut Packets) {
         for posted in self.posted.drain(..) {

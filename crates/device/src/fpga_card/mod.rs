@@ -41,7 +41,9 @@ use packet::{Frame, Pcie};
 use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory};
 
-use crate::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters};
+use crate::{
+    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
+};
 use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Taken};
 use management::Management;
 use port::{PortRegisters, ResetChange};
@@ -134,12 +136,12 @@ impl Component for FpgaCard {
 
     fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         self.endpoint.receive(frame, fx);
-        self.run(fx);
+        leaf::run(self, fx);
     }
 
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
         self.endpoint.expire(timer, fx);
-        self.run(fx);
+        leaf::run(self, fx);
     }
 }
 
@@ -152,6 +154,22 @@ impl Leaf for FpgaCard {
 
     fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
+    }
+
+    /// The registers of management and port are as after reset, and the port takes its slot through a reset. The unit stays configured,
+    /// and the card's memory keeps its contents.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        self.management = Management::default();
+        self.port = PortRegisters::default();
+        self.host.forget();
+        self.host.apply_registers(limits(&self.endpoint));
+        self.change_reset(ResetChange::Begins, fx);
+        if !self.port.is_in_reset() {
+            self.change_reset(ResetChange::Ends, fx);
+        }
     }
 
     /// Handles arrived packets, and advances the unit and the link, until nothing more can be done now.
@@ -307,7 +325,7 @@ impl FpgaCard {
     /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             self.management.errors.record(ReadError::TimedOut.into());
             if let Taken::Read(answer) = taken {
                 self.report(answer, fx);

@@ -25,15 +25,15 @@ use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
-use protocol::{Bar, Header, Kind, MemoryRequest, QueuePairId};
+use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters, leaf};
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
 use reads::{Purpose, Reads};
 use receiver::Receiver;
-use registers::{Doorbell, located, offset};
+use registers::{Doorbell, FUNCTIONS, PAIRS, located, offset};
 use sending::{Read, Sender};
 use shared::Shared;
 use window::Window;
@@ -143,12 +143,12 @@ impl Component for Nic {
                 self.shared.endpoint_mut().receive(frame, fx);
             }
         }
-        self.run(fx);
+        leaf::run(self, fx);
     }
 
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
         self.shared.endpoint_mut().expire(timer, fx);
-        self.run(fx);
+        leaf::run(self, fx);
     }
 }
 
@@ -183,6 +183,23 @@ impl Leaf for Nic {
 
     fn deadline(&mut self, now: Time) -> Time {
         self.reads.deadline(now)
+    }
+
+    /// The queue pairs of the function are closed, and what it has read or would read is lost to its messages.
+    fn reset(&mut self, reset: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        self.apply_registers();
+        for function in 0..FUNCTIONS as u8 {
+            if ![place(function), FunctionPlace::Own].contains(&reset) {
+                continue;
+            }
+            for pair in 0..PAIRS as u8 {
+                let owner = QueuePairId::new(self.shared.processor(), function, pair);
+                self.set_register(owner, offset::CONTROL, 0);
+            }
+        }
+        let id = self.shared.endpoint().id_of(reset);
+        let is_reset = |requester: FunctionId| reset == FunctionPlace::Own || requester == id;
+        self.reads.forget(is_reset, fx.now());
     }
 
     /// Continues all work, until nothing more can be done now.
@@ -500,6 +517,10 @@ impl Nic {
             purpose,
         } = read;
         let (now, requester) = (fx.now(), self.shared.requester(owner));
+        if self.shared.endpoint().has_resets() && !self.shared.is_master(owner.function()) {
+            self.reads.fail(purpose, range.len, now);
+            return None;
+        }
         Some(
             self.reads
                 .request(requester, range, purpose, now, fx.store()),
@@ -514,7 +535,7 @@ impl Nic {
         while let Some(len) = self.reads.give_up(now) {
             self.shared
                 .endpoint_mut()
-                .record_timeout(FunctionPlace::Own);
+                .record_timeout(FunctionPlace::Own, fx);
             fx.observe(Observation::gave_up(len));
             any = true;
         }

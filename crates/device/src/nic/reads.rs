@@ -28,10 +28,13 @@ pub(super) enum Purpose {
     Load(u64),
 }
 
+/// A read request: the function that has sent it, and its purpose.
+type Asked = (FunctionId, Purpose);
+
 /// The outstanding read requests, and the completions that are being handled.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
-    outstanding: Outstanding<Purpose>,
+    outstanding: Outstanding<Asked>,
     cycle: Span,
     /// Cycles of a completion besides those of its words.
     handling_cycles: u32,
@@ -76,8 +79,8 @@ impl Reads {
     }
 
     /// Takes a tag for a request of an address and a length.
-    pub(super) fn begin(&mut self, purpose: Purpose, range: (u64, u32), now: Time) -> Tag {
-        self.outstanding.begin(purpose, range, now)
+    pub(super) fn begin(&mut self, asked: Asked, range: (u64, u32), now: Time) -> Tag {
+        self.outstanding.begin(asked, range, now)
     }
 
     /// Makes a read request within a page.
@@ -89,7 +92,7 @@ impl Reads {
         now: Time,
         packets: &mut Packets,
     ) -> PacketId {
-        let tag = self.begin(purpose, (range.address, range.len), now);
+        let tag = self.begin((requester, purpose), (range.address, range.len), now);
         let header = Header::memory_read(requester, tag, range.address, range.len)
             .expect("a request stays within its page");
         let packet = packets.claim();
@@ -135,7 +138,36 @@ impl Reads {
         Some(len)
     }
 
-    fn complete(&mut self, part: AnsweredPart<Purpose>, bytes: Vec<u8>) {
+    /// Ends the requests of the functions that `is_reset` selects, as if they had failed.
+    pub(super) fn forget(&mut self, is_reset: impl Fn(FunctionId) -> bool, now: Time) {
+        self.busy_until = self.busy_until.max(now);
+        for part in self
+            .outstanding
+            .forget(|(requester, _)| is_reset(*requester))
+        {
+            self.complete(part, Vec::new());
+        }
+    }
+
+    /// Ends a request for `len` bytes that its function may not send, as if it had failed.
+    pub(super) fn fail(&mut self, purpose: Purpose, len: u32, now: Time) {
+        self.busy_until = self.busy_until.max(now);
+        let part = AnsweredPart {
+            what: (FunctionId::default(), purpose),
+            offset: 0,
+            len,
+            last: true,
+        };
+        self.complete(part, Vec::new());
+    }
+
+    fn complete(&mut self, part: AnsweredPart<Asked>, bytes: Vec<u8>) {
+        let part = AnsweredPart {
+            what: part.what.1,
+            offset: part.offset,
+            len: part.len,
+            last: part.last,
+        };
         let mut due = self.busy_until;
         let queue = match part.what {
             Purpose::Stream { is_data: true, .. } => {

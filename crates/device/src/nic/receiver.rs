@@ -363,7 +363,12 @@ fn forget(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
     let content = &fx.store()[frame.packet];
     if let Some(flow) = content.stamp.flow {
         let bytes = content.data_len();
-        fx.observe(Observation::Failed { flow, bytes });
+        let offset = None;
+        fx.observe(Observation::Failed {
+            flow,
+            bytes,
+            offset,
+        });
     }
     fx.store().release(frame.packet);
     return_space(frame.space(), fx);

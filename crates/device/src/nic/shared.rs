@@ -156,6 +156,7 @@ impl Shared {
             why: Refusal::Nic(fault),
             flow,
             bytes,
+            offset: None,
         });
     }
 

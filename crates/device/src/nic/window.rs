@@ -165,7 +165,7 @@ impl Window {
             return_space(space, fx);
         }
         let tag = reads.begin(
-            Purpose::Load(load.number),
+            (shared.side().id, Purpose::Load(load.number)),
             (load.address, load.len),
             fx.now(),
         );

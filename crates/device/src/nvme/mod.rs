@@ -198,6 +198,20 @@ impl Leaf for Nvme {
         self.outstanding.next_change(now)
     }
 
+    /// The controller is disabled, and its registers are 0 but for those that describe it.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        self.disable(fx);
+        self.is_enabled = false;
+        self.outstanding.forget(|_| true);
+        self.outstanding.allow(self.endpoint.tags_allowed());
+        let zeros = [0; registers::SIZE as usize];
+        self.endpoint.bar_mut().write(0, &zeros);
+        self.show_constants();
+    }
+
     /// Handles arrived packets, advances all commands and sends packets, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
@@ -278,8 +292,9 @@ impl Nvme {
                         .refuse(packet, Refusal::UnexpectedCompletion, fx);
                 };
                 let lead = usize::from(completion.lower_address) % 4;
+                let has_come = completion.status == protocol::Status::Successful;
                 let bytes = content.payload().get(lead..lead + part.len as usize);
-                let bytes = bytes.map(<[u8]>::to_vec);
+                let bytes = bytes.filter(|_| has_come).map(<[u8]>::to_vec);
                 fx.store().release(packet);
                 self.answered(&part, bytes.as_deref(), fx);
             }
@@ -325,7 +340,7 @@ impl Nvme {
             return;
         }
         self.is_enabled = is_enabled;
-        self.reset(fx);
+        self.disable(fx);
         if is_enabled {
             let sizes = self.word(AQA);
             let submission = (self.long(ASQ) & !PAGE_OFFSET, (sizes & 0xfff) + 1);
@@ -339,7 +354,7 @@ impl Nvme {
     }
 
     /// Drops all commands.
-    fn reset(&mut self, fx: &mut Effects<'_, Self>) {
+    fn disable(&mut self, fx: &mut Effects<'_, Self>) {
         self.resets += 1;
         self.status = 0;
         self.queues = None;
@@ -421,7 +436,7 @@ impl Nvme {
             Target::Entries => {
                 let Some(bytes) = bytes else {
                     // Nothing is known of the commands, so that none of them can be completed (NVM Express 1.4, 9.5).
-                    self.reset(fx);
+                    self.disable(fx);
                     self.status = FATAL;
                     return self.show_constants();
                 };
@@ -683,7 +698,7 @@ impl Nvme {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             let flow = match part.what.target {
                 Target::Command(slot) if part.what.resets == self.resets => {
                     self.works[slot].as_ref().and_then(Work::flow)

@@ -8,8 +8,8 @@ use link::optical::OpticalParameters;
 use packet::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{Header, Kind, aurora};
 use transaction::{
-    CallNote, CompletionBuffer, Flow, Next, OutstandingLimits, Pattern, Requester, RequesterLimits,
-    Staging, arrived, deliver, writes, written,
+    CallNote, CompletionBuffer, Flow, FunctionPlace, Next, OutstandingLimits, Pattern, Requester,
+    RequesterLimits, Staging, arrived, deliver, writes, written,
 };
 
 use crate::reflector::reflected;
@@ -124,6 +124,19 @@ impl Leaf for Router {
         self.local.source.add(flow);
         self.local.source_due = Time::ZERO;
         true
+    }
+
+    /// Packets that leave by PCI Express are lost. The user logic, the queues and the fibres of the network are no part of the function:
+    /// they go on.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        let leaving = self.local.leaving.drain(..).map(|(_, packet)| packet);
+        let lost: Vec<PacketId> = leaving.chain(self.local.tlps.drain(..)).collect();
+        for packet in lost {
+            lose(packet, Refusal::InReset, fx);
+        }
     }
 
     /// Handles packets from PCI Express and from the user logic, and sends packets that leave.

@@ -21,7 +21,7 @@ use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalPa
 use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
 use crossbar::{Entry, Exits, Input, Output, Queue};
 
 pub use crossbar::Arbitration;
@@ -115,7 +115,7 @@ impl Component for Router {
         match at.index().checked_sub(1) {
             None => {
                 self.endpoint.receive(frame, fx);
-                self.run(fx);
+                leaf::run(self, fx);
             }
             Some(fibre) => {
                 let end = self.fibres[fibre].as_mut().expect(WIRED);
@@ -130,7 +130,7 @@ impl Component for Router {
         match timer {
             RouterTimer::Endpoint(timer) => {
                 self.endpoint.expire(timer, fx);
-                return self.run(fx);
+                return leaf::run(self, fx);
             }
             RouterTimer::Fibre(fibre, timer) => {
                 let fibre = usize::from(fibre);

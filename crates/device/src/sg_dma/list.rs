@@ -209,6 +209,10 @@ impl List {
 
     /// Handles fetched descriptors.
     pub(super) fn fetched(&mut self, bytes: &[u8], now: Time) {
+        // A part of the list that came before these descriptors was lost.
+        if self.abandoned {
+            return;
+        }
         if let Origin::Host {
             come, under_way, ..
         } = &mut self.origin

@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Bytes, Effects, Span, Time};
-use packet::{FlowId, PacketId};
+use packet::{FlowId, Observation, PacketId};
 use protocol::Bar;
-use transaction::{Outstanding, Pattern};
+use transaction::{FunctionPlace, Outstanding, Pattern};
 
 use crate::leaf::{Engine, one_port};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
@@ -130,6 +130,34 @@ impl Leaf for SgDma {
         } else {
             Engine::Busy
         }
+    }
+
+    /// The registers are as after reset, the FIFOs are empty, and no transfer is in progress.
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        let senders = [self.writer.take(), self.peer.take()];
+        let mut labels: Vec<FlowId> = senders
+            .iter()
+            .flatten()
+            .filter_map(|one| one.label())
+            .collect();
+        labels.extend(self.reader.take().and_then(|reader| reader.label()));
+        for flow in labels {
+            fx.observe(Observation::Forgotten { flow });
+        }
+        for packet in self.reflections.drain(..) {
+            fx.store().release(packet);
+        }
+        self.interrupts.clear();
+        self.outstanding.forget(|_| true);
+        self.registers = Registers::new();
+        self.registers.set(CROSSED, self.parameters.crossed.into());
+        let fifo = self.parameters.fifo.0 as usize;
+        *self.user = User::new(self.parameters.user, fifo);
+        self.turn = 0;
+        self.apply_registers();
     }
 
     /// Handles arrived packets and sends packets, until neither makes space for the other.

@@ -174,6 +174,7 @@ impl Reader {
             Observation::Failed {
                 flow,
                 bytes: part.len,
+                offset: Some(offset),
             }
         })
     }

@@ -188,7 +188,7 @@ impl SgDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout(FunctionPlace::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
             let flow = self.reader.as_ref().and_then(|reader| reader.label());
             if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
                 fx.observe(Observation::timed_out(flow, 0));

@@ -10,6 +10,8 @@ use transaction::{Action, CompletionBuffer, Outstanding, OutstandingLimits};
 #[derive(Clone, Debug)]
 pub(super) struct Configuration {
     progress: Progress,
+    /// The ticket of the program that makes the access; none for an access from outside the simulation.
+    program: Option<u32>,
     /// The outstanding requests, with the root port of each.
     requests: Outstanding<usize>,
 }
@@ -36,6 +38,7 @@ impl Configuration {
     pub(super) fn new(completion_timeout: Span, tag_quarantine: Span) -> Self {
         Configuration {
             progress: Progress::Idle,
+            program: None,
             requests: Outstanding::new(OutstandingLimits {
                 tags: TAGS,
                 completion_timeout,
@@ -43,6 +46,25 @@ impl Configuration {
                 completion_buffer: CompletionBuffer::default(),
             }),
         }
+    }
+
+    /// Makes the next access one of the program with this ticket.
+    pub(super) fn assign(&mut self, program: u32) {
+        self.program = Some(program);
+    }
+
+    /// Whether the access is one of a program.
+    pub(super) fn is_of_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Takes the result of a complete access of a program, with the program's ticket.
+    pub(super) fn take_result_of_program(&mut self) -> Option<(u32, Option<u32>)> {
+        if !self.is_complete() {
+            return None;
+        }
+        let ticket = self.program.take()?;
+        Some((ticket, self.take_result()))
     }
 
     /// Whether an access has begun and its result was not taken yet.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{Completion, MemoryRequest};
-use transaction::{FunctionPlace, Next, Taken};
+use transaction::{ConfigAccess, FunctionPlace, Next, Taken};
 
 use crate::{CoreAccess, Ram, TranslationOrder};
 
@@ -35,6 +35,10 @@ pub trait Cpu: Debug {
     fn next_order(&mut self) -> Option<TranslationOrder>;
     /// Reports the end of a change of page tables, after all devices have confirmed it.
     fn ordered(&mut self, ticket: u32, now: Time);
+    /// The next access of a program to a configuration space, with the ticket of the program.
+    fn next_configuration(&mut self) -> Option<(u32, ConfigAccess)>;
+    /// Reports the result of an access to a configuration space: the value, or none if no function served it.
+    fn configured(&mut self, ticket: u32, result: Option<u32>, now: Time);
     /// Whether the software wants to know when a device writes any of these `len` bytes of memory.
     fn watches(&self, address: u64, len: u32) -> bool;
     /// Reports that a device has written these `len` bytes.

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
 use protocol::coherence::{LINE_BYTES, Line};
-use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
-use transaction::{Completions, Memory, Pattern, deliver, written};
+use protocol::{AtomicRequest, FunctionId, Header, Kind, MemoryRequest};
+use transaction::{Completions, Memory, Pattern, deliver, deliver_poisoned, written};
 
 use super::parameters::{MOST_SOCKETS, RootComplexParameters};
 
@@ -102,6 +102,8 @@ pub(super) struct MemoryController {
     completion_boundary: u32,
     /// Outstanding reads, and the ports whose buffers hold them.
     reads: Agenda<(PacketId, Port)>,
+    /// The number of reads, next to be answered, whose bytes go bad.
+    bad_reads: u32,
 }
 
 impl MemoryController {
@@ -124,6 +126,7 @@ impl MemoryController {
             largest_completion: parameters.largest_completion.0 as u32,
             completion_boundary: parameters.read_completion_boundary.0 as u32,
             reads: Agenda::default(),
+            bad_reads: 0,
         }
     }
 
@@ -290,6 +293,18 @@ impl MemoryController {
         (done, told)
     }
 
+    /// Performs a write of poisoned data, as [`Self::write`] does, and marks it.
+    pub(super) fn write_poisoned(
+        &mut self,
+        packet: &Packet,
+        request: &MemoryRequest,
+        there: Time,
+    ) -> (Time, Option<Observation>) {
+        let done = self.take_write(request, there);
+        let told = deliver_poisoned(packet, request, &mut self.bytes, self.base);
+        (done, told)
+    }
+
     /// Performs a store of the CPU at `now`; the CPU does not wait for its end.
     pub(super) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
         self.take_write(request, now);
@@ -314,6 +329,34 @@ impl MemoryController {
     /// The next read with an answer due by `now`, and its port.
     pub(super) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
         self.reads.pop(now)
+    }
+
+    /// Lets the bytes go bad that the next `count` reads ask for.
+    pub(super) fn poison_next_reads(&mut self, count: u32) {
+        self.bad_reads += count;
+    }
+
+    /// Whether the bytes of the next read go bad.
+    #[inline]
+    pub(super) fn has_bad_reads(&self) -> bool {
+        self.bad_reads > 0
+    }
+
+    /// Whether a request is for poisoned bytes; it must be for this memory.
+    #[inline]
+    pub(super) fn is_poisoned(&self, request: &MemoryRequest) -> bool {
+        let offset = request.first_byte() - self.base;
+        self.bytes.is_poisoned(offset, request.byte_len().into())
+    }
+
+    /// Poisons the bytes that a read asks for.
+    #[cold]
+    pub(super) fn spoil(&mut self, request: &Header) {
+        if let Kind::MemoryRead(read) = &request.kind {
+            let offset = read.first_byte() - self.base;
+            self.bytes.poison(offset, read.byte_len().into());
+            self.bad_reads -= 1;
+        }
     }
 
     /// The completions of a read by this completer, with at most `max_payload` bytes each.

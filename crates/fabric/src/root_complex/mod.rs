@@ -3,11 +3,13 @@
 mod coherent;
 mod configuration;
 mod cpu;
+mod errors;
 mod held;
 mod memory;
 mod ownership;
 mod parameters;
 mod peers;
+mod poison;
 mod ports;
 mod posted_order;
 mod profiles;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Span, Stream, Time};
-use link::{Counters, LinkEnd};
+use link::{Counters, LinkEnd, LinkTimer};
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal, Stamp};
 use protocol::coherence::{Line, LineData};
 use protocol::{
@@ -39,6 +41,7 @@ use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::{MemoryController, atomic_completion};
 use ownership::Ownership;
 use peers::PeerPath;
+use poison::with_status;
 use ports::{RootPorts, Sent};
 use sockets::{CPU, Crossing, Sockets};
 use timer::WakeUp;
@@ -173,6 +176,9 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Link(port, timer) => {
                 let sent = self.ports.expire(port, timer, fx);
                 self.settle(sent, fx);
+                if timer == LinkTimer::Errors {
+                    self.record_links(fx);
+                }
             }
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
@@ -338,6 +344,12 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(why) = self.ports.refusal(port, &header) {
             return self.refuse(inbound, why, fx);
         }
+        if self.ports.checks_ecrc(port) && fx.store()[packet].has_wrong_digest() {
+            return self.refuse(inbound, Refusal::EcrcError, fx);
+        }
+        if header.poisoned && self.refuses_poison(inbound, fx) {
+            return;
+        }
         if self.translation.is_some() && self.waits_for_translation(inbound, fx) {
             return;
         }
@@ -397,6 +409,7 @@ impl<C: Cpu> RootComplex<C> {
                 self.read(inbound, &request.range(), fx);
             }
             (Route::Elsewhere, Kind::Completion(_)) => {
+                let inbound = with_status(inbound, fx);
                 if !self.take_answer(inbound.packet, fx) {
                     return self.refuse(inbound, Refusal::UnexpectedCompletion, fx);
                 }
@@ -436,6 +449,9 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) {
         let served = match request.message {
+            Message::Error(severity) => {
+                return self.handle_error_message(inbound, (severity, request.requester), fx);
+            }
             Message::PageRequest(page) => {
                 self.handle_page_request(inbound.port, request.requester, page, fx)
             }
@@ -458,8 +474,14 @@ impl<C: Cpu> RootComplex<C> {
         if inbound.header.class() == Class::Completion {
             return self.finish(inbound, fx);
         }
-        self.ports.record_links(&mut self.functions, fx.now());
+        self.record_links(fx);
         self.refuse_at(to, inbound, Refusal::UnsupportedRequest, fx);
+    }
+
+    /// Records what the links of root ports have detected, and reports it.
+    fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
+        self.ports.record_links(&mut self.functions, fx.now());
+        self.report_errors(fx);
     }
 
     /// Refuses a packet at the root port that received it.
@@ -477,6 +499,7 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let place = FunctionPlace::Port(at.index());
         let answer = self.functions.refuse(place, inbound.packet, why, fx);
+        self.report_errors(fx);
         self.free(inbound, fx);
         if let Some(answer) = answer {
             self.put_down(inbound.port, answer, fx);
@@ -517,11 +540,28 @@ impl<C: Cpu> RootComplex<C> {
 /// Memory.
 impl<C: Cpu> RootComplex<C> {
     fn write(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
+        if inbound.header.poisoned {
+            return self.write_poisoned(inbound, request, fx);
+        }
+        self.write_data::<false>(inbound, request, fx);
+    }
+
+    #[inline(always)]
+    fn write_data<const POISONED: bool>(
+        &mut self,
+        inbound: Inbound<'_>,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let there = inbound.passed + self.parameters.latency;
         let there = self.memory.ingest(request, there);
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
-        let (done, told) = self.memory.write(content, request, there, &self.patterns);
+        let (done, told) = if POISONED {
+            self.memory.write_poisoned(content, request, there)
+        } else {
+            self.memory.write(content, request, there, &self.patterns)
+        };
         let done = self.own(&inbound, request, fx.now(), done);
         if let Some(told) = told {
             fx.foresee(done, told);
@@ -573,8 +613,15 @@ impl<C: Cpu> RootComplex<C> {
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((packet, port)) = self.memory.next_read(fx.now()) {
             let header = *fx.store()[packet].header();
+            if self.memory.has_bad_reads() {
+                self.memory.spoil(&header);
+            }
             let from = self.socket_ahead(&header);
             let answers = if let Kind::Atomic(request) = &header.kind {
+                if self.memory.is_poisoned(&request.range()) {
+                    self.answer_poisoned_atomic((packet, port), request, fx);
+                    continue;
+                }
                 let old = self.memory.execute(request, fx.store()[packet].payload());
                 vec![self.complete_atomic(packet, request, old, fx)]
             } else {
@@ -698,6 +745,7 @@ impl<C: Cpu> RootComplex<C> {
         self.send_all(fx);
         self.begin_accesses(fx);
         self.begin_orders(fx);
+        self.begin_configurations(fx);
     }
 
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
@@ -708,7 +756,7 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
-                    self.record_timeout(flow);
+                    self.record_timeout(flow, fx);
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {
@@ -782,9 +830,11 @@ impl<C: Cpu> RootComplex<C> {
     /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for those
     /// of devices (PCIe Base 2.9.1).
     fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        self.ports.record_links(&mut self.functions, fx.now());
+        self.record_links(fx);
         let why = Refusal::UnsupportedRequest;
-        if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
+        let answer = self.functions.refuse(place, packet, why, fx);
+        self.report_errors(fx);
+        if let Some(answer) = answer {
             self.take_answer(answer, fx);
             fx.store().release(answer);
         }
@@ -799,11 +849,21 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Records a completion timeout of a read of the CPU in the root port that sent it.
-    fn record_timeout(&mut self, flow: FlowId) {
+    fn record_timeout(&mut self, flow: FlowId, fx: &mut Effects<'_, Self>) {
         let address = self.cpu.address_of(flow);
         if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
             self.functions
-                .record_timeout(FunctionPlace::Port(port.index()));
+                .record_timeout(FunctionPlace::Port(port.index()), fx);
+            self.report_errors(fx);
+        }
+    }
+
+    /// Records in the status of the requester that a request of the CPU was completed with an error.
+    fn record_abort(&mut self, place: FunctionPlace, status: Status) {
+        match status {
+            Status::UnsupportedRequest => self.functions.record_master_abort(place),
+            Status::CompleterAbort => self.functions.record_target_abort(place),
+            _ => {}
         }
     }
 
@@ -817,18 +877,18 @@ impl<C: Cpu> RootComplex<C> {
         if self.cpu.take_load(completion, content.payload(), now) {
             return true;
         }
-        let is_unsupported = completion.status == Status::UnsupportedRequest;
+        let status = completion.status;
         if let Some(taken) = self.cpu.take(completion, content.payload()) {
-            if is_unsupported {
-                self.functions.record_master_abort(FunctionPlace::Own);
-            }
+            self.record_abort(FunctionPlace::Own, status);
             fx.observe(taken.observation());
             return true;
         }
         let port = self.configuration.take(completion, content.payload());
-        if is_unsupported && let Some(port) = port {
-            self.functions
-                .record_master_abort(FunctionPlace::Port(port));
+        if let Some(port) = port {
+            self.record_abort(FunctionPlace::Port(port), status);
+        }
+        if port.is_some() {
+            self.end_configuration(fx);
         }
         port.is_some()
     }
@@ -894,13 +954,15 @@ impl<C: Cpu> RootComplex<C> {
         match self.functions.reach(&request) {
             Reach::Nobody => self.configuration.answer(None),
             Reach::Here(place) => {
-                self.ports.record_links(&mut self.functions, fx.now());
+                self.record_links(fx);
+                let had_reason = self.functions.space(place).has_error_interrupt();
                 let value = self.functions.access(place, &request, access.action);
                 if access.action != Action::Read {
                     self.apply_registers();
                     for sent in self.ports.initialize_channels(fx) {
                         self.settle(Some(sent), fx);
                     }
+                    self.interrupt_for_errors(place, had_reason, fx);
                 }
                 self.configuration.answer(Some(value));
             }
@@ -913,22 +975,44 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Takes the result of the CPU's access to a configuration space: the value, or none if no function served it. `None` while the
-    /// access is outstanding.
+    /// Takes the result of the access to a configuration space that was begun from outside: the value, or none if no function served
+    /// it. `None` while that access is outstanding.
     pub fn configured(&mut self) -> Option<Option<u32>> {
-        let is_complete = self.configuration.is_complete();
+        let is_complete = self.configuration.is_complete() && !self.configuration.is_of_program();
         is_complete.then(|| self.configuration.take_result())
+    }
+
+    /// Begins the accesses of programs to configuration spaces, one after the other.
+    fn begin_configurations(&mut self, fx: &mut Effects<'_, Self>) {
+        while !self.configuration.is_busy()
+            && let Some((ticket, access)) = self.cpu.next_configuration()
+        {
+            self.configuration.assign(ticket);
+            self.configure(&access, fx);
+            self.end_configuration(fx);
+        }
+    }
+
+    /// Gives the result of a complete access of a program to it.
+    fn end_configuration(&mut self, fx: &mut Effects<'_, Self>) {
+        if let Some((ticket, result)) = self.configuration.take_result_of_program() {
+            self.cpu.configured(ticket, result, fx.now());
+            fx.wake(RootTimer::Cpu, Span::ZERO);
+        }
     }
 
     /// Ends the access if its request has timed out, or sends its request once a tag is free.
     fn advance_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(port) = self.configuration.give_up(fx.now()) {
-            self.functions.record_timeout(FunctionPlace::Port(port));
+            self.functions.record_timeout(FunctionPlace::Port(port), fx);
+            self.report_errors(fx);
             fx.observe(Observation::Refused {
                 why: Refusal::CompletionTimeout,
                 flow: None,
                 bytes: 0,
+                offset: None,
             });
+            self.end_configuration(fx);
         }
         let now = fx.now();
         let request = self.configuration.next_request(now, fx.store());

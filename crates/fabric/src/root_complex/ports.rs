@@ -37,6 +37,10 @@ struct RootPort {
     forwards: bool,
     /// Marks the packets of the host itself, as the port's registers allow.
     marking: Marking,
+    /// Whether the host's packets get an ECRC.
+    generates_ecrc: bool,
+    /// Whether the ECRC of packets from below is checked.
+    checks_ecrc: bool,
 }
 
 impl RootPort {
@@ -75,6 +79,8 @@ impl RootPorts {
             checked_from: 0,
             forwards: false,
             marking: Marking::new(marks.clone()),
+            generates_ecrc: false,
+            checks_ecrc: false,
         };
         let splits = parameters.largest_peer_payload < LARGEST_PAYLOAD;
         RootPorts {
@@ -108,6 +114,8 @@ impl RootPorts {
             }
             let filters = !port.link.maps_all_classes();
             port.checked_from = if filters { 0 } else { port.max_payload + 1 };
+            port.generates_ecrc = space.generates_ecrc();
+            port.checks_ecrc = space.checks_ecrc();
         }
     }
 
@@ -146,6 +154,12 @@ impl RootPorts {
     #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
         self.ports[port.index()].link.has_failed(now)
+    }
+
+    /// Whether `port` checks the ECRC of packets.
+    #[inline]
+    pub(super) fn checks_ecrc(&self, port: Port) -> bool {
+        self.ports[port.index()].checks_ecrc
     }
 
     pub(super) fn max_payload(&self, port: Port) -> u32 {
@@ -254,6 +268,9 @@ impl RootPorts {
         } else {
             marking.mark(packet, fx.store())
         };
+        if self.ports[port.index()].generates_ecrc {
+            fx.store()[packet].add_digest();
+        }
         self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 

@@ -32,13 +32,21 @@ pub enum Setting {
     ForwardUpstream(bool),
     /// A change to the virtual channels of a port.
     Channels(ChannelSetting),
+    /// All enables of error messages: in Device Control, Command and Bridge Control, and of interrupts in Root Error Command.
+    ReportErrors,
+    /// ECRC Generation Enable and ECRC Check Enable, of functions that have them.
+    Ecrc,
 }
 
 /// A program that makes each change, in order, if the function has the capability.
 pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Setting)>) {
     let registers = Registers(desk);
     for (function, setting) in settings {
-        registers.make(function, setting).await;
+        match setting {
+            Setting::ReportErrors => registers.report_errors(function).await,
+            Setting::Ecrc => registers.enable_ecrc(function).await,
+            _ => registers.make(function, setting).await,
+        }
     }
 }
 
@@ -56,7 +64,7 @@ impl Registers {
                 self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
-            Setting::Channels(_) => None,
+            Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => None,
             // The control register is in an extended capability, above the header's capabilities.
             Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
                 .extended(function, register::ACS_ID)
@@ -74,10 +82,42 @@ impl Registers {
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
             Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
             Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
-            Setting::Channels(_) => (0, 0),
+            Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => (0, 0),
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;
+        }
+    }
+
+    /// Enables the error messages of a function, and those that a bridge forwards.
+    async fn report_errors(&self, function: FunctionId) {
+        let Some(control) = self.express(function, register::DEVICE_CONTROL).await else {
+            return;
+        };
+        let enables = register::ERROR_REPORTING;
+        self.replace(function, control, (enables, enables)).await;
+        self.replace(function, register::COMMAND, flag(register::SERR, true))
+            .await;
+        let header = self.read(function, register::HEADER_TYPE).await;
+        if header & register::HEADER_LAYOUT != register::TYPE_1 {
+            return;
+        }
+        let forwarding = flag(register::SERR_FORWARDING, true);
+        self.replace(function, register::BRIDGE_CONTROL, forwarding)
+            .await;
+        if let Some(errors) = self.extended(function, register::AER_ID).await {
+            let command = errors + (register::ROOT_ERROR_COMMAND - register::AER);
+            let interrupts = register::ROOT_ERROR_INTERRUPTS;
+            self.replace(function, command, (interrupts, interrupts))
+                .await;
+        }
+    }
+
+    async fn enable_ecrc(&self, function: FunctionId) {
+        if let Some(errors) = self.extended(function, register::AER_ID).await {
+            let control = errors + (register::ERROR_CONTROL - register::AER);
+            let enables = register::ECRC_ENABLES;
+            self.replace(function, control, (enables, enables)).await;
         }
     }
 

@@ -411,9 +411,10 @@ impl OpticalEnd {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
             LinkTimer::UpdateCredit => self.count_alarm.ring(cx.now()),
-            LinkTimer::Acknowledge | LinkTimer::RefreshCredit | LinkTimer::InitializeChannels => {
-                Ring::Due
-            }
+            LinkTimer::Acknowledge
+            | LinkTimer::RefreshCredit
+            | LinkTimer::InitializeChannels
+            | LinkTimer::Errors => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -436,7 +437,9 @@ impl OpticalEnd {
             }
             LinkTimer::Acknowledge => self.give_up_fibre(),
             // Only links of PCI Express set this timer.
-            LinkTimer::RefreshCredit | LinkTimer::InitializeChannels => OpticalEvent::Nothing,
+            LinkTimer::RefreshCredit | LinkTimer::InitializeChannels | LinkTimer::Errors => {
+                OpticalEvent::Nothing
+            }
         }
     }
 

@@ -17,7 +17,9 @@ pub const PREFETCHABLE_LIMIT_HIGH: u16 = 11;
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The register with Bridge Control in the upper half; the lower half has interrupt line and pin.
-const BRIDGE_CONTROL: u16 = 15;
+pub const BRIDGE_CONTROL: u16 = 15;
+/// SERR# Enable of Bridge Control: error messages from below go on.
+pub const SERR_FORWARDING: u32 = 1 << 17;
 /// Parity Error Response Enable and SERR# Enable.
 const BRIDGE_CONTROL_BITS: u32 = 0x0003_0000;
 /// Address bits 31:20 of limit and base; the low four bits of each say which type the window has.

@@ -1,6 +1,9 @@
-//! Advanced Error Reporting (PCIe Base 7.8.4), and the recording of errors (PCIe Base 6.2).
+//! Advanced Error Reporting (PCIe Base 7.8.4), and the recording and reporting of errors (PCIe Base 6.2).
 
-use super::{ConfigSpace, PortType};
+pub(super) mod root;
+
+use super::header::{COMMAND, SERR, SIGNALED_SYSTEM_ERROR};
+use super::{ConfigSpace, PortType, express};
 
 /// The register of the capability's header.
 pub const AER: u16 = AER_BYTES / 4;
@@ -10,45 +13,129 @@ pub(super) const AER_BYTES: u16 = 0x100;
 /// ID of the capability.
 pub const ID: u16 = 0x0001;
 
-const UNCORRECTABLE_STATUS: u16 = AER + 1;
+/// Uncorrectable Error Status.
+pub const UNCORRECTABLE_STATUS: u16 = AER + 1;
 const UNCORRECTABLE_MASK: u16 = AER + 2;
-const UNCORRECTABLE_SEVERITY: u16 = AER + 3;
-const CORRECTABLE_STATUS: u16 = AER + 4;
+/// Uncorrectable Error Severity.
+pub const UNCORRECTABLE_SEVERITY: u16 = AER + 3;
+/// Correctable Error Status.
+pub const CORRECTABLE_STATUS: u16 = AER + 4;
 const CORRECTABLE_MASK: u16 = AER + 5;
-const CONTROL: u16 = AER + 6;
+/// Advanced Error Capabilities and Control.
+pub const ERROR_CONTROL: u16 = AER + 6;
+const CONTROL: u16 = ERROR_CONTROL;
 const HEADER_LOG: u16 = AER + 7;
-const ROOT_COMMAND: u16 = AER + 11;
-const ROOT_STATUS: u16 = AER + 12;
-
 const FIRST_ERROR_POINTER: u32 = 0x1f;
+/// ECRC Generation Capable and ECRC Check Capable, in Advanced Error Capabilities and Control.
+const ECRC_CAPABLE: u32 = 1 << 5 | 1 << 7;
+const ECRC_GENERATION: u32 = 1 << 6;
+const ECRC_CHECK: u32 = 1 << 8;
+/// ECRC Generation Enable and ECRC Check Enable.
+pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
 /// Data link protocol, flow control protocol, receiver overflow and malformed TLP are fatal (PCIe Base 7.8.4.4).
 const SEVERITY_RESET: u32 = 0x0006_2010;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
-const ADVISORY_NON_FATAL: u32 = 1 << 13;
+/// Advisory Non-Fatal Error, in the status of correctable errors.
+pub const ADVISORY_NON_FATAL: u32 = 1 << 13;
+/// Unsupported Request Reporting Enable, in Device Control above the enables of the three severities.
+const UNSUPPORTED_REQUEST_REPORTING: u32 = 1 << 3;
 
 const CORRECTABLE_DETECTED: u32 = 1;
 const NON_FATAL_DETECTED: u32 = 1 << 1;
 const FATAL_DETECTED: u32 = 1 << 2;
 const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 
+/// The severity of an error that a function has detected (PCIe Base 6.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Hardware corrects the error, or it is an advisory non-fatal error.
+    Correctable,
+    /// The transaction is unreliable, the link is not.
+    NonFatal,
+    /// The link is unreliable.
+    Fatal,
+}
+
+impl Severity {
+    /// All severities, the least first.
+    pub const ALL: [Severity; 3] = [Severity::Correctable, Severity::NonFatal, Severity::Fatal];
+
+    /// The bit of the severity in the enables of Device Control (PCIe Base 7.5.3.4) and of Root Error Command (PCIe Base 7.8.4.9).
+    pub const fn enable(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// The name of the message that reports an error of this severity (PCIe Base 2.2.8.3).
+    pub const fn message(self) -> &'static str {
+        match self {
+            Severity::Correctable => "ERR_COR",
+            Severity::NonFatal => "ERR_NONFATAL",
+            Severity::Fatal => "ERR_FATAL",
+        }
+    }
+
+    /// The severity, in the words of the specification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Correctable => "correctable",
+            Severity::NonFatal => "non-fatal",
+            Severity::Fatal => "fatal",
+        }
+    }
+}
+
 /// An uncorrectable error; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UncorrectableError {
     /// The link below the port went down unexpectedly.
     SurpriseDown = 5,
+    /// A packet with poisoned data arrived.
+    PoisonedTlp = 12,
     /// No completion arrived in time.
     CompletionTimeout = 14,
+    /// The function could not carry a request out, and has answered with Completer Abort.
+    CompleterAbort = 15,
     /// A completion arrived that answers no outstanding request.
     UnexpectedCompletion = 16,
     /// A packet breaks a rule of its format.
     MalformedTlp = 18,
+    /// The ECRC of a packet is wrong.
+    EcrcError = 19,
     /// No function serves the request.
     UnsupportedRequest = 20,
 }
 
+impl UncorrectableError {
+    /// All errors of the model, in the order of their bits.
+    pub const ALL: [UncorrectableError; 8] = [
+        UncorrectableError::SurpriseDown,
+        UncorrectableError::PoisonedTlp,
+        UncorrectableError::CompletionTimeout,
+        UncorrectableError::CompleterAbort,
+        UncorrectableError::UnexpectedCompletion,
+        UncorrectableError::MalformedTlp,
+        UncorrectableError::EcrcError,
+        UncorrectableError::UnsupportedRequest,
+    ];
+
+    /// The name of the error, as the specification writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            UncorrectableError::SurpriseDown => "Surprise Down",
+            UncorrectableError::PoisonedTlp => "Poisoned TLP Received",
+            UncorrectableError::CompletionTimeout => "Completion Timeout",
+            UncorrectableError::CompleterAbort => "Completer Abort",
+            UncorrectableError::UnexpectedCompletion => "Unexpected Completion",
+            UncorrectableError::MalformedTlp => "Malformed TLP",
+            UncorrectableError::EcrcError => "ECRC Error",
+            UncorrectableError::UnsupportedRequest => "Unsupported Request",
+        }
+    }
+}
+
 /// A correctable error, which the link repairs; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CorrectableError {
     /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
     ReceiverError = 0,
@@ -63,6 +150,26 @@ pub enum CorrectableError {
 }
 
 impl CorrectableError {
+    /// All errors of the model that are no advisory non-fatal errors, in the order of their bits.
+    pub const ALL: [CorrectableError; 5] = [
+        CorrectableError::ReceiverError,
+        CorrectableError::BadTlp,
+        CorrectableError::BadDllp,
+        CorrectableError::ReplayNumRollover,
+        CorrectableError::ReplayTimerTimeout,
+    ];
+
+    /// The name of the error, as the specification writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CorrectableError::ReceiverError => "Receiver Error",
+            CorrectableError::BadTlp => "Bad TLP",
+            CorrectableError::BadDllp => "Bad DLLP",
+            CorrectableError::ReplayNumRollover => "REPLAY_NUM Rollover",
+            CorrectableError::ReplayTimerTimeout => "Replay Timer Timeout",
+        }
+    }
+
     /// The error's bit in Correctable Error Status.
     pub const fn bit(self) -> u32 {
         1 << self as u32
@@ -81,38 +188,74 @@ pub struct ErrorRecord {
     pub advisory: bool,
 }
 
-/// The fatal and the masked errors, as bits of the status register.
+/// The control of a function over its errors: severities, masks and enables of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorControl {
+    /// The fatal errors, as bits of the status register.
     fatal: u32,
+    /// The masked errors, as bits of the status register.
     masked: u32,
-    advisory_masked: bool,
+    /// The masked correctable errors, as bits of their status register.
+    correctable_masked: u32,
+    /// The enables of messages in Device Control.
+    enables: u32,
+    /// SERR# Enable in Command.
+    serr: bool,
+}
+
+/// An error as its function treats it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Detected {
+    /// The severity; that of an advisory non-fatal error is correctable.
+    pub severity: Severity,
+    /// Whether the function reports it by a message.
+    pub is_reported: bool,
+}
+
+impl ErrorControl {
+    /// Whether the function sends, or forwards from below, messages of this severity (PCIe Base 6.2.6).
+    const fn enables(self, severity: Severity) -> bool {
+        self.enables & severity.enable() != 0
+            || self.serr && !matches!(severity, Severity::Correctable)
+    }
+
+    /// Whether the function reports an error that is not masked. Unsupported requests have an enable of their own in Device Control.
+    const fn reports(self, error: UncorrectableError, severity: Severity) -> bool {
+        let is_unsupported = matches!(error, UncorrectableError::UnsupportedRequest);
+        if is_unsupported && self.enables & UNSUPPORTED_REQUEST_REPORTING == 0 {
+            return self.serr && !matches!(severity, Severity::Correctable);
+        }
+        self.enables(severity)
+    }
+
+    const fn is_advisory_masked(self) -> bool {
+        self.correctable_masked & ADVISORY_NON_FATAL != 0
+    }
+
+    /// The severity of an error that is not advisory.
+    pub const fn severity(self, error: UncorrectableError) -> Severity {
+        if self.fatal & 1 << error as u32 != 0 {
+            Severity::Fatal
+        } else {
+            Severity::NonFatal
+        }
+    }
 }
 
 impl ConfigSpace {
     /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
     /// registers.
     pub(super) fn declare_errors(&mut self, port: PortType) {
-        let uncorrectable = [
-            UncorrectableError::CompletionTimeout,
-            UncorrectableError::UnexpectedCompletion,
-            UncorrectableError::MalformedTlp,
-            UncorrectableError::UnsupportedRequest,
-        ];
         let surprise_down = if port.is_downstream() {
             SURPRISE_DOWN
         } else {
             0
         };
-        let modelled = uncorrectable
-            .iter()
-            .fold(surprise_down, |bits, error| bits | 1 << *error as u32);
-        let correctable = CorrectableError::ReceiverError.bit()
-            | CorrectableError::BadTlp.bit()
-            | CorrectableError::BadDllp.bit()
-            | CorrectableError::ReplayNumRollover.bit()
-            | CorrectableError::ReplayTimerTimeout.bit()
-            | ADVISORY_NON_FATAL;
+        let all = UncorrectableError::ALL.iter();
+        let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
+        let modelled = modelled & !SURPRISE_DOWN | surprise_down;
+        let all = CorrectableError::ALL.iter();
+        let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
         self.declare(UNCORRECTABLE_MASK, 0, modelled, 0);
         self.declare(
@@ -123,67 +266,109 @@ impl ConfigSpace {
         );
         self.declare(CORRECTABLE_STATUS, 0, 0, correctable);
         self.declare(CORRECTABLE_MASK, ADVISORY_NON_FATAL, correctable, 0);
-        for register in UNCORRECTABLE_STATUS..=CORRECTABLE_MASK {
+        // A switch passes digests on, and neither makes nor checks any.
+        if matches!(port, PortType::Endpoint | PortType::RootPort) {
+            self.declare(CONTROL, ECRC_CAPABLE, ECRC_ENABLES, 0);
+        }
+        for register in UNCORRECTABLE_STATUS..=CONTROL {
             self.declare_sticky(register);
         }
         if port == PortType::RootPort {
-            self.declare(ROOT_COMMAND, 0, 0x7, 0);
-            self.declare(ROOT_STATUS, 0, 0, 0x7f);
+            self.declare_root_errors();
         }
     }
 
     /// Declares the capability of a virtual function, with status bits for the errors that it detects itself. The masks and
     /// severities of its physical function apply to it (PCIe Base 9.4.2).
     pub(super) fn declare_virtual_errors(&mut self) {
-        let detected = 1 << UncorrectableError::CompletionTimeout as u32
+        let detected = 1 << UncorrectableError::PoisonedTlp as u32
+            | 1 << UncorrectableError::CompletionTimeout as u32
+            | 1 << UncorrectableError::CompleterAbort as u32
             | 1 << UncorrectableError::UnexpectedCompletion as u32
             | 1 << UncorrectableError::UnsupportedRequest as u32;
         self.declare(UNCORRECTABLE_STATUS, 0, 0, detected);
         self.declare(CORRECTABLE_STATUS, 0, 0, ADVISORY_NON_FATAL);
     }
 
-    /// Severities and masks of this function, which also apply to its virtual functions.
+    /// Severities, masks and enables of this function, which also apply to its virtual functions (PCIe Base 9.4.2).
     pub fn error_control(&self) -> ErrorControl {
         ErrorControl {
             fatal: self.read(UNCORRECTABLE_SEVERITY),
             masked: self.read(UNCORRECTABLE_MASK),
-            advisory_masked: self.read(CORRECTABLE_MASK) & ADVISORY_NON_FATAL != 0,
+            correctable_masked: self.read(CORRECTABLE_MASK),
+            enables: self.read(express::DEVICE_CONTROL),
+            serr: self.read(COMMAND) & SERR != 0,
         }
+    }
+
+    /// Whether the function adds an ECRC to the packets that it sends.
+    pub fn generates_ecrc(&self) -> bool {
+        self.read(CONTROL) & ECRC_GENERATION != 0
+    }
+
+    /// Whether the function checks the ECRC of packets that it receives.
+    pub fn checks_ecrc(&self) -> bool {
+        self.read(CONTROL) & ECRC_CHECK != 0
     }
 
     fn has_errors(&self) -> bool {
         self.read(AER) & 0xffff == u32::from(ID)
     }
 
-    /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5.
-    pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) {
+    /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5. Returns the severity with which the function
+    /// treats it, and whether it sends a message.
+    pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) -> Detected {
         let bit = 1_u32 << record.error as u32;
-        if record.error == UncorrectableError::UnsupportedRequest {
-            self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
-        }
-        let fatal = control.fatal & bit != 0;
-        if record.advisory && !fatal {
-            self.record_correctable(ADVISORY_NON_FATAL);
-            if !self.has_errors() || control.advisory_masked {
-                return;
+        match record.error {
+            UncorrectableError::UnsupportedRequest => {
+                self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
             }
-        } else {
-            self.raise_device_status(if fatal {
-                FATAL_DETECTED
-            } else {
-                NON_FATAL_DETECTED
-            });
+            UncorrectableError::CompleterAbort => self.record_signaled_target_abort(),
+            _ => {}
         }
+        let severity = match control.severity(record.error) {
+            Severity::NonFatal if record.advisory => Severity::Correctable,
+            severity => severity,
+        };
+        match severity {
+            Severity::Correctable => {
+                self.raise_correctable(ADVISORY_NON_FATAL);
+                if control.is_advisory_masked() {
+                    return Detected {
+                        severity,
+                        is_reported: false,
+                    };
+                }
+            }
+            Severity::NonFatal => self.raise_device_status(NON_FATAL_DETECTED),
+            Severity::Fatal => self.raise_device_status(FATAL_DETECTED),
+        }
+        let is_masked = control.masked & bit != 0;
         if self.has_errors() {
-            self.log(record, control.masked & bit != 0);
+            self.log(record, is_masked);
+        }
+        let is_reported = !is_masked && control.reports(record.error, severity);
+        if is_reported {
+            self.signal(severity);
+        }
+        Detected {
+            severity,
+            is_reported,
+        }
+    }
+
+    /// Records that the function sends or forwards a message of this severity (PCIe Base 7.5.1.1.4).
+    fn signal(&mut self, severity: Severity) {
+        if severity != Severity::Correctable && self.read(COMMAND) & SERR != 0 {
+            self.raise(COMMAND, SIGNALED_SYSTEM_ERROR);
         }
     }
 
     /// Records that the link of this downstream port has failed: the link is no longer active, which is a Surprise Down error (PCIe
     /// Base 3.2.1). A link that is down already does not fail again.
-    pub fn record_surprise_down(&mut self) {
+    pub fn record_surprise_down(&mut self) -> Option<Detected> {
         if !self.link_active() {
-            return;
+            return None;
         }
         self.clear_link_active();
         let record = ErrorRecord {
@@ -192,7 +377,7 @@ impl ConfigSpace {
             advisory: false,
         };
         let control = self.error_control();
-        self.record(&record, control);
+        Some(self.record(&record, control))
     }
 
     /// A hot reset of the function (PCIe Base 6.6.1). The link of a downstream port goes down with it, which is no error.
@@ -201,8 +386,19 @@ impl ConfigSpace {
         self.clear_link_active();
     }
 
-    /// Records correctable errors; `bits` are bits of Correctable Error Status.
-    pub fn record_correctable(&mut self, bits: u32) {
+    /// Records correctable errors; `bits` are bits of Correctable Error Status. Returns the number of messages that the function sends:
+    /// one for each of them that is not masked (PCIe Base 6.2.5).
+    pub fn record_correctable(&mut self, bits: u32) -> u32 {
+        self.raise_correctable(bits);
+        let control = self.error_control();
+        if control.enables(Severity::Correctable) {
+            (bits & !control.correctable_masked).count_ones()
+        } else {
+            0
+        }
+    }
+
+    fn raise_correctable(&mut self, bits: u32) {
         if bits == 0 {
             return;
         }
@@ -247,6 +443,10 @@ mod tests {
         space
     }
 
+    fn first_error(space: &ConfigSpace) -> u32 {
+        space.read(CONTROL) & FIRST_ERROR_POINTER
+    }
+
     fn record_in(space: &mut ConfigSpace, record: &ErrorRecord) {
         let control = space.error_control();
         space.record(record, control);
@@ -273,7 +473,7 @@ mod tests {
         );
         assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20 | 1 << 18);
         assert_eq!(
-            (space.read(CONTROL), space.read(HEADER_LOG)),
+            (first_error(&space), space.read(HEADER_LOG)),
             (20, 0x0101_0101)
         );
         space.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
@@ -282,7 +482,7 @@ mod tests {
             &record(UncorrectableError::MalformedTlp, false, 3),
         );
         assert_eq!(
-            (space.read(CONTROL), space.read(HEADER_LOG + 3)),
+            (first_error(&space), space.read(HEADER_LOG + 3)),
             (18, 0x0303_0303)
         );
     }
@@ -324,7 +524,7 @@ mod tests {
             &record(UncorrectableError::MalformedTlp, false, 2),
         );
         assert_eq!(
-            (space.read(CONTROL), space.read(HEADER_LOG)),
+            (first_error(&space), space.read(HEADER_LOG)),
             (18, 0x0202_0202)
         );
     }
@@ -339,11 +539,11 @@ mod tests {
         let unsupported = record(UncorrectableError::UnsupportedRequest, false, 1);
         physical.write(UNCORRECTABLE_MASK, 1 << 20, 0xf);
         own.record(&unsupported, physical.error_control());
-        assert_eq!((own.read(CONTROL), own.read(HEADER_LOG)), (0, 0));
+        assert_eq!((first_error(&own), own.read(HEADER_LOG)), (0, 0));
         own.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
         physical.write(UNCORRECTABLE_MASK, 0, 0xf);
         own.record(&unsupported, physical.error_control());
-        assert_eq!((own.read(CONTROL), own.read(HEADER_LOG)), (20, 0x0101_0101));
+        assert_eq!((first_error(&own), own.read(HEADER_LOG)), (20, 0x0101_0101));
         assert_eq!(physical.read(UNCORRECTABLE_STATUS), 0);
     }
 }

@@ -27,6 +27,11 @@ const ROOT_STATUS: u16 = EXPRESS + 8;
 const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
 const LINK_CONTROL_2: u16 = EXPRESS + 12;
 
+/// Initiate Function Level Reset in Device Control; reads as 0.
+pub const INITIATE_FUNCTION_LEVEL_RESET: u32 = 1 << 15;
+/// Function Level Reset Capability in Device Capabilities.
+pub const FUNCTION_LEVEL_RESET: u32 = 1 << 28;
+
 const VERSION_2: u32 = 2 << 16;
 const EXTENDED_TAGS: u32 = 1 << 5;
 /// Endpoints accept any exit latency of L0s and L1; the model's links never enter these states.
@@ -38,6 +43,8 @@ const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
 /// Reset value of Device Control: relaxed ordering and no snoop are enabled, the maximum read request size is 512 bytes (PCIe Base
 /// 7.5.3.4).
 const DEVICE_CONTROL_RESET: u32 = RELAXED_ORDERING_ENABLE | NO_SNOOP_ENABLE | 2 << MRRS;
+/// The enables of messages for correctable, non-fatal and fatal errors and for unsupported requests, in Device Control.
+pub const ERROR_REPORTING: u32 = 0xf;
 const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
 const MPS: u32 = 5;
 const MRRS: u32 = 12;
@@ -149,8 +156,13 @@ impl ConfigSpace {
         } else {
             (0, 0)
         };
+        let reset = if port == PortType::Endpoint {
+            FUNCTION_LEVEL_RESET
+        } else {
+            0
+        };
         let capabilities =
-            size_field(max_payload_supported) | extended | latencies | ROLE_BASED_ERRORS;
+            size_field(max_payload_supported) | extended | latencies | ROLE_BASED_ERRORS | reset;
         self.declare(DEVICE_CAPABILITIES, capabilities, 0, 0);
         self.declare(
             DEVICE_CONTROL,
@@ -158,6 +170,7 @@ impl ConfigSpace {
             DEVICE_CONTROL_BITS | extended_enable,
             DEVICE_STATUS_CLEARED,
         );
+        self.declare_kept(DEVICE_CONTROL, Express::max_payload_field(0).0);
         let speed = u32::from(generation.number());
         let link = speed | u32::from(lanes) << 4;
         let (reporting, active) = if port.is_downstream() {
@@ -183,6 +196,7 @@ impl ConfigSpace {
             LINK_CONTROL_BITS | writable,
             0,
         );
+        self.declare_kept(LINK_CONTROL, u32::MAX);
         if port == PortType::RootPort {
             self.declare(ROOT_CONTROL, 0, 0xf, 0);
             self.declare(ROOT_STATUS, 0, 0, 1 << 16);
@@ -236,6 +250,14 @@ impl ConfigSpace {
             0,
             0,
         );
+    }
+
+    /// Whether a write of `value` to the bytes `enables` of `register` initiates a function level reset of this function.
+    pub fn initiates_reset(&self, register: u16, value: u32, enables: u8) -> bool {
+        register == DEVICE_CONTROL
+            && enables & 0b0010 != 0
+            && value & INITIATE_FUNCTION_LEVEL_RESET != 0
+            && self.read(DEVICE_CAPABILITIES) & FUNCTION_LEVEL_RESET != 0
     }
 
     /// `Max_Payload_Size` in Device Control, in bytes.
@@ -445,6 +467,29 @@ mod tests {
     fn link_status_tells_speed_and_width() {
         let status = endpoint(PortType::Endpoint).read(LINK_CONTROL) >> 16;
         assert_eq!((status & 0xf, status >> 4 & 0x3f), (3, 8));
+    }
+
+    #[test]
+    fn endpoints_alone_are_reset_by_a_write() {
+        for (port, _) in PortType::ENCODING {
+            let mut space = endpoint(port);
+            let initiate = INITIATE_FUNCTION_LEVEL_RESET;
+            let initiates = space.initiates_reset(DEVICE_CONTROL, initiate, 0b0010);
+            assert_eq!(initiates, port == PortType::Endpoint);
+            assert!(!space.initiates_reset(DEVICE_CONTROL, initiate, 0b1101));
+            assert!(!space.initiates_reset(DEVICE_CONTROL, !initiate, 0b1111));
+            space.write(DEVICE_CONTROL, initiate, 0b0011);
+            assert_eq!(space.read(DEVICE_CONTROL) & initiate, 0);
+        }
+    }
+
+    #[test]
+    fn a_function_level_reset_leaves_the_max_payload_size() {
+        let mut space = endpoint(PortType::Endpoint);
+        let sizes = Express::max_payload_field(512).1 | Express::max_read_request_field(4096).1;
+        space.write(DEVICE_CONTROL, sizes, 0b0011);
+        space.function_level_reset();
+        assert_eq!((space.max_payload(), space.max_read_request()), (512, 512));
     }
 
     #[test]

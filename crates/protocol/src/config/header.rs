@@ -37,11 +37,18 @@ pub const TYPE_1: u32 = 1 << 16;
 pub const SECONDARY_STATUS: u16 = 7;
 
 const PARITY_RESPONSE: u32 = 1 << 6;
-const SERR: u32 = 1 << 8;
+/// SERR# Enable: the function reports non-fatal and fatal errors by messages.
+pub const SERR: u32 = 1 << 8;
 const INTERRUPT_DISABLE: u32 = 1 << 10;
 /// Status bits that software clears: aborts, parity errors, system error.
 pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
+const MASTER_DATA_PARITY_ERROR: u32 = 1 << 24;
+const SIGNALED_TARGET_ABORT: u32 = 1 << 27;
+const RECEIVED_TARGET_ABORT: u32 = 1 << 28;
 const RECEIVED_MASTER_ABORT: u32 = 1 << 29;
+const DETECTED_PARITY_ERROR: u32 = 1 << 31;
+/// Signaled System Error of Status, and Received System Error of Secondary Status.
+pub(super) const SIGNALED_SYSTEM_ERROR: u32 = 1 << 30;
 
 /// Vendor, device and class of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,12 +129,45 @@ impl ConfigSpace {
     /// Records that the function's own request was answered with Unsupported Request (PCIe Base 7.5.1.1.4). A bridge records it in
     /// Secondary Status, as its requests go out below.
     pub fn record_master_abort(&mut self) {
-        let status = if self.is_bridge() {
+        self.raise(self.requester_status(), RECEIVED_MASTER_ABORT);
+    }
+
+    /// Records that the function's own request was answered with Completer Abort, as [`Self::record_master_abort`] does.
+    pub fn record_target_abort(&mut self) {
+        self.raise(self.requester_status(), RECEIVED_TARGET_ABORT);
+    }
+
+    /// Records that the function has answered a request with Completer Abort.
+    pub(super) fn record_signaled_target_abort(&mut self) {
+        self.raise(COMMAND, SIGNALED_TARGET_ABORT);
+    }
+
+    /// Records that a poisoned packet has arrived: at the primary side, or at the secondary side of a bridge (PCIe Base 7.5.1.1.4,
+    /// 7.5.1.3.7).
+    pub fn record_poison(&mut self, is_secondary: bool) {
+        let status = if is_secondary {
             SECONDARY_STATUS
         } else {
             COMMAND
         };
-        self.raise(status, RECEIVED_MASTER_ABORT);
+        self.raise(status, DETECTED_PARITY_ERROR);
+    }
+
+    /// Records that the function has received poisoned data that it asked for, or sends poisoned data, while Parity Error Response is
+    /// set.
+    pub fn record_data_parity_error(&mut self) {
+        if self.read(COMMAND) & PARITY_RESPONSE != 0 {
+            self.raise(COMMAND, MASTER_DATA_PARITY_ERROR);
+        }
+    }
+
+    /// The register with the status of the function's own requests.
+    fn requester_status(&self) -> u16 {
+        if self.is_bridge() {
+            SECONDARY_STATUS
+        } else {
+            COMMAND
+        }
     }
 
     /// Whether the header is that of a bridge.

@@ -23,7 +23,9 @@ pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
 pub use channels::{Arbitration, ChannelControl, ChannelsControl, MOST_CHANNELS, VirtualChannels};
 pub use data_link::DataLinkFeatures;
-pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError};
+pub use errors::{
+    CorrectableError, Detected, ErrorControl, ErrorRecord, Severity, UncorrectableError,
+};
 pub use express::{Express, PortType};
 pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
 pub use header::Identity;
@@ -37,7 +39,8 @@ pub mod register {
     pub use super::acs::{ACS, ID as ACS_ID, P2P_REQUEST_REDIRECT, UPSTREAM_FORWARDING};
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
-        BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
+        BRIDGE_CONTROL, BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH,
+        PREFETCHABLE_WINDOW, SERR_FORWARDING,
     };
     pub use super::channels::{
         CHANNEL_ENABLE, CHANNEL_ID, CHANNEL_ID_SHIFT, CHANNEL_RESOURCES, CHANNELS, CLASS_MAP,
@@ -49,14 +52,22 @@ pub mod register {
     pub use super::data_link::{
         DATA_LINK_FEATURES, FEATURE_EXCHANGE, ID as DATA_LINK_ID, SCALED_FLOW_CONTROL,
     };
-    pub use super::errors::{AER, ID as AER_ID};
+    pub use super::errors::root::{
+        CORRECTABLE_RECEIVED, ERROR_SOURCE, ROOT_ERROR_COMMAND, ROOT_ERROR_INTERRUPTS,
+        ROOT_ERROR_STATUS, UNCORRECTABLE_RECEIVED,
+    };
+    pub use super::errors::{
+        ADVISORY_NON_FATAL, AER, CORRECTABLE_STATUS, ECRC_ENABLES, ERROR_CONTROL, ID as AER_ID,
+        UNCORRECTABLE_SEVERITY, UNCORRECTABLE_STATUS,
+    };
     pub use super::express::{
-        DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2, EXPRESS,
-        ID as EXPRESS_ID,
+        DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2,
+        ERROR_REPORTING, EXPRESS, FUNCTION_LEVEL_RESET, ID as EXPRESS_ID,
+        INITIATE_FUNCTION_LEVEL_RESET,
     };
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,
-        HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, SECONDARY_STATUS, TYPE_1,
+        HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, SECONDARY_STATUS, SERR, TYPE_1,
     };
     pub use super::interrupts::{
         MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID, MSIX, MSIX_ENABLE, MSIX_ENTRY,

@@ -23,6 +23,8 @@ struct Field {
     reset: u32,
     /// Whether a hot reset leaves the register as it is.
     sticky: bool,
+    /// The bits that a function level reset leaves as they are.
+    kept: u32,
 }
 
 /// The registers of an arbitration table, as they were when software last set the bit that loads it.
@@ -95,6 +97,21 @@ impl ConfigSpace {
             .collect()
     }
 
+    /// The registers whose writable bits differ from their values after reset, each with a value and the bytes to write so that another
+    /// function gets these bits and loses no status bit.
+    pub fn settings(&self) -> impl Iterator<Item = (u16, u32, u8)> {
+        let changed = self.fields.iter().filter(|field| {
+            let dword = self.dwords[usize::from(field.register)];
+            (dword ^ field.reset) & field.writable != 0
+        });
+        changed.map(|field| {
+            let value = self.dwords[usize::from(field.register)] & field.writable;
+            let bytes = (0..4).filter(|byte| field.writable >> (8 * byte) & 0xff != 0);
+            let enables = bytes.fold(0, |enables, byte| enables | 1 << byte);
+            (field.register, value, enables)
+        })
+    }
+
     /// Declares bits of `register`: the bits of `value` are set after reset, those of `writable` take the written value, and
     /// writing a one to a bit of `cleared` clears it.
     pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
@@ -120,6 +137,7 @@ impl ConfigSpace {
                     cleared,
                     reset,
                     sticky: false,
+                    kept: 0,
                 },
             ),
         }
@@ -130,6 +148,24 @@ impl ConfigSpace {
         let fields = self.fields.iter_mut();
         for field in fields.filter(|field| field.register == register) {
             field.sticky = true;
+        }
+    }
+
+    /// Declares that a function level reset leaves the bits `kept` of the declared `register` as they are (PCIe Base 6.6.2).
+    pub(super) fn declare_kept(&mut self, register: u16, kept: u32) {
+        let fields = self.fields.iter_mut();
+        for field in fields.filter(|field| field.register == register) {
+            field.kept |= kept;
+        }
+    }
+
+    /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
+    /// and those of the link.
+    pub fn function_level_reset(&mut self) {
+        for field in self.fields.iter().filter(|field| !field.sticky) {
+            let changed = (field.writable | field.cleared) & !field.kept;
+            let dword = &mut self.dwords[usize::from(field.register)];
+            *dword = *dword & !changed | field.reset & changed;
         }
     }
 
@@ -212,6 +248,38 @@ mod tests {
         }
         space.reset();
         assert_eq!((space.read(3), space.read(4)), (0x10, 0x122));
+    }
+
+    #[test]
+    fn the_settings_of_a_space_make_another_equal_to_it() {
+        let mut space = ConfigSpace::empty();
+        space.declare(3, 0x10, 0xff, 0xff00);
+        space.declare(4, 0, u32::MAX, 0);
+        let mut other = space.clone();
+        space.write(3, 0x22, 0xf);
+        other.raise(3, 0x100);
+        let settings: Vec<_> = space.settings().collect();
+        assert_eq!(settings, [(3, 0x22, 0b0001)]);
+        for (register, value, enables) in settings {
+            other.write(register, value, enables);
+        }
+        assert_eq!(other.read(3), 0x122);
+    }
+
+    #[test]
+    fn a_function_level_reset_also_keeps_what_belongs_to_the_link() {
+        let mut space = ConfigSpace::empty();
+        for register in [3, 4] {
+            space.declare(register, 0, 0xff, 0);
+        }
+        space.declare_kept(4, 0xf0);
+        for register in [3, 4] {
+            space.write(register, 0x22, 0xf);
+        }
+        space.function_level_reset();
+        assert_eq!((space.read(3), space.read(4)), (0, 0x20));
+        space.reset();
+        assert_eq!((space.read(3), space.read(4)), (0, 0));
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 pub mod controller;
 mod device;
+pub mod errors;
 pub mod migration;
 pub mod network;
 mod pipeline;

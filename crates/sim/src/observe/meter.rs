@@ -25,6 +25,9 @@ pub struct Meter {
     progress: Time,
 }
 
+/// The most ranges of missing bytes that a flow lists. Our choice: more are seldom read, and their number is in `refused`.
+const MOST_MISSING: usize = 64;
+
 /// Measurements of one flow.
 #[derive(Clone, Debug)]
 pub struct FlowMeter {
@@ -34,10 +37,14 @@ pub struct FlowMeter {
     pub delivered: u64,
     /// Whether a request of the flow timed out.
     pub timed_out: bool,
-    /// Whether the flow has been complete.
+    /// Whether a reset has made the requester forget the flow.
+    pub forgotten: bool,
+    /// Whether the flow has been complete, or was forgotten.
     closed: bool,
     /// Bytes that were lost with an error.
     pub refused: u64,
+    /// Ranges of the flow's region whose bytes were lost, as offset and length, where that is known: the first ones.
+    pub missing: Vec<(u64, u64)>,
     /// Bytes that a severed fibre may have lost or delivered.
     pub unsure: u64,
     /// Whether every byte that arrived was correct.
@@ -68,8 +75,10 @@ impl FlowMeter {
             asked: None,
             delivered: 0,
             timed_out: false,
+            forgotten: false,
             closed: false,
             refused: 0,
+            missing: Vec::new(),
             unsure: 0,
             intact: true,
             sent: None,
@@ -92,6 +101,21 @@ impl FlowMeter {
             .is_some_and(|asked| self.delivered + self.refused >= asked);
         let noticed = self.rung.is_empty() || self.refused > 0 && self.unnoticed.is_empty();
         all && noticed && self.called.is_some() == self.returned.is_some()
+    }
+
+    /// Takes in that bytes were lost.
+    #[cold]
+    fn lose(&mut self, bytes: u32, offset: Option<u64>) {
+        self.refused += u64::from(bytes);
+        let (Some(offset), true) = (offset, bytes > 0) else {
+            return;
+        };
+        let is_full = self.missing.len() == MOST_MISSING;
+        match self.missing.last_mut() {
+            Some((first, len)) if *first + *len == offset => *len += u64::from(bytes),
+            _ if is_full => {}
+            _ => self.missing.push((offset, bytes.into())),
+        }
     }
 
     /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
@@ -241,24 +265,32 @@ impl Meter {
                 why: Refusal::Unacknowledged,
                 flow: Some(flow),
                 bytes,
+                ..
             } => self.change(flow, now, |meter| meter.unsure += u64::from(bytes)),
             Observation::Refused {
                 why,
                 flow: Some(flow),
                 bytes,
+                offset,
             } => self.change(flow, now, |meter| {
-                meter.refused += u64::from(bytes);
+                meter.lose(bytes, offset);
                 meter.timed_out |= why == Refusal::CompletionTimeout;
             }),
-            Observation::Failed { flow, bytes } => {
-                self.change(flow, now, |meter| meter.refused += u64::from(bytes));
-            }
+            Observation::Failed {
+                flow,
+                bytes,
+                offset,
+            } => self.change(flow, now, |meter| meter.lose(bytes, offset)),
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
+            }
+            Observation::Forgotten { flow } => {
+                self.change(flow, now, |meter| meter.forgotten = true);
             }
             Observation::Own { flow, note } => self.observe_note(flow, note, now),
             Observation::Refused { .. }
             | Observation::Up { .. }
+            | Observation::Incident { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }
             | Observation::PacketArrival { .. }
@@ -315,7 +347,8 @@ impl Meter {
             return;
         };
         change(meter);
-        if meter.is_complete() && !std::mem::replace(&mut meter.closed, true) {
+        let is_over = meter.is_complete() || meter.forgotten;
+        if is_over && !std::mem::replace(&mut meter.closed, true) {
             self.open -= 1;
             self.open_parts -= usize::from((flow.0 as usize) < self.parts);
         }

@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod coherence;
+pub mod incidents;
 pub mod interval;
 pub mod latency;
 pub mod meter;

@@ -35,6 +35,15 @@ impl Firmware<'_> {
             node,
             functions,
         ));
+        if let NodeKind::Host(_, costs) = &self.scenario.nodes[self.tree.roots[node]].kind {
+            let services = [
+                (costs.error_reporting, Setting::ReportErrors),
+                (costs.ecrc, Setting::Ecrc),
+            ];
+            for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
+                settings.extend(physical(functions).map(|id| (id, *setting)));
+            }
+        }
         let (host, program) = (self.tree.roots[node], settings.clone());
         Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
         settings
@@ -118,13 +127,16 @@ fn largest_bar(node: &Node) -> &'static str {
     }
 }
 
+/// The IDs of all functions but virtual ones, which follow their physical function.
+fn physical(functions: &Functions) -> impl Iterator<Item = FunctionId> {
+    let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
+    let places = functions.places().filter(move |place| !is_virtual(place));
+    places.map(|place| functions.id_of(place))
+}
+
 /// The settings of `node` that replace choices of the firmware. Virtual functions follow their physical function.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
-    let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
-    let all = || {
-        let places = functions.places().filter(|place| !is_virtual(place));
-        places.map(|place| functions.id_of(place))
-    };
+    let all = || physical(functions);
     let mut settings = Vec::new();
     if let Some(size) = node.settings.max_payload {
         settings.extend(all().map(|id| (id, Setting::MaxPayload(size.0 as u32))));

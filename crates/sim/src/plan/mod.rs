@@ -39,6 +39,7 @@ pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
 pub use network::{FibrePlan, NetworkPlan};
 
+use crate::incident::{self, IncidentPlan};
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream};
 use crate::workload::collective::plan as collective;
 use crate::workload::flow::FlowPlan;
@@ -57,6 +58,8 @@ pub struct Plan {
     /// The workloads of the fabric: flows and messages as written, then open-loop workloads of networks, those of controllers,
     /// collectives, accesses, and work under locks.
     pub workloads: Vec<PlannedWorkload>,
+    /// Incidents, in the order of their times.
+    pub incidents: Vec<IncidentPlan>,
 }
 
 impl Deref for Plan {
@@ -94,6 +97,7 @@ impl Plan {
         room::for_loads(scenario, &nodes, &controllers)?;
         room::for_replays(scenario, &nodes, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
+        let incidents = incident::plan(scenario, &nodes, &links)?;
         let mut networks = tree.networks;
         let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;
         let around = (controllers.all.as_slice(), io_ports.as_slice());
@@ -133,6 +137,7 @@ impl Plan {
         Ok(Plan {
             fabric,
             workloads: workload::number(workloads),
+            incidents,
         })
     }
 

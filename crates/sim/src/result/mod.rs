@@ -1,6 +1,7 @@
 //! Results of a run, as plain data.
 
 mod fibre;
+mod incidents;
 mod interrupts;
 mod iommu;
 mod link;
@@ -15,6 +16,7 @@ use kernel::Span;
 use packet::{Fault, Refusal};
 use serde::Serialize;
 
+use crate::observe::incidents::Log;
 use crate::observe::reading::Reading;
 use crate::workload::{Seen, WorkloadResult};
 
@@ -25,6 +27,7 @@ pub use crate::workload::flow::{DirectionResult, FlowResult};
 pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
+pub use incidents::IncidentResult;
 pub use interrupts::InterruptResult;
 pub use iommu::IommuResult;
 pub use link::{ChannelResult, LinkResult};
@@ -74,6 +77,12 @@ pub struct RunResult {
     /// Vectors of functions with MSI-X that had an interrupt, by device, function and vector.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupts: Vec<InterruptResult>,
+    /// The log of incidents, in the order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<IncidentResult>,
+    /// Number of incidents for which the log has no place.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub incidents_left_out: u64,
     /// Packets that ended before their target, by node, and links that did not come up.
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
@@ -103,10 +112,16 @@ pub struct ErrorCount {
 /// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
+/// Whether a number need not be in the JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval.
 pub(crate) fn gather(
     seen: &Seen<'_>,
-    refusals: &Refusals,
+    (refusals, log): (&Refusals, &Log),
     bounds: Option<&(Reading, Reading)>,
 ) -> RunResult {
     let Seen {
@@ -117,6 +132,7 @@ pub(crate) fn gather(
         what: name_of(*why),
         count: *count,
     });
+    let (incidents, incidents_left_out) = incidents::incidents(plan, models, (log, now));
     let mut result = RunResult {
         name: plan.name.clone(),
         seed: plan.seed,
@@ -135,6 +151,8 @@ pub(crate) fn gather(
         unsnooped_lines: unsnooped::unsnooped_lines(plan, models),
         iommus: iommu::iommus(plan, models),
         interrupts: interrupts::interrupts(plan, models),
+        incidents,
+        incidents_left_out,
         errors: errors.collect(),
         incoherence: None,
         waits: None,
@@ -166,7 +184,11 @@ fn name_of(why: Refusal) -> &'static str {
     match why {
         Refusal::UnsupportedRequest => "unsupported request",
         Refusal::MalformedTlp => "malformed TLP",
+        Refusal::PoisonedTlp => "poisoned TLP",
+        Refusal::CompleterAbort => "completer abort",
+        Refusal::EcrcError => "ECRC error",
         Refusal::UnexpectedCompletion => "unexpected completion",
+        Refusal::InReset => "function in reset",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",
         Refusal::SeveredFibre => "severed fibre",

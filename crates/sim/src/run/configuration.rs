@@ -70,14 +70,41 @@ impl Simulation {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         if root.is_configuring() {
-            self.config_answer(node, access, watch)?;
+            self.config_end(node, access, watch)?;
         }
         if let Some(root) = self.models[node].host_mut() {
             let fx = &mut self.world.effects(ComponentId(node as u32));
             Host::configure(root, access, fx);
         }
         self.listen();
-        self.config_answer(node, access, watch)
+        let answer = self.config_answer(node, access, watch);
+        // A program's access may have waited for the end of this one.
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        self.listen();
+        answer
+    }
+
+    /// Runs until the access under way at `node` has ended: one that was left, or one of a program.
+    fn config_end(
+        &mut self,
+        node: usize,
+        access: &ConfigAccess,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AccessError> {
+        loop {
+            for _ in 0..CHUNK {
+                let Some(root) = self.models[node].host_mut() else {
+                    return Ok(());
+                };
+                root.configured();
+                if !root.is_configuring() || !self.step_until(Time::NEVER) {
+                    return Ok(());
+                }
+            }
+            if !watch() {
+                return Err(AccessError::NoAnswer(u64::from(access.register) * 4));
+            }
+        }
     }
 
     /// The answer to the access under way at `node`.

@@ -1,5 +1,7 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
+mod incidents;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -8,12 +10,13 @@ use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
 use packet::{Frame, Observation, Pcie};
-use protocol::QueuePairId;
+use protocol::{FunctionId, Header, Kind, Message, QueuePairId};
 
-use crate::build::{self, migration};
+use crate::build::{self, errors, migration};
 use crate::model::Model;
 use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
 use crate::observe::coherence::{self, Incoherence, Watch};
+use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
 use crate::observe::pcap::Pcap;
@@ -30,6 +33,7 @@ use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
 use super::spare::Spare;
+use incidents::Happened;
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
@@ -44,11 +48,13 @@ pub struct Simulation {
     pub(crate) meter: Meter,
     watchers: Watchers,
     refusals: Refusals,
+    log: Log,
     interval: Interval,
     series: Option<Series>,
     captures: Option<Box<Captures>>,
     watch: Option<Watch>,
     waits: Option<Box<Waits>>,
+    happened: Happened,
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
@@ -132,11 +138,13 @@ impl Simulation {
             world,
             meter,
             refusals: Refusals::new(),
+            log: Log::default(),
             interval: Interval::default(),
             series: None,
             captures: None,
             watch: None,
             waits: None,
+            happened: Happened::default(),
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
             started: false,
@@ -223,7 +231,10 @@ impl Simulation {
         while self.is_open() {
             let patient = self.patient_until();
             for _ in 0..CHUNK {
-                if !self.world.has_events() && self.deadline() == Time::NEVER {
+                if !self.world.has_events()
+                    && self.deadline() == Time::NEVER
+                    && self.next_incident() == Time::NEVER
+                {
                     self.stuck = true;
                     return true;
                 }
@@ -269,14 +280,30 @@ impl Simulation {
     }
 
     fn is_open(&self) -> bool {
-        self.meter.open() > 0
+        self.meter.open() > 0 || self.has_incidents()
     }
 
     /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
     /// their credit for ever.
     fn patient_until(&self) -> Time {
         let all = self.progress().map(|progress| progress.patient_until);
-        all.max().unwrap_or(Time::NEVER)
+        let workloads = all.max().unwrap_or(Time::NEVER);
+        workloads.max(self.awaits_incidents_until())
+    }
+
+    /// The number of packets that nothing can move. Error messages, and the configuration accesses of the software that serves them, go
+    /// on for ever where links have errors. The requester of a configuration access is a root port.
+    fn standing_packets(&self) -> usize {
+        let is_passing = |header: &Header| match &header.kind {
+            Kind::Message(request) => matches!(request.message, Message::Error(_)),
+            Kind::Completion(completion) => {
+                let requester = completion.requester;
+                requester.bus() == 0 && requester != FunctionId::default()
+            }
+            _ => header.is_config(),
+        };
+        let store = &self.world.store;
+        store.count_of(|packet| !is_passing(packet.header()))
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
@@ -345,7 +372,13 @@ impl Simulation {
     /// Goes on where no event is due by `limit` and before the next reading: reads, or lets an outstanding request time out.
     #[cold]
     fn step_on(&mut self, limit: Time) -> bool {
-        match self.world.next_due(limit) {
+        let due = self.world.next_due(limit);
+        let incident = self.next_incident();
+        if incident <= limit.min(due.unwrap_or(limit)) && incident < Time::NEVER {
+            self.bring_about();
+            return true;
+        }
+        match due {
             Some(time) => {
                 self.read_until(time);
                 self.step_until(limit)
@@ -380,7 +413,13 @@ impl Simulation {
                 waits.look(&self.models, &self.world.store, &self.meter);
             }
         }
-        self.world.halt_before(self.next_reading());
+        self.halt();
+    }
+
+    /// Lets time halt before the next reading, sample, look or incident.
+    fn halt(&mut self) {
+        let time = self.next_reading().min(self.next_incident());
+        self.world.halt_before(time);
     }
 
     /// The time of the next reading, sample or look, or [`Time::NEVER`].
@@ -406,7 +445,7 @@ impl Simulation {
     pub fn sample(&mut self, interval: Span) {
         let now = Sample::take(self.sampled(), self.now());
         self.series = Some(Series::new(interval, now));
-        self.world.halt_before(self.next_reading());
+        self.halt();
     }
 
     /// Ends the measured interval with the last workload, which may be foreseen.
@@ -474,7 +513,8 @@ impl Simulation {
                 .map(|(from, until)| (from + up, until + up)),
         );
         self.interval = self.measured_interval(Time::ZERO + up);
-        self.world.halt_before(self.next_reading());
+        self.expect_incidents(up);
+        self.halt();
         if let Some(waits) = &mut self.waits {
             waits.expect_flows(&self.plan, up);
         }
@@ -491,6 +531,7 @@ impl Simulation {
             one.workload.kind().load(&one.own, &mut loading);
         }
         migration::load(&self.plan, up, &mut self.models);
+        errors::load(&self.plan, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);
@@ -543,7 +584,11 @@ impl Simulation {
                 Observation::Refused { why, .. } => {
                     *self.refusals.entry((told.by.0, why)).or_default() += 1;
                 }
-                Observation::Up { .. } => self.ends_down -= 1,
+                // A link that trains again comes up once more.
+                Observation::Up { .. } => self.ends_down = self.ends_down.saturating_sub(1),
+                Observation::Incident { site, what } => {
+                    self.log.add(told.by.0, (site, what), told.at);
+                }
                 _ => {}
             }
             self.meter.observe(told.at, &told.what);
@@ -559,7 +604,7 @@ impl Simulation {
     /// it is to be done `closely`.
     pub fn watch_waits(&mut self, closely: bool) {
         self.waits = Some(Box::new(Waits::new(&self.plan, &self.models, closely)));
-        self.world.halt_before(self.next_reading());
+        self.halt();
     }
 
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
@@ -588,7 +633,7 @@ impl Simulation {
             watchers: &self.watchers,
             now: self.world.now(),
         };
-        let mut result = gather(&seen, &self.refusals, bounds.as_ref());
+        let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
         result.incoherence = self.watch.as_ref().and_then(Watch::found);
         result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
         result.series = self
@@ -600,7 +645,7 @@ impl Simulation {
             let down = self.down();
             // Packets that wait for a link that is down do not wait for each other.
             if down.is_empty() {
-                result.standing_packets = self.world.store.count();
+                result.standing_packets = self.standing_packets();
             }
             result
                 .errors

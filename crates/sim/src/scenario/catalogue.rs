@@ -13,6 +13,7 @@ use link::optical::OpticalParameters;
 use serde::Serialize;
 
 use super::device::LEAVES;
+use crate::incident::KINDS;
 
 use super::link::LinkParameters;
 use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
@@ -116,6 +117,12 @@ pub fn catalogue() -> Catalogue {
     list("cables", LinkParameters::declarations());
     list("networks", NetworkParameters::declarations());
     list("fibres, networks", FibreParameters::declarations());
+    for kind in KINDS {
+        list(
+            &format!("incidents, what {}", kind.name),
+            (kind.declarations)(),
+        );
+    }
     list("flows", FlowParameters::declarations());
     list("buffers", BufferParameters::declarations());
     list("accesses", AccessParameters::declarations());
@@ -323,6 +330,25 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "locks",
         "none",
         "The buffer with the lock table.",
+    ),
+    (
+        "incidents",
+        "id",
+        "incident-1, incident-2, ...",
+        "What the incident is called in the plan.",
+    ),
+    (
+        "incidents",
+        "at",
+        "none",
+        "Time of the incident, from when every link is up, as the start of a flow.",
+    ),
+    ("incidents", "what", "none", "The kind of incident."),
+    (
+        "incidents",
+        "node",
+        "none",
+        "The node that it concerns: its link upwards, or one of its functions.",
     ),
     (
         "flows",

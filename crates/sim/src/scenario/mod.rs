@@ -49,6 +49,8 @@ use ::scenario::{Section, Source};
 use node::Surroundings;
 use profile::Profiles;
 
+pub use crate::incident::section::Incident;
+
 /// A fabric and its workloads as written.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -70,6 +72,8 @@ pub struct Scenario {
     pub cables: Vec<Cable>,
     /// Fibres that the scenario writes one by one.
     pub fibres: Vec<Fibre>,
+    /// Incidents, in the order they are written.
+    pub incidents: Vec<Incident>,
     /// Flows, in the order they are written.
     pub flows: Vec<Flow>,
     /// Buffers in the memories of hosts, in the order they are written.
@@ -116,6 +120,9 @@ impl Scenario {
         let collectives =
             collectives.map(|(n, section)| Collective::read("collective", n + 1, section));
         let collectives = collectives.collect::<Result<_, _>>()?;
+        let incidents = root.repeated("incidents")?.into_iter().enumerate();
+        let incidents = incidents.map(|(n, section)| Incident::read(n + 1, section));
+        let incidents = incidents.collect::<Result<_, _>>()?;
         let flows = root.repeated("flows")?.into_iter().enumerate();
         let flows = flows.map(|(n, section)| Flow::read(n + 1, section));
         let flows = flows.collect::<Result<_, _>>()?;
@@ -141,6 +148,7 @@ impl Scenario {
             controllers,
             cables,
             fibres,
+            incidents,
             flows,
             buffers,
             accesses,

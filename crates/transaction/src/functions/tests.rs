@@ -1,5 +1,7 @@
 //! Which function a configuration request reaches.
 
+use kernel::{ComponentId, Port, World};
+
 use super::*;
 use protocol::register::{
     AER, BUS_MASTER, BUSES, COMMAND, MEMORY_SPACE, NUM_VFS, SRIOV_CONTROL, VF_ENABLE,
@@ -228,11 +230,25 @@ fn virtual_functions_begin_as_after_reset_each_time_they_are_enabled() {
     assert_eq!(masters(&device), [false, false]);
 }
 
+/// A component that does nothing.
+struct Device;
+
+impl Component for Device {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = Port;
+    fn start(&mut self, _: &mut Effects<'_, Self>) {}
+    fn receive(&mut self, _: Port, _: packet::Frame, _: &mut Effects<'_, Self>) {}
+    fn expire(&mut self, _: Port, _: &mut Effects<'_, Self>) {}
+}
+
 #[test]
 fn a_virtual_function_records_its_own_errors() {
     let mut device = physical();
     enable(&mut device, 2, VF_ENABLE);
-    device.record_timeout(FunctionPlace::Virtual(1));
+    let mut world = World::<Pcie>::default();
+    let fx: &mut Effects<'_, Device> = &mut world.effects(ComponentId(0));
+    device.record_timeout(FunctionPlace::Virtual(1), fx);
     let recorded = |place| device.space(place).read(AER + 1);
     assert_eq!(recorded(FunctionPlace::Virtual(1)), 1 << 14);
     assert_eq!(

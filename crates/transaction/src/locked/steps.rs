@@ -281,6 +281,7 @@ impl LockedLoop {
         self.first.push_back(Step::Report(Observation::Failed {
             flow: self.work.flow,
             bytes: (self.work.count - self.done) as u32,
+            offset: None,
         }));
     }
 

@@ -41,6 +41,10 @@ MOST_ERRORS = 16
 
 MOST_VECTORS = 32
 
+MOST_INCIDENTS = 24
+
+MOST_MISSING = 4
+
 
 def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
@@ -55,6 +59,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
     if result.flows or not any(others):
         parts.append(_flows(result))
         parts += [Text(hint, "yellow") for hint in hints] + [""] * bool(hints)
+        parts += _missing(result)
     if result.traffic:
         parts.append(_traffic(result))
     if result.collectives:
@@ -71,6 +76,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
     if result.iommus:
         parts.append(_iommus(result))
     parts += _interrupts(result)
+    parts += _incidents(result)
     if result.errors:
         parts += _errors(result.errors)
     return Group(*parts)
@@ -203,6 +209,7 @@ def _accesses(result: RunResult) -> Sheet:
 def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
     """The state of the bytes; if packets were lost, some did not arrive."""
     arrived = flow.completed and not lost
+    arrived = arrived and not (isinstance(flow, FlowResult) and flow.missing)
     state = "intact" if flow.intact else "differs" if arrived else "incomplete"
     if isinstance(flow, FlowResult) and flow.intact and not flow.compared:
         state = "not compared"
@@ -353,6 +360,18 @@ def _iommus(result: RunResult) -> Sheet:
     return table
 
 
+def _missing(result: RunResult) -> Iterator[RenderableType]:
+    """The ranges of flows that are known to be lost."""
+    found = [flow for flow in result.flows if flow.missing]
+    for flow in found:
+        shown = [f"{size(length)} at {at:#x}" for at, length in flow.missing[:MOST_MISSING]]
+        left = len(flow.missing) - MOST_MISSING
+        more = f" and {left} more in the JSON" * (left > 0)
+        yield Text(f"{flow.id}: missing in its region: {', '.join(shown)}{more}")
+    if found:
+        yield ""
+
+
 def _interrupts(result: RunResult) -> Iterator[RenderableType]:
     if not result.interrupts:
         return
@@ -368,6 +387,34 @@ def _interrupts(result: RunResult) -> Iterator[RenderableType]:
     yield table
     if (left := len(result.interrupts) - MOST_VECTORS) > 0:
         yield Text(f"the first {MOST_VECTORS} vectors; {left} more are in the JSON")
+
+
+def _incidents(result: RunResult) -> Iterator[RenderableType]:
+    if not result.incidents:
+        return
+    table = blank("time", "incident at")
+    table.add_column("what", "prose")
+    table.add_column("severity")
+    table.add_column("reported to")
+    shown = result.incidents[:MOST_INCIDENTS]
+    repeated = any(one.count > 1 for one in shown)
+    numbers(table, *["count", "last"] * repeated)
+    table.fold("last", "severity")
+    for one in shown:
+        table.add_row(
+            duration(one.at_ns),
+            one.where,
+            Text(one.what, style="bold red" if one.severity in {"non-fatal", "fatal"} else ""),
+            one.severity or "-",
+            one.reported_to or "-",
+            *(str(one.count), duration(one.last_ns)) * repeated,
+        )
+    yield table
+    left = len(result.incidents) - MOST_INCIDENTS
+    if left > 0:
+        yield Text(f"the first {MOST_INCIDENTS} incidents; {left} more are in the JSON")
+    if result.incidents_left_out:
+        yield Text(f"the log had no place for {result.incidents_left_out} more incidents")
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:

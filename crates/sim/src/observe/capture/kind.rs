@@ -1,6 +1,6 @@
 //! The kinds of what takes a wire, by the specification's abbreviations.
 
-use protocol::{AtomicOperation, ConfigKind, Dllp, Header, Message, PacketType};
+use protocol::{AtomicOperation, ConfigKind, Dllp, Header, Message, PacketType, Severity};
 
 /// Declares the kinds, with the group that each is in and its name.
 macro_rules! kinds {
@@ -63,6 +63,12 @@ kinds! {
     PageRequest Tlp "PageReq",
     /// PRG Response message.
     PageGroupResponse Tlp "PrgRsp",
+    /// Error message of a correctable error.
+    ErrorCorrectable Tlp "ERR_COR",
+    /// Error message of a non-fatal error.
+    ErrorNonFatal Tlp "ERR_NONFATAL",
+    /// Error message of a fatal error.
+    ErrorFatal Tlp "ERR_FATAL",
     /// Coherence messages.
     Coherence Tlp "coherence",
     /// Network access packet of a controller.
@@ -147,6 +153,9 @@ impl Kind {
                 Message::InvalidateCompletion { .. } => Kind::InvalidateCompletion,
                 Message::PageRequest(_) => Kind::PageRequest,
                 Message::PageGroupResponse { .. } => Kind::PageGroupResponse,
+                Message::Error(Severity::Correctable) => Kind::ErrorCorrectable,
+                Message::Error(Severity::NonFatal) => Kind::ErrorNonFatal,
+                Message::Error(Severity::Fatal) => Kind::ErrorFatal,
             },
             protocol::Kind::Coherence(_) => Kind::Coherence,
             protocol::Kind::Network(network) => match network.packet_type {

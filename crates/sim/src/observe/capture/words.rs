@@ -18,5 +18,6 @@ pub fn status(status: Status) -> &'static str {
         Status::UnsupportedRequest => "unsupported-request",
         Status::ConfigurationRetry => "configuration-retry",
         Status::CompleterAbort => "completer-abort",
+        Status::Poisoned => "poisoned",
     }
 }

@@ -79,12 +79,13 @@ pub(super) fn status(status: Status) -> u64 {
         Status::UnsupportedRequest => 5,
         Status::ConfigurationRetry => 6,
         Status::CompleterAbort => 7,
+        Status::Poisoned => 8,
     }
 }
 
 /// The number of the name of flow `number`.
 pub(super) fn flow(number: u32) -> u64 {
-    u64::from(number) + 8
+    u64::from(number) + 9
 }
 
 /// All texts, with their numbers.
@@ -101,6 +102,7 @@ pub(super) fn all(names: &Names) -> InternedData {
         Status::UnsupportedRequest,
         Status::ConfigurationRetry,
         Status::CompleterAbort,
+        Status::Poisoned,
     ];
     let statuses = statuses.map(|one| interned(status(one), words::status(one)));
     let flows = (0..).zip(names.flows());

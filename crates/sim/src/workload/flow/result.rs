@@ -49,6 +49,13 @@ pub struct FlowResult {
     pub completed: bool,
     /// Whether every byte arrived exactly once, unchanged as far as it was compared.
     pub intact: bool,
+    /// Ranges of the flow's region that were lost with an error, as offset and length in bytes, where that is known; at most 64 of each
+    /// part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<(u64, u64)>,
+    /// Whether a byte that arrived was wrong. No fault of the model makes one.
+    #[serde(skip)]
+    pub wrong: bool,
     /// Whether all bytes that arrived were compared; not those that are read where another flow writes, too.
     pub compared: bool,
 }
@@ -117,6 +124,11 @@ pub(in crate::workload) fn of(
         directions,
         completed: all.completed,
         intact: all.intact,
+        wrong: parts.iter().any(|(_, meter)| !meter.intact),
+        missing: parts
+            .iter()
+            .flat_map(|(_, meter)| meter.missing.clone())
+            .collect(),
         compared: !flow.is_disturbed,
     }
 }

@@ -5,6 +5,7 @@ mod channels;
 mod collectives;
 mod fabric;
 mod flows;
+mod incidents;
 mod iommu;
 mod locks;
 mod messages;

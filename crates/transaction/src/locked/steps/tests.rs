@@ -182,6 +182,7 @@ fn whoever_finds_what_is_no_queue_or_has_lost_its_place_gives_up() {
         let failed = Observation::Failed {
             flow: FlowId(1),
             bytes: 1,
+            offset: None,
         };
         let last: Vec<&str> = all
             .iter()

@@ -1,0 +1,79 @@
+//! Faults of an endpoint's hardware: data that goes bad on its way out, and registers that cannot be accessed.
+
+use std::ops::Range;
+
+use packet::{PacketId, Packets};
+use protocol::{Header, Kind, MemoryRequest};
+use transaction::FunctionPlace;
+
+use super::Endpoint;
+
+/// The faults of an endpoint.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    /// The number of packets with data, next to be sent, whose data is bad.
+    bad_packets: u32,
+    /// Bytes of BAR 0, as offsets, whose access ends with Completer Abort.
+    inaccessible: Vec<Range<u64>>,
+}
+
+impl Endpoint {
+    /// Poisons the data of the next `count` memory writes and completions with data that the engine sends.
+    pub fn poison_next(&mut self, count: u32) {
+        self.faults.get_or_insert_default().bad_packets += count;
+    }
+
+    /// Answers requests for these bytes of BAR 0, as offsets, with Completer Abort from now on.
+    pub fn make_inaccessible(&mut self, bytes: Range<u64>) {
+        self.faults.get_or_insert_default().inaccessible.push(bytes);
+    }
+
+    /// Whether a request for BAR 0 ends with Completer Abort.
+    #[inline]
+    pub(super) fn aborts(&self, request: &MemoryRequest) -> bool {
+        let faults = self.faults.as_ref();
+        faults.is_some_and(|faults| self.is_inaccessible(faults, request))
+    }
+
+    #[cold]
+    fn is_inaccessible(&self, faults: &Faults, request: &MemoryRequest) -> bool {
+        let first = request.first_byte().wrapping_sub(self.bars[0]);
+        let end = first.wrapping_add(u64::from(request.byte_len()));
+        let mut bad = faults.inaccessible.iter();
+        bad.any(|bad| first < bad.end && bad.start < end)
+    }
+
+    /// The packet as it leaves: with what faults make of it, and with its ECRC.
+    #[inline(never)]
+    pub(super) fn as_sent(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
+        let packet = self.with_faults(packet, packets);
+        if self.generates_ecrc {
+            packets[packet].add_digest();
+        }
+        packet
+    }
+
+    fn with_faults(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
+        let Some(faults) = &mut self.faults else {
+            return packet;
+        };
+        let header = *packets[packet].header();
+        let has_data = match &header.kind {
+            Kind::MemoryWrite(request) => request.byte_len() > 0,
+            Kind::Completion(completion) => completion.dwords > 0,
+            _ => false,
+        };
+        if faults.bad_packets == 0 || !has_data {
+            return packet;
+        }
+        faults.bad_packets -= 1;
+        if matches!(header.kind, Kind::MemoryWrite(_)) {
+            self.functions.record_data_parity_error(FunctionPlace::Own);
+        }
+        let header = Header {
+            poisoned: true,
+            ..header
+        };
+        packets.rewritten(packet, header)
+    }
+}

@@ -1,0 +1,84 @@
+//! Function level resets of an endpoint's functions (PCIe Base 6.6.2): registers, interrupts, and packets on their way.
+//!
+//! The engine takes each reset when the event with the request is over, and forgets what it did for the function.
+
+use kernel::{Effects, Time};
+use packet::{Incident, Observation, PacketId, Site};
+use protocol::{FunctionId, Kind};
+use transaction::FunctionPlace;
+
+use super::{Device, Endpoint};
+
+/// The resets of an endpoint that has had one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Resets {
+    /// The functions that were in reset, each with the end of its last reset.
+    ends: Vec<(FunctionPlace, Time)>,
+    /// Resets that the engine has not taken, latest first.
+    pending: Vec<FunctionPlace>,
+}
+
+impl Endpoint {
+    /// Whether a function has ever been reset.
+    #[inline]
+    pub(crate) fn has_resets(&self) -> bool {
+        self.resets.is_some()
+    }
+
+    /// Takes the next reset that the engine has not handled. That of the physical function is one of all functions.
+    pub(crate) fn take_reset(&mut self) -> Option<FunctionPlace> {
+        self.resets.as_mut()?.pending.pop()
+    }
+
+    /// Whether the function at `place` is in reset at `now`: it drops what arrives.
+    pub(super) fn is_in_reset(&self, place: FunctionPlace, now: Time) -> bool {
+        let ends = self.resets.iter().flat_map(|resets| &resets.ends);
+        ends.filter(|(one, _)| [place, FunctionPlace::Own].contains(one))
+            .any(|(_, end)| now < *end)
+    }
+
+    /// Begins a function level reset of the function at `place`, whose request is being served.
+    #[cold]
+    pub(super) fn begin_reset<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
+        self.drop_answers(place, fx);
+        self.functions.function_level_reset(place);
+        self.reset_tables(place);
+        self.apply_registers();
+        let end = fx.now() + self.parameters.function_level_reset_time;
+        let resets = self.resets.get_or_insert_default();
+        resets.ends.retain(|(one, _)| *one != place);
+        resets.ends.push((place, end));
+        resets.pending.insert(0, place);
+        fx.observe(Observation::Incident {
+            site: site(place),
+            what: Incident::Event("Function Level Reset"),
+        });
+    }
+
+    /// Drops the completions that the function at `place` has not handed to its link; those of all functions, if it is the physical
+    /// one.
+    fn drop_answers<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
+        let own = self.functions.id_of(place);
+        let packets = fx.store();
+        let completer =
+            |packet: PacketId, packets: &packet::Packets| match packets[packet].header().kind {
+                Kind::Completion(completion) => completion.completer,
+                _ => FunctionId::default(),
+            };
+        self.answers.retain(|(_, packet)| {
+            let is_kept = place != FunctionPlace::Own && completer(*packet, packets) != own;
+            if !is_kept {
+                packets.release(*packet);
+            }
+            is_kept
+        });
+    }
+}
+
+/// The function at `place` in the log of incidents.
+fn site(place: FunctionPlace) -> Site {
+    match place {
+        FunctionPlace::Virtual(number) => Site::Virtual(number as u16),
+        FunctionPlace::Own | FunctionPlace::Port(_) => Site::Port(0),
+    }
+}

@@ -1,0 +1,74 @@
+//! Error messages that reach root ports, and errors of root ports themselves: root error registers and their interrupt (PCIe Base
+//! 6.2.4.1).
+
+use kernel::Effects;
+use packet::{Incident, Observation, Site};
+use protocol::{FunctionId, Severity};
+use transaction::FunctionPlace;
+
+use super::cpu::{Cpu, Notice};
+use super::{Inbound, RootComplex};
+
+impl<C: Cpu> RootComplex<C> {
+    /// Handles an error message from below, which the root port passes on to its root error registers as a bridge passes it upstream
+    /// (PCIe Base 6.2.6).
+    #[cold]
+    pub(super) fn handle_error_message(
+        &mut self,
+        inbound: Inbound<'_>,
+        (severity, source): (Severity, FunctionId),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let place = FunctionPlace::Port(inbound.port.index());
+        if self.functions.forwards_error(place, severity) {
+            self.record_error(place, (severity, source), fx);
+        }
+        self.finish(inbound, fx);
+    }
+
+    /// Records the errors that functions of the root complex report: root ports in their own root error registers.
+    #[cold]
+    pub(super) fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(report) = self.functions.take_report() {
+            if report.place != FunctionPlace::Own {
+                let source = self.functions.id_of(report.place);
+                self.record_error(report.place, (report.severity, source), fx);
+            }
+        }
+    }
+
+    fn record_error(
+        &mut self,
+        place: FunctionPlace,
+        (severity, source): (Severity, FunctionId),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let FunctionPlace::Port(port) = place else {
+            return;
+        };
+        let had_reason = self.functions.space(place).has_error_interrupt();
+        self.functions.record_error_message(place, severity, source);
+        fx.observe(Observation::Incident {
+            site: Site::Port(port as u16),
+            what: Incident::Message(severity, source),
+        });
+        self.interrupt_for_errors(place, had_reason, fx);
+    }
+
+    /// Sends the interrupt of the root port at `place` if it has a reason that it did not have before.
+    pub(super) fn interrupt_for_errors(
+        &mut self,
+        place: FunctionPlace,
+        had_reason: bool,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let space = self.functions.space(place);
+        if had_reason || !space.has_error_interrupt() || !space.bus_master_enable() {
+            return;
+        }
+        if let Some((_, message)) = space.msi(0) {
+            let due = fx.now() + self.parameters.latency;
+            self.notify(due, Notice::Interrupt(message), fx);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The error service of an operating system: it waits for the interrupt of a root port, finds the functions that reported errors, and
+//! clears their status (PCIe Base 6.2.4.1).
+
+use packet::{Incident, Observation, Site};
+use protocol::{FunctionId, Severity, register};
+use transaction::{Action, ConfigAccess};
+
+use crate::{DriverParameters, System};
+
+/// A root port whose errors are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPort {
+    /// The root port.
+    pub function: FunctionId,
+    /// The message of its interrupt.
+    pub message: u32,
+    /// The functions below it, which are all looked at when several of them have sent messages.
+    pub below: Vec<FunctionId>,
+}
+
+/// The service of one root port, for ever.
+pub async fn serve(system: System, costs: DriverParameters, port: ErrorPort) {
+    loop {
+        system.interrupt(port.message).await;
+        system.sleep(costs.interrupt_latency).await;
+        let service = Service {
+            system: &system,
+            port: &port,
+        };
+        while service.serve_once().await {}
+    }
+}
+
+struct Service<'a> {
+    system: &'a System,
+    port: &'a ErrorPort,
+}
+
+impl Service<'_> {
+    /// Serves the messages that the root port has recorded. Returns whether there were any: more may have come meanwhile, without an
+    /// interrupt of their own.
+    async fn serve_once(&self) -> bool {
+        let root = self.port.function;
+        let Some(status) = self.read(root, register::ROOT_ERROR_STATUS).await else {
+            return false;
+        };
+        let source = self.read(root, register::ERROR_SOURCE).await;
+        let source = source.unwrap_or_default();
+        let received = [
+            (register::CORRECTABLE_RECEIVED, source as u16),
+            (register::UNCORRECTABLE_RECEIVED, (source >> 16) as u16),
+        ];
+        self.write(root, register::ROOT_ERROR_STATUS, status).await;
+        let mut any = false;
+        for (bit, source) in received {
+            if status & bit == 0 {
+                continue;
+            }
+            any = true;
+            if status & bit << 1 == 0 {
+                self.clear(FunctionId(source), bit).await;
+                continue;
+            }
+            self.clear(root, bit).await;
+            for function in &self.port.below {
+                self.clear(*function, bit).await;
+            }
+        }
+        any
+    }
+
+    /// Reads and clears the status of a function; `received` says which: correctable or uncorrectable errors.
+    async fn clear(&self, function: FunctionId, received: u32) {
+        let is_correctable = received == register::CORRECTABLE_RECEIVED;
+        let register = if is_correctable {
+            register::CORRECTABLE_STATUS
+        } else {
+            register::UNCORRECTABLE_STATUS
+        };
+        let Some(status) = self.read(function, register).await else {
+            return self.report(Incident::NoAnswer(function)).await;
+        };
+        if status == 0 {
+            return;
+        }
+        let severity = match self.read(function, register::UNCORRECTABLE_SEVERITY).await {
+            _ if is_correctable => Severity::Correctable,
+            Some(fatal) if fatal & status != 0 => Severity::Fatal,
+            _ => Severity::NonFatal,
+        };
+        self.write(function, register, status).await;
+        // The upper half is Device Status, whose bits a one clears.
+        let device_status = Action::Write {
+            value: u32::MAX,
+            enables: 0b1100,
+        };
+        self.access(function, register::DEVICE_CONTROL, device_status)
+            .await;
+        self.report(Incident::Served(severity, function, status))
+            .await;
+    }
+
+    async fn report(&self, what: Incident) {
+        let site = Site::Node;
+        self.system
+            .report(Observation::Incident { site, what })
+            .await;
+    }
+
+    async fn read(&self, target: FunctionId, register: u16) -> Option<u32> {
+        self.access(target, register, Action::Read).await
+    }
+
+    async fn write(&self, target: FunctionId, register: u16, value: u32) {
+        let enables = 0b1111;
+        self.access(target, register, Action::Write { value, enables })
+            .await;
+    }
+
+    async fn access(&self, target: FunctionId, register: u16, action: Action) -> Option<u32> {
+        let access = ConfigAccess {
+            target,
+            register,
+            action,
+        };
+        self.system.configure(access).await
+    }
+}

@@ -1,0 +1,119 @@
+//! Software that resets a function and sets it up again, as an operating system does: by configuration requests alone.
+
+use kernel::Span;
+use protocol::{ConfigSpace, FunctionId, register};
+use transaction::{Action, ConfigAccess};
+
+use crate::System;
+
+/// What software has set in the registers of a function, and writes again after a reset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedState {
+    /// The function.
+    pub function: FunctionId,
+    /// Registers with their values and the bytes to write, in the order of the writes.
+    settings: Vec<(u16, u32, u8)>,
+}
+
+impl SavedState {
+    /// The state of `function`, whose registers are `space`.
+    pub fn of(function: FunctionId, space: &ConfigSpace) -> Self {
+        let mut settings: Vec<_> = space.settings().collect();
+        // Addresses first; NumVFs before VF Enable; Memory Space Enable and Bus Master Enable last.
+        settings.sort_by_key(|(register, ..)| match *register {
+            register::COMMAND => 2,
+            register::SRIOV_CONTROL => 1,
+            _ => 0,
+        });
+        SavedState { function, settings }
+    }
+}
+
+/// Writes the saved states again, in their order.
+pub async fn restore(system: &System, states: &[SavedState]) {
+    for state in states {
+        for (register, value, enables) in &state.settings {
+            let action = Action::Write {
+                value: *value,
+                enables: *enables,
+            };
+            let access = ConfigAccess {
+                target: state.function,
+                register: *register,
+                action,
+            };
+            system.configure(access).await;
+        }
+    }
+}
+
+/// Reads a register of a function; none if no function answers.
+pub async fn read(system: &System, target: FunctionId, register: u16) -> Option<u32> {
+    let action = Action::Read;
+    let access = ConfigAccess {
+        target,
+        register,
+        action,
+    };
+    let value = system.configure(access).await;
+    value.filter(|value| *value != u32::MAX)
+}
+
+/// Sets the bits of `mask` in a register to those of `value`, by a write of the bytes with these bits.
+pub async fn change(
+    system: &System,
+    (target, register): (FunctionId, u16),
+    (mask, value): (u32, u32),
+) {
+    let Some(old) = read(system, target, register).await else {
+        return;
+    };
+    let bytes = (0..4).filter(|byte| mask >> (8 * byte) & 0xff != 0);
+    let enables = bytes.fold(0, |enables, byte| enables | 1 << byte);
+    let value = old & !mask | value & mask;
+    let action = Action::Write { value, enables };
+    let access = ConfigAccess {
+        target,
+        register,
+        action,
+    };
+    system.configure(access).await;
+}
+
+/// Resets a function by Initiate Function Level Reset, waits for `wait`, and writes `states` again when the function answers.
+pub async fn function_level_reset(
+    system: System,
+    target: FunctionId,
+    wait: Span,
+    states: Vec<SavedState>,
+) {
+    let initiate = register::INITIATE_FUNCTION_LEVEL_RESET;
+    let control = (target, register::DEVICE_CONTROL);
+    change(&system, control, (initiate, initiate)).await;
+    system.sleep(wait).await;
+    if is_ready(&system, target).await {
+        restore(&system, &states).await;
+    }
+}
+
+/// Waits until a function answers a read of its Command register, for as long as a function may take after a reset. Returns whether
+/// it does.
+pub async fn is_ready(system: &System, target: FunctionId) -> bool {
+    let end = system.now().await + LONGEST_RESET;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if read(system, target, register::COMMAND).await.is_some() {
+            return true;
+        }
+        if system.now().await + pause > end {
+            return false;
+        }
+        system.sleep(pause).await;
+        pause = pause * 2;
+    }
+}
+
+/// The longest time from a reset until a function answers configuration requests (PCIe Base 6.6.1).
+const LONGEST_RESET: Span = Span::from_us(1_000_000);
+/// The time between the first two attempts, which doubles with each. Our choice: 1 ms, as operating systems do.
+const FIRST_PAUSE: Span = Span::from_us(1_000);

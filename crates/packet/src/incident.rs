@@ -1,0 +1,88 @@
+//! Incidents: what goes wrong, or happens seldom, as the log of a run has it.
+
+use std::fmt;
+
+use protocol::register::ADVISORY_NON_FATAL;
+use protocol::{CorrectableError, Detected, FunctionId, Severity, UncorrectableError};
+
+/// The part of a component at which something has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Site {
+    /// The component itself, such as a host bridge.
+    Node,
+    /// The port with this number, and its function.
+    Port(u16),
+    /// The virtual function of a device with this number, from 0.
+    Virtual(u16),
+}
+
+/// An incident: an error that a function or a port has detected, or another rare event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Incident {
+    /// An uncorrectable error, and what its function makes of it (PCIe Base 6.2.2).
+    Uncorrectable(UncorrectableError, Detected),
+    /// An error that the link corrects.
+    Correctable(CorrectableError),
+    /// A root port has received an error message of this function, or has recorded an error of its own.
+    Message(Severity, FunctionId),
+    /// Software has read and cleared the error status of this function, whose bits these were.
+    Served(Severity, FunctionId, u32),
+    /// Software has looked for the error status of this function, and nobody has answered.
+    NoAnswer(FunctionId),
+    /// Any other event, in the words of the specification. Each has a line of its own in the log.
+    Event(&'static str),
+}
+
+impl Incident {
+    /// Whether equal incidents are one entry of the log.
+    pub const fn is_counted(self) -> bool {
+        matches!(
+            self,
+            Incident::Uncorrectable(..) | Incident::Correctable(_) | Incident::Message(..)
+        )
+    }
+
+    /// The severity; `None` of an event that is no error.
+    pub const fn severity(self) -> Option<Severity> {
+        match self {
+            Incident::Uncorrectable(_, detected) => Some(detected.severity),
+            Incident::Correctable(_) => Some(Severity::Correctable),
+            Incident::Message(severity, _) | Incident::Served(severity, ..) => Some(severity),
+            Incident::NoAnswer(_) | Incident::Event(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Incident {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Incident::Uncorrectable(error, _) => f.write_str(error.name()),
+            Incident::Correctable(error) => f.write_str(error.name()),
+            Incident::Message(severity, source) => write!(f, "{} of {source}", severity.message()),
+            Incident::Served(severity, source, status) => {
+                write!(f, "served {} of {source}", severity.message())?;
+                let mut names = names(*severity, *status);
+                names.try_for_each(|name| write!(f, ", {name}"))
+            }
+            Incident::NoAnswer(source) => write!(f, "no answer from {source}"),
+            Incident::Event(what) => f.write_str(what),
+        }
+    }
+}
+
+/// The names of the errors that the bits of a status register stand for.
+fn names(severity: Severity, status: u32) -> impl Iterator<Item = &'static str> {
+    let has = move |bit: u32| status & bit != 0;
+    let is_correctable = severity == Severity::Correctable;
+    let uncorrectable = UncorrectableError::ALL.into_iter();
+    let uncorrectable = uncorrectable
+        .filter(move |error| !is_correctable && has(1 << *error as u32))
+        .map(UncorrectableError::name);
+    let correctable = CorrectableError::ALL.into_iter();
+    let correctable = correctable
+        .filter(move |error| is_correctable && has(error.bit()))
+        .map(CorrectableError::name);
+    let advisory =
+        (is_correctable && has(ADVISORY_NON_FATAL)).then_some("Advisory Non-Fatal Error");
+    uncorrectable.chain(correctable).chain(advisory)
+}

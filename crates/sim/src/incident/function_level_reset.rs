@@ -1,0 +1,71 @@
+//! A function level reset (PCIe Base 6.6.2), which the software of a host initiates by a configuration request.
+
+use host::recovery::function_level_reset;
+use kernel::Span;
+use protocol::register;
+use transaction::FunctionPlace;
+
+use super::{Incident, Misplaced, Place, Scene};
+
+kernel::parameters! {
+    /// Keys of a function level reset.
+    pub struct FunctionLevelReset {
+        /// The function of the device: 0 for the physical one, 1 and more for its virtual functions.
+        function: u32 = 0, from "our choice: the physical function";
+        /// Time from the request to the next request of the host to the function.
+        wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.2: 100 ms";
+        /// Whether the host then writes the registers of the function again that its firmware has set.
+        restore: bool = true, from "our choice: as operating systems do";
+    }
+}
+
+impl FunctionLevelReset {
+    fn place(&self) -> FunctionPlace {
+        match self.function.checked_sub(1) {
+            None => FunctionPlace::Own,
+            Some(number) => FunctionPlace::Virtual(number as usize),
+        }
+    }
+}
+
+impl Incident for FunctionLevelReset {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        let node = place.own();
+        place.host()?;
+        let capabilities = node
+            .functions
+            .space(FunctionPlace::Own)
+            .read(register::DEVICE_CAPABILITIES);
+        if capabilities & register::FUNCTION_LEVEL_RESET == 0 {
+            let message = format!(
+                "{} has no function level reset; write the name of a device",
+                node.name
+            );
+            return Err(("node", message));
+        }
+        let last = node.functions.virtual_places().count();
+        if self.function as usize > last {
+            let message = format!(
+                "{} has no function {}; write 0 to {last}",
+                node.name, self.function
+            );
+            return Err(("function", message));
+        }
+        Ok(())
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        let place = self.place();
+        let target = scene.plan.nodes[node].functions.id_of(place);
+        let mut states = scene.saved(node);
+        if !self.restore {
+            states.clear();
+        } else if place != FunctionPlace::Own {
+            states.retain(|state| state.function == target);
+        }
+        let wait = self.wait;
+        scene.spawn(node, move |system| {
+            function_level_reset(system, target, wait, states)
+        });
+    }
+}

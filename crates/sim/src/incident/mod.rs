@@ -1,0 +1,67 @@
+//! Incidents: what hardware or software does to a fabric at a chosen time of a run. Each kind has a file.
+//!
+//! A new kind needs its file, which implements [`Incident`], and its line in the list of kinds below.
+
+mod completer_abort;
+mod damage;
+mod function_level_reset;
+mod plan;
+mod poison;
+mod scene;
+pub mod section;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use kernel::{Declaration, Parameters};
+
+pub use plan::{IncidentPlan, Place};
+pub(crate) use plan::{Misplaced, plan};
+pub(crate) use scene::Scene;
+
+/// What an incident does, with the keys of its kind.
+pub trait Incident: Parameters + Debug + Send + Sync {
+    /// Refuses a place where the incident cannot happen.
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced>;
+
+    /// Lets the incident happen now.
+    fn happen(&self, node: usize, scene: &mut Scene<'_>);
+}
+
+/// A kind of incident.
+pub struct IncidentKind {
+    /// Name in a scenario.
+    pub name: &'static str,
+    /// What happens, in one sentence.
+    pub help: &'static str,
+    /// An incident of the kind whose keys have their defaults.
+    pub make: fn() -> Box<dyn Incident>,
+    /// The declarations of the kind's keys.
+    pub declarations: fn() -> Vec<Declaration>,
+}
+
+macro_rules! kinds {
+    ($($(#[doc = $help:literal])+ $name:literal => $kind:ty;)+) => {
+        /// Every kind of incident.
+        pub const KINDS: &[IncidentKind] = &[$(IncidentKind {
+            name: $name,
+            help: concat!($($help),+).trim_ascii(),
+            make: || Box::<$kind>::default(),
+            declarations: <$kind>::declarations,
+        },)+];
+    };
+}
+
+kinds! {
+    /// The device cannot access bytes of BAR 0 any more, and answers requests for them with Completer Abort.
+    "completer-abort" => completer_abort::CompleterAbort;
+    /// A switch damages the data of the next packets that it passes on, after the check of their LCRC.
+    "damage" => damage::Damage;
+    /// Bytes of a memory go bad, or the data of the next packets that the node sends: they are poisoned.
+    "poison" => poison::Poison;
+    /// The host above resets a function of a device by Initiate Function Level Reset.
+    "function-level-reset" => function_level_reset::FunctionLevelReset;
+}
+
+/// An incident of any kind, with its keys.
+pub(crate) type Any = Arc<dyn Incident>;

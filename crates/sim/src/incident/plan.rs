@@ -1,0 +1,117 @@
+//! Incidents of a checked scenario.
+
+use kernel::Span;
+
+use ::scenario::{ScenarioError, advice};
+
+use super::Any;
+use crate::plan::{LinkPlan, NodePlan};
+use crate::scenario::{NodeKind, Scenario};
+
+/// An incident of a plan.
+#[derive(Clone, Debug)]
+pub struct IncidentPlan {
+    /// Its name.
+    pub id: String,
+    /// Its time, counted from when every link is up.
+    pub at: Span,
+    /// The name of its kind.
+    pub what: &'static str,
+    /// The node that it concerns.
+    pub node: usize,
+    /// What happens.
+    pub(crate) kind: Any,
+}
+
+/// The place of an incident, which its kind accepts or refuses.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The node that it concerns.
+    pub node: usize,
+    /// All nodes.
+    pub nodes: &'a [NodePlan],
+    /// All links.
+    pub links: &'a [LinkPlan],
+}
+
+/// The key of an incident that cannot be so, and the reason with advice.
+pub type Misplaced = (&'static str, String);
+
+impl<'a> Place<'a> {
+    /// The plan of the node that the incident concerns.
+    pub fn own(&self) -> &'a NodePlan {
+        &self.nodes[self.node]
+    }
+
+    /// The link above the node.
+    pub fn upstream_link(&self) -> Result<&'a LinkPlan, Misplaced> {
+        let name = &self.own().name;
+        let link = self.own().upstream.map(|link| &self.links[link]);
+        link.ok_or_else(|| {
+            let advice = "write the name of a switch or of a device";
+            ("node", format!("{name} has no link above it; {advice}"))
+        })
+    }
+
+    /// The host above the node, whose software makes configuration requests.
+    pub fn host(&self) -> Result<&'a NodePlan, Misplaced> {
+        let (own, above) = (self.own(), &self.nodes[self.own().root]);
+        if own.root == self.node {
+            let advice = "write the name of a switch or of a device below it";
+            return Err(("node", format!("{} is above all links; {advice}", own.name)));
+        }
+        match above.kind {
+            NodeKind::Host(..) => Ok(above),
+            _ => Err((
+                "node",
+                format!(
+                    "no host makes configuration requests to {}, which is below an I/O port; write the name of a node below a host",
+                    own.name
+                ),
+            )),
+        }
+    }
+}
+
+/// Plans the incidents of `scenario`, in the order of their times, and of the scenario where times are equal.
+pub(crate) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    links: &[LinkPlan],
+) -> Result<Vec<IncidentPlan>, ScenarioError> {
+    let ids = scenario.incidents.iter().map(|one| &one.id);
+    if let Some((number, message)) = crate::plan::planner::taken(ids) {
+        let one = &scenario.incidents[number];
+        return Err(scenario.error(
+            one.id.line,
+            format!("incidents {:?}, id: {message}", one.id.value),
+        ));
+    }
+    let mut planned = Vec::with_capacity(scenario.incidents.len());
+    for one in &scenario.incidents {
+        let error = |key: &str, message: &str| {
+            let message = format!("incidents {:?}, {key}: {message}", one.id.value);
+            scenario.error(one.lines.of(key), message)
+        };
+        let name = &one.node.value;
+        let node = nodes.iter().position(|node| node.name == *name);
+        let node = node.ok_or_else(|| {
+            let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+            let advice = advice(name, &names);
+            error("node", &format!("there is no node {name:?}; {advice}"))
+        })?;
+        let place = Place { node, nodes, links };
+        if let Err((key, message)) = one.kind.check(&place) {
+            return Err(error(key, &message));
+        }
+        planned.push(IncidentPlan {
+            id: one.id.value.clone(),
+            at: one.at,
+            what: one.what,
+            node,
+            kind: one.kind.clone(),
+        });
+    }
+    planned.sort_by_key(|one| one.at);
+    Ok(planned)
+}

@@ -1,0 +1,138 @@
+//! The log of incidents as a result.
+
+use kernel::Time;
+use packet::{Incident, Site};
+use protocol::{Detected, FunctionId, Severity, UncorrectableError};
+use serde::Serialize;
+use transaction::FunctionPlace;
+
+use crate::build;
+use crate::model::Model;
+use crate::observe::incidents::{Entry, Log};
+use crate::plan::FabricPlan;
+
+/// An incident: an error that a function or link has detected, or another rare event. Equal errors of a function are one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IncidentResult {
+    /// Time of the first.
+    pub at_ns: f64,
+    /// Time of the last; that of the first if there is one.
+    pub last_ns: f64,
+    /// How often it has happened.
+    pub count: u64,
+    /// The node that has the function or port; "h to d" is the port of h with d below it.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The error or event, in the words of the specification.
+    pub what: String,
+    /// The severity with which the function treats the error; `None` of an event that is no error.
+    pub severity: Option<&'static str>,
+    /// The function that has recorded it, such as "01:00.0"; `None` where no function does.
+    pub function: Option<String>,
+    /// The root port that got an error message for it; `None` if none was sent.
+    pub reported_to: Option<String>,
+}
+
+/// The incidents of a run, in the order of time, and the number of those that the log left out.
+pub(super) fn incidents(
+    plan: &FabricPlan,
+    models: &[Model],
+    (log, now): (&Log, Time),
+) -> (Vec<IncidentResult>, u64) {
+    let mut entries = log.entries().to_vec();
+    for (component, model) in models.iter().enumerate() {
+        for (port, at) in model.failed_links(now) {
+            let functions = &plan.nodes[component].functions;
+            let Some(place) = functions.place_of_port(port) else {
+                continue;
+            };
+            let error = UncorrectableError::SurpriseDown;
+            let severity = functions.space(place).error_control().severity(error);
+            let detected = Detected {
+                severity,
+                is_reported: true,
+            };
+            entries.push(Entry {
+                component: component as u32,
+                site: Site::Port(port as u16),
+                what: Incident::Uncorrectable(error, detected),
+                first: at,
+                last: at,
+                count: 1,
+            });
+        }
+    }
+    entries.sort_by_key(|entry| entry.first);
+    let is_message = |entry: &Entry| matches!(entry.what, Incident::Message(..));
+    let (messages, entries): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_message);
+    let results = entries
+        .iter()
+        .map(|entry| incident(plan, entry, reported_to(plan, entry, &messages)));
+    (results.collect(), log.left_out())
+}
+
+/// The root port that has received a message for an error, or has recorded it as its own.
+fn reported_to(plan: &FabricPlan, entry: &Entry, messages: &[Entry]) -> Option<String> {
+    let severity = match entry.what {
+        Incident::Uncorrectable(_, detected) if detected.is_reported => detected.severity,
+        Incident::Correctable(_) => Severity::Correctable,
+        _ => return None,
+    };
+    let node = entry.component as usize;
+    let source = function_at(plan, node, entry.site)?;
+    let root = plan.nodes[node].root;
+    let found = messages.iter().find(|message| {
+        message.component as usize == root
+            && message.what == Incident::Message(severity, source)
+            && message.last >= entry.first
+    });
+    found.map(|message| place(plan, root, message.site))
+}
+
+fn incident(plan: &FabricPlan, entry: &Entry, reported_to: Option<String>) -> IncidentResult {
+    let node = entry.component as usize;
+    IncidentResult {
+        at_ns: entry.first.as_ns(),
+        last_ns: entry.last.as_ns(),
+        count: entry.count,
+        place: place(plan, node, entry.site),
+        what: entry.what.to_string(),
+        severity: entry.what.severity().map(Severity::name),
+        function: function_at(plan, node, entry.site).map(|id| id.to_string()),
+        reported_to,
+    }
+}
+
+/// The name of a function or port in the log.
+fn place(plan: &FabricPlan, node: usize, site: Site) -> String {
+    let Some(plan_of_node) = plan.nodes.get(node) else {
+        return plan.controllers[node - plan.nodes.len()].name.clone();
+    };
+    let name = &plan_of_node.name;
+    match site {
+        Site::Node => name.clone(),
+        Site::Virtual(number) => format!("{name} VF {number}"),
+        Site::Port(port) => {
+            let below = plan.links.iter().find(|link| {
+                let (upper, _) = build::ends(plan, link);
+                (upper.0.0 as usize, upper.1) == (node, u32::from(port))
+            });
+            match below {
+                Some(link) => format!("{name} to {}", plan.nodes[link.downstream.0].name),
+                None => name.clone(),
+            }
+        }
+    }
+}
+
+/// The function at `site`; a host bridge, and the ports of a controller, record nothing.
+fn function_at(plan: &FabricPlan, node: usize, site: Site) -> Option<FunctionId> {
+    let functions = &plan.nodes.get(node)?.functions;
+    let place = match site {
+        Site::Node => return None,
+        Site::Virtual(number) => FunctionPlace::Virtual(number.into()),
+        Site::Port(port) => functions.place_of_port(port.into())?,
+    };
+    let exists = functions.places().any(|one| one == place);
+    exists.then(|| functions.id_of(place))
+}

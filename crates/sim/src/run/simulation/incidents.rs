@@ -1,0 +1,82 @@
+//! The incidents of a run: each happens at its time, before the events of this time.
+
+use kernel::{Span, Time};
+
+use host::ThreadId;
+
+use crate::incident::Scene;
+use crate::run::simulation::Simulation;
+
+/// What has happened of the incidents of a run.
+#[derive(Debug, Default)]
+pub(super) struct Happened {
+    /// The time at which all links were up, from which the times of incidents count; none before.
+    up: Option<Span>,
+    /// The number of incidents that have happened.
+    count: usize,
+    /// The programs that incidents have started, with their hosts.
+    programs: Vec<(usize, ThreadId)>,
+}
+
+impl Simulation {
+    /// Lets the times of incidents count from `up` on.
+    pub(super) fn expect_incidents(&mut self, up: Span) {
+        self.happened.up = Some(up);
+    }
+
+    /// The time of the next incident, or [`Time::NEVER`].
+    pub(super) fn next_incident(&self) -> Time {
+        let next = self.plan.incidents.get(self.happened.count);
+        let (Some(one), Some(up)) = (next, self.happened.up) else {
+            return Time::NEVER;
+        };
+        Time::ZERO + up + one.at
+    }
+
+    /// Whether an incident has not happened yet, or a program that one has started has not ended.
+    pub(super) fn has_incidents(&self) -> bool {
+        self.has_programs() || self.next_incident() < Time::NEVER
+    }
+
+    /// Whether a program that an incident has started has not ended.
+    fn has_programs(&self) -> bool {
+        let mut programs = self.happened.programs.iter();
+        programs.any(|(host, thread)| {
+            let host = self.models[*host].host();
+            host.is_some_and(|host| !host.cpu().has_ended(*thread))
+        })
+    }
+
+    /// The time until which the run waits for incidents: for ever while one of their programs runs, because each of them ends.
+    pub(super) fn awaits_incidents_until(&self) -> Time {
+        if self.has_programs() {
+            return Time::NEVER;
+        }
+        let next = self.next_incident();
+        if next == Time::NEVER {
+            Time::ZERO
+        } else {
+            next
+        }
+    }
+
+    /// Moves time to the next incident, before which no event is due, and lets it happen.
+    #[cold]
+    pub(super) fn bring_about(&mut self) {
+        let time = self.next_incident();
+        self.read_until(time);
+        self.world.pass_to(time);
+        let number = self.happened.count;
+        self.happened.count += 1;
+        let one = &self.plan.incidents[number];
+        let mut scene = Scene {
+            plan: &self.plan.fabric,
+            models: &mut self.models,
+            world: &mut self.world,
+            programs: &mut self.happened.programs,
+        };
+        one.kind.happen(one.node, &mut scene);
+        self.halt();
+        self.listen();
+    }
+}

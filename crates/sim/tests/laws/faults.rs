@@ -1,0 +1,182 @@
+//! Faults of every kind, alone and together, at every kind of port: a run ends, no packet stays behind, and no byte is wrong that nobody
+//! has reported.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::cases::cases;
+use crate::fixture::simulation;
+
+/// The nodes of the fabric of these laws, with the node above each.
+const NODES: [(&str, &str); 7] = [
+    ("s", "h"),
+    ("t", "s"),
+    ("a", "t"),
+    ("b", "s"),
+    ("c", "h"),
+    ("n", "s"),
+    ("g", "t"),
+];
+
+/// Something that goes wrong.
+#[derive(Clone, Debug)]
+enum Fault {
+    /// Bytes of a memory go bad.
+    Memory(&'static str, u32, u32, u32),
+    /// The data of the next packets goes bad.
+    Packets(&'static str, u32, u32),
+    /// Bytes of a device cannot be accessed any more.
+    Inaccessible(&'static str, u32, u32, u32),
+    /// A switch damages data behind the back of the LCRC.
+    Damage(&'static str, u32, u32),
+    /// The link above a node has bit errors.
+    BitErrors(&'static str),
+    /// The link above a node fails.
+    Failure(&'static str, u32),
+}
+
+impl Fault {
+    fn any() -> impl Strategy<Value = Fault> {
+        let node = || select(vec!["s", "t", "a", "b", "c", "n", "g"]);
+        let with_memory = || select(vec!["h", "a", "b", "c"]);
+        let sender = select(vec!["h", "a", "b", "c", "n", "g"]);
+        let (at, offset, size) = (|| 0_u32..12_000, || 0_u32..59_000, || 1_u32..6_000);
+        prop_oneof![
+            3 => (with_memory(), at(), offset(), size()).prop_map(|(node, at, offset, size)| Fault::Memory(node, at, offset, size)),
+            3 => (sender, at(), 1_u32..5).prop_map(|(node, at, count)| Fault::Packets(node, at, count)),
+            3 => (select(vec!["a", "b", "c"]), at(), offset(), size()).prop_map(|(node, at, offset, size)| Fault::Inaccessible(node, at, offset, size)),
+            2 => (select(vec!["s", "t"]), at(), 1_u32..4).prop_map(|(node, at, count)| Fault::Damage(node, at, count)),
+            2 => node().prop_map(Fault::BitErrors),
+            1 => (node(), at()).prop_map(|(node, at)| Fault::Failure(node, at)),
+        ]
+    }
+
+    /// The `[[incidents]]` entry; none for a fault of a link.
+    fn incident(&self) -> String {
+        let entry = |at: &u32, what: &str, node: &str, keys: String| {
+            format!("[[incidents]]\nat = \"{at} ns\"\nwhat = \"{what}\"\nnode = \"{node}\"\n{keys}")
+        };
+        let range = |offset, size| format!("offset = \"{offset} B\"\nsize = \"{size} B\"\n");
+        match self {
+            Fault::Memory(node, at, offset, size) => entry(at, "poison", node, range(offset, size)),
+            Fault::Packets(node, at, count) => {
+                entry(at, "poison", node, format!("count = {count}\n"))
+            }
+            Fault::Inaccessible(node, at, offset, size) => {
+                entry(at, "completer-abort", node, range(offset, size))
+            }
+            Fault::Damage(node, at, count) => {
+                entry(at, "damage", node, format!("count = {count}\n"))
+            }
+            Fault::BitErrors(_) | Fault::Failure(..) => String::new(),
+        }
+    }
+
+    /// What the fault adds to the link above `node`.
+    fn link(&self, node: &str) -> String {
+        match self {
+            Fault::BitErrors(there) if *there == node => ", bit_error_rate = 5e-7".to_owned(),
+            Fault::Failure(there, at) if *there == node => format!(", fails_at = \"{at} ns\""),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A fabric of two switches and five devices of three models, with flows between all of them.
+fn fabric(seed: u32, (reports, cut_through): (bool, bool), faults: &[Fault]) -> String {
+    // Without an ECRC nobody sees the damage.
+    let ecrc = faults
+        .iter()
+        .any(|fault| matches!(fault, Fault::Damage(..)));
+    let mut text = format!(
+        "seed = {seed}\n[links]\ngeneration = 3\nlanes = 4\n[hosts.h]\nerror_reporting = {reports}\necrc = {ecrc}\ncompletion_timeout = \"200 us\"\n"
+    );
+    for (node, above) in NODES {
+        let mut links: Vec<String> = faults.iter().map(|fault| fault.link(node)).collect();
+        links.sort();
+        links.dedup_by_key(|link| link.split('=').next().map(str::to_owned));
+        let link = format!("upstream = {{ to = \"{above}\"{} }}\n", links.concat());
+        let own = match node {
+            "s" | "t" => format!("[switches.{node}]\n{link}cut_through = {cut_through}\n"),
+            "n" => format!("[devices.n]\nmodel = \"nvme\"\n{link}media_read_latency = \"1 us\"\n"),
+            "g" => format!("[devices.g]\nmodel = \"sg-dma\"\n{link}"),
+            _ => format!("[devices.{node}]\n{link}bar = \"64 KiB\"\n"),
+        };
+        let timeout = if node == "s" || node == "t" {
+            ""
+        } else {
+            "completion_timeout = \"200 us\"\n"
+        };
+        text += &(own + timeout);
+    }
+    let flows = [
+        ("a", "h", "write"),
+        ("a", "h", "read"),
+        ("b", "a", "write"),
+        ("a", "b", "read"),
+        ("c", "a", "read"),
+        ("h", "a", "write"),
+        ("h", "b", "read"),
+        ("n", "h", "write"),
+        ("n", "h", "read"),
+        ("g", "h", "read"),
+        ("g", "h", "write"),
+    ];
+    let flow = |(from, to, direction): &(&str, &str, &str)| {
+        let size = if *from == "h" { 2 } else { 16 };
+        format!(
+            "[[flows]]\nid = \"{from}-{to}-{direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{size} KiB\"\n"
+        )
+    };
+    text.extend(flows.iter().map(flow));
+    text + &faults.iter().map(Fault::incident).collect::<String>()
+}
+
+/// The most looks at a run before it counts as one that does not end.
+const PATIENCE: u32 = 2000;
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    #[test]
+    fn a_run_with_faults_ends_and_no_byte_is_wrong_that_nobody_has_reported(
+        seed: u32,
+        ways: (bool, bool),
+        faults in vec(Fault::any(), 1..4),
+    ) {
+        let text = fabric(seed, ways, &faults);
+        let mut simulation = simulation(&text);
+        let mut looks = 0;
+        let ended = simulation.run(&mut |_| {
+            looks += 1;
+            looks < PATIENCE
+        });
+        prop_assert!(ended, "it goes on\n{}", text);
+        let result = simulation.result();
+        prop_assert_eq!(result.standing_packets, 0, "a deadlock\n{}", &text);
+        // Nobody knows the offset of a completion that does not come.
+        let loses_packets = faults
+            .iter()
+            .any(|fault| matches!(fault, Fault::Failure(..) | Fault::Damage(..)));
+        for flow in &result.flows {
+            // Software that writes to registers does not know whether a write has arrived; the device does.
+            let by_driver = ["n", "g"].contains(&&*flow.from);
+            let is_reported = by_driver
+                && result
+                    .incidents
+                    .iter()
+                    .any(|one| one.place == flow.from && one.severity == Some("non-fatal"));
+            prop_assert!(!flow.wrong || is_reported, "{} has wrong bytes\n{}", flow.id, text);
+            let missing: u64 = flow.missing.iter().map(|(_, len)| len).sum();
+            let size = if flow.from == "h" { 2 << 10 } else { 16 << 10 };
+            prop_assert!(flow.bytes + missing <= size, "{} has too much\n{}", flow.id, text);
+            if !flow.intact {
+                prop_assert!(!result.incidents.is_empty(), "nobody tells why {} failed\n{}", flow.id, text);
+            }
+            if !loses_packets && !by_driver {
+                prop_assert_eq!(flow.bytes + missing, size, "{}\n{}", flow.id, text);
+            }
+        }
+    }
+}

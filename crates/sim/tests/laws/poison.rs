@@ -1,0 +1,118 @@
+//! Data that goes bad on its way or in a memory, and completers that abort: nobody uses the data, and everybody who should says so.
+
+use protocol::register::{COMMAND, SECONDARY_STATUS, UNCORRECTABLE_STATUS};
+use sim::Simulation;
+use sim::result::RunResult;
+use transaction::FunctionPlace;
+
+use crate::error_messages::{ended, incident};
+use crate::fixture::{Ask, HOST};
+
+const POISONED: u32 = 1 << 12;
+const ABORTED: u32 = 1 << 15;
+
+/// A device below a switch below a host, a flow of 16 KiB, and an incident at 1 us.
+fn fabric(device: &str, flow: &str, incident: &str) -> String {
+    format!(
+        "[links]\nlanes = 1\n{HOST}error_reporting = true\n[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = \"s\"\n{device}[[flows]]\nid = \"f\"\nsize = \"16 KiB\"\n{flow}[[incidents]]\nat = \"1 us\"\n{incident}"
+    )
+}
+
+fn read(node: &str, place: FunctionPlace, register: u16, simulation: &Simulation) -> u32 {
+    let functions = simulation.functions(node).expect("the node is there");
+    functions.space(place).read(register)
+}
+
+/// The bytes of a flow that are missing; all others must have arrived, and be right.
+fn missing(result: &RunResult, size: u64) -> u64 {
+    let flow = result.flow("f");
+    assert!(flow.completed && !flow.wrong);
+    let missing = flow.missing.iter().map(|(_, len)| len).sum();
+    assert_eq!(flow.bytes + missing, size);
+    missing
+}
+
+#[test]
+fn poisoned_completions_pass_the_switch_and_their_data_is_missing_at_the_reader() {
+    let flow = "from = \"d\"\nto = \"h0\"\ndirection = \"read\"\n";
+    let poison = "what = \"poison\"\nnode = \"h0\"\n";
+    let simulation = ended(&fabric("", flow, poison));
+    let result = simulation.result();
+    assert_eq!(missing(&result, 16 << 10), 512);
+    let passed = incident(&result, "s", "Poisoned TLP Received");
+    assert_eq!(passed.severity, Some("correctable"));
+    let found = incident(&result, "d", "Poisoned TLP Received");
+    assert_eq!(found.severity, Some("non-fatal"));
+    assert_eq!(found.reported_to.as_deref(), Some("h0 to s"));
+    incident(
+        &result,
+        "h0",
+        "served ERR_NONFATAL of 03:00.0, Poisoned TLP Received",
+    );
+    // Detected Parity Error, which the service of errors leaves.
+    for node in ["s", "d"] {
+        assert_eq!(
+            read(node, FunctionPlace::Own, COMMAND, &simulation) >> 31,
+            1
+        );
+    }
+}
+
+#[test]
+fn a_poisoned_write_poisons_memory_until_it_is_written_again() {
+    let flow = "from = \"d\"\nto = \"h0\"\noffset = \"1 MiB\"\n[[flows]]\nid = \"back\"\nfrom = \"d\"\nto = \"h0\"\noffset = \"1 MiB\"\nsize = \"16 KiB\"\ndirection = \"read\"\nstart = \"50 us\"\n[[flows]]\nid = \"again\"\nfrom = \"d\"\nto = \"h0\"\noffset = \"1 MiB\"\nsize = \"16 KiB\"\nstart = \"100 us\"\n[[flows]]\nid = \"healed\"\nfrom = \"d\"\nto = \"h0\"\noffset = \"1 MiB\"\nsize = \"16 KiB\"\ndirection = \"read\"\nstart = \"150 us\"\n";
+    let poison = "what = \"poison\"\nnode = \"d\"\n";
+    let simulation = ended(&fabric("", flow, poison));
+    let result = simulation.result();
+    let lost = missing(&result, 16 << 10);
+    assert!((64..=512).contains(&lost), "{lost}");
+    let back = result.flow("back");
+    assert_eq!(back.missing.len(), 1);
+    let ranges = [&result.flow("f").missing, &back.missing].map(|one| one[0]);
+    // Completions may be larger than the write was.
+    assert!(ranges[1].0 <= ranges[0].0 && ranges[1].0 + ranges[1].1 >= ranges[0].0 + ranges[0].1);
+    assert!(result.flow("again").intact && result.flow("healed").bytes == 16 << 10);
+    assert_eq!(
+        incident(&result, "h0 to s", "Poisoned TLP Received").severity,
+        Some("correctable")
+    );
+    let status = read("h0", FunctionPlace::Port(0), SECONDARY_STATUS, &simulation);
+    assert_eq!(status >> 31, 1);
+}
+
+#[test]
+fn a_poisoned_write_to_a_device_is_not_carried_out() {
+    let flow = "from = \"e\"\nto = \"d\"\n";
+    let poison = "what = \"poison\"\nnode = \"e\"\n[devices.e]\nupstream = \"s\"\n";
+    let simulation =
+        ended(&fabric("bar = \"64 KiB\"\n", flow, poison).replace("error_reporting = true\n", ""));
+    let result = simulation.result();
+    let lost = missing(&result, 16 << 10);
+    assert!((64..=512).contains(&lost), "{lost}");
+    assert_eq!(result.errors("d", "poisoned TLP"), 1);
+    let status = read("d", FunctionPlace::Own, UNCORRECTABLE_STATUS, &simulation);
+    assert_eq!(status, POISONED);
+}
+
+#[test]
+fn a_completer_abort_ends_the_request_and_is_recorded_by_both() {
+    let flow = "from = \"h0\"\nto = \"d\"\ndirection = \"read\"\nrequest_size = \"64 B\"\n";
+    let abort = "what = \"completer-abort\"\nnode = \"d\"\noffset = \"12 KiB\"\nsize = \"1 KiB\"\n";
+    let text = fabric("bar = \"64 KiB\"\n", flow, abort).replace("error_reporting = true\n", "");
+    let simulation = ended(&text);
+    let result = simulation.result();
+    assert_eq!(missing(&result, 16 << 10), 1 << 10);
+    assert_eq!(result.flow("f").missing, [(12 << 10, 1 << 10)]);
+    assert_eq!(result.errors("d", "completer abort"), 16);
+    // Signaled Target Abort of the completer, Received Target Abort of the requester.
+    let [signaled, received] =
+        ["d", "h0"].map(|node| read(node, FunctionPlace::Own, COMMAND, &simulation));
+    assert_eq!((signaled >> 27 & 1, received >> 28 & 1), (1, 1));
+    let found = incident(&result, "d", "Completer Abort");
+    assert_eq!((found.severity, found.count), (Some("correctable"), 16));
+    // An advisory error, whose mask is set: the completion has told the requester.
+    assert_eq!(
+        read("d", FunctionPlace::Own, UNCORRECTABLE_STATUS, &simulation) & ABORTED,
+        0
+    );
+}
