@@ -1,4 +1,4 @@
-//! What takes the blocks of a capture: its file.
+//! The file of a capture, which takes blocks of whole records.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};

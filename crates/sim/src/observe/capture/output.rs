@@ -1,4 +1,4 @@
-//! The file of a capture, which holds whole records whenever the simulation pauses.
+//! The output of a capture, whose file has whole records whenever the simulation pauses.
 
 use std::fs::File;
 use std::io;

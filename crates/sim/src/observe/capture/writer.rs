@@ -31,7 +31,9 @@ impl Writer {
         // The destination follows when there is a thread to take it.
         let (give, take) = mpsc::sync_channel(1);
         let body = move || {
-            let destination = take.recv().expect("who starts a writer gives it a file");
+            let destination = take
+                .recv()
+                .expect("a writer gets its file when it has started");
             write(destination, &blocks, &written, &has_failed)
         };
         match thread::Builder::new().name("capture".into()).spawn(body) {
