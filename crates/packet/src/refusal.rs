@@ -9,6 +9,8 @@ pub enum Refusal {
     MalformedTlp,
     /// A completion that matches no outstanding request.
     UnexpectedCompletion,
+    /// Access Control Services of a downstream port do not let the request pass.
+    AcsViolation,
     /// No completion arrived before the completion timeout.
     CompletionTimeout,
     /// Bit errors on a fibre destroyed the packet, and it was not sent again.

@@ -27,9 +27,9 @@ pub use atomic::{AtomicOperation, AtomicRequest};
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
-    AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError, DataLinkFeatures,
-    EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable,
-    PageRequests, PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar,
+    AccessService, AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError,
+    DataLinkFeatures, EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval,
+    MsixTable, PageRequests, PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar,
     WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, lcrc};

@@ -325,6 +325,7 @@ impl Functions {
         let (error, advisory) = match why {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
+            Refusal::AcsViolation => (UncorrectableError::AcsViolation, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
             // An unexpected completion is an advisory error (PCIe Base 6.2.3.2.4.5).
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
@@ -346,6 +347,9 @@ impl Functions {
             advisory,
         };
         let severity = self.space_mut(place).record(&record, control);
+        if error == UncorrectableError::AcsViolation && answered {
+            self.space_mut(place).record_signaled_target_abort();
+        }
         fx.observe(Observation::Incident {
             site: self.site(place),
             what: Incident::Uncorrectable(error, severity),

@@ -4,8 +4,9 @@ use kernel::{Component, Effects};
 use packet::{Observation, PacketId, Pcie, Refusal};
 use protocol::{Class, FunctionId, Header, Status};
 
-/// Drops `packet`, reports this to the probes, and releases the packet. Returns the completion of an unsupported non-posted
-/// request, which the caller sends in the name of `completer`.
+/// Drops `packet`, reports this to the probes, and releases the packet. Returns the completion of a non-posted request that
+/// was answered, which the caller sends in the name of `completer`: Unsupported Request, or Completer Abort for an ACS Violation (PCIe
+/// Base 6.12.4).
 pub fn refuse<C: Component<Traffic = Pcie>>(
     packet: PacketId,
     completer: FunctionId,
@@ -20,10 +21,15 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     );
     fx.observe(lost);
     fx.store().release(packet);
-    if header.class() != Class::NonPosted || why != Refusal::UnsupportedRequest {
+    let status = match why {
+        Refusal::UnsupportedRequest => Status::UnsupportedRequest,
+        Refusal::AcsViolation => Status::CompleterAbort,
+        _ => return None,
+    };
+    if header.class() != Class::NonPosted {
         return None;
     }
-    let answer = Header::completion(&header, completer, Status::UnsupportedRequest)
+    let answer = Header::completion(&header, completer, status)
         .expect("a non-posted request has a completion");
     let packet = fx.store().claim();
     fx.store()[packet].write(answer, stamp);

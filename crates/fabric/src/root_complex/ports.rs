@@ -3,12 +3,13 @@
 use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
-use protocol::Header;
+use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions};
 
 use super::RootComplexParameters;
 use super::held::HeldBuffers;
 use super::timer::RootComponent;
+use crate::access_control::{PeerRoute, is_violation, peer_route};
 
 /// The root ports of a root complex, by number.
 ///
@@ -30,8 +31,10 @@ struct RootPort {
     outgoing: Datapath,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
-    /// Whether memory requests from below are forwarded (Bus Master Enable).
-    forwards: bool,
+    /// Whether packets that arrive here may be blocked.
+    restricts: bool,
+    /// Whether packets that go to root ports may be blocked.
+    restricts_peers: bool,
 }
 
 /// A packet of the host itself that a root port has sent.
@@ -55,7 +58,8 @@ impl RootPorts {
             incoming: datapath.clone(),
             outgoing: datapath.clone(),
             max_payload: 0,
-            forwards: false,
+            restricts: true,
+            restricts_peers: true,
         };
         let splits = parameters.largest_peer_payload < LARGEST_PAYLOAD;
         RootPorts {
@@ -82,7 +86,14 @@ impl RootPorts {
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
         for (port, space) in self.ports.iter_mut().zip(functions.ports()) {
             port.max_payload = space.max_payload();
-            port.forwards = space.bus_master_enable();
+            let blocks = [
+                AccessService::SourceValidation,
+                AccessService::TranslationBlocking,
+            ];
+            let blocks = blocks.iter().any(|service| space.has_enabled(*service));
+            port.restricts = !space.bus_master_enable() || blocks;
+            port.restricts_peers = !space.has_enabled(AccessService::UpstreamForwarding)
+                || space.has_enabled(AccessService::EgressControl);
         }
     }
 
@@ -132,12 +143,37 @@ impl RootPorts {
 
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
     #[inline]
-    pub(super) fn refusal(&self, port: Port, header: &Header) -> Option<Refusal> {
-        let port = &self.ports[port.index()];
-        if header.payload_len() as u32 > port.max_payload {
+    pub(super) fn refusal(
+        &self,
+        port: Port,
+        header: &Header,
+        functions: &Functions,
+    ) -> Option<Refusal> {
+        let RootPort {
+            max_payload,
+            restricts,
+            ..
+        } = self.ports[port.index()];
+        if header.payload_len() as u32 > max_payload {
             Some(Refusal::MalformedTlp)
-        } else if !port.forwards && header.needs_bus_master() {
-            Some(Refusal::UnsupportedRequest)
+        } else if restricts {
+            restriction(functions.space(FunctionPlace::Port(port.index())), header)
+        } else {
+            None
+        }
+    }
+
+    /// The reason to refuse a packet that came in at `from` and is routed to `to`, if Access Control Services do not let it pass. A
+    /// redirected request passes: what comes before is the validation of redirected requests (PCIe Base 6.12.1.1).
+    #[inline]
+    pub(super) fn peer_refusal(
+        &self,
+        (from, to): (Port, Port),
+        header: &Header,
+        functions: &Functions,
+    ) -> Option<Refusal> {
+        if self.ports[from.index()].restricts_peers {
+            peer_restriction((from, to), header, functions)
         } else {
             None
         }
@@ -289,6 +325,37 @@ impl RootPorts {
             finished = ingress.link.free(charge, &mut At::new(fx, port));
         }
         None
+    }
+}
+
+/// The reason why the root port with the registers `space` refuses a packet from below with `header`, if it does. An ACS Violation comes
+/// before an unsupported request (PCIe Base 6.2.3.2.3).
+#[cold]
+fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
+    if is_violation(space, header) {
+        Some(Refusal::AcsViolation)
+    } else if !space.bus_master_enable() && header.needs_bus_master() {
+        Some(Refusal::UnsupportedRequest)
+    } else {
+        None
+    }
+}
+
+#[cold]
+fn peer_restriction(
+    (from, to): (Port, Port),
+    header: &Header,
+    functions: &Functions,
+) -> Option<Refusal> {
+    let space = |port: Port| functions.space(FunctionPlace::Port(port.index()));
+    let peer = (to != from).then(|| space(to));
+    match peer_route(space(from), peer, header) {
+        PeerRoute::Direct | PeerRoute::Upstream => None,
+        PeerRoute::Violation => Some(Refusal::AcsViolation),
+        PeerRoute::Nowhere if header.class() == Class::Completion => {
+            Some(Refusal::UnexpectedCompletion)
+        }
+        PeerRoute::Nowhere => Some(Refusal::UnsupportedRequest),
     }
 }
 

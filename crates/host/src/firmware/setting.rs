@@ -1,6 +1,6 @@
 //! Changes to the configuration of functions after enumeration, as an administrator makes them with `setpci`.
 
-use protocol::{Express, FunctionId, register};
+use protocol::{AccessService, Express, FunctionId, register};
 use transaction::ConfigAccess;
 
 use super::access::Registers;
@@ -15,10 +15,10 @@ pub enum Setting {
     MaxReadRequest(u32),
     /// Memory Space Enable.
     MemoryEnable(bool),
-    /// P2P Request Redirect of Access Control Services.
-    RedirectPeerRequests(bool),
-    /// Upstream Forwarding of Access Control Services.
-    ForwardUpstream(bool),
+    /// An Access Control Service.
+    Access(AccessService, bool),
+    /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
+    EgressControl(u8, bool),
 }
 
 /// A program that makes each change, in order, if the function has the capability.
@@ -36,22 +36,28 @@ impl Registers {
                 self.device_control(function).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
-            // The control register is in an extended capability, above the header's capabilities.
-            Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
-                .extended(function, register::ACS_ID)
-                .await
-                .map(|at| at + 1),
+            Setting::Access(..) => self.access_control(function).await,
+            Setting::EgressControl(number, _) => {
+                let access_control = self.access_control(function).await;
+                access_control.map(|at| at + 1 + u16::from(number / 32))
+            }
         };
         let field = match setting {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
-            Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
-            Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
+            Setting::Access(service, on) => flag(service.control(), on),
+            Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;
         }
+    }
+
+    /// The register of ACS Control. It is in an extended capability, above the header's capabilities.
+    async fn access_control(&self, function: FunctionId) -> Option<u16> {
+        let capability = self.extended(function, register::ACS_ID).await;
+        capability.map(|at| at + 1)
     }
 
     /// The offset of Device Control, in the lower half of its register.

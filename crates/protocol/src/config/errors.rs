@@ -25,6 +25,8 @@ const FIRST_ERROR_POINTER: u32 = 0x1f;
 const SEVERITY_RESET: u32 = 0x0006_2010;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
+/// A port with its link below it has Access Control Services.
+const ACS_VIOLATION: u32 = 1 << UncorrectableError::AcsViolation as u32;
 const ADVISORY_NON_FATAL: u32 = 1 << 13;
 
 const CORRECTABLE_DETECTED: u32 = 1;
@@ -67,6 +69,8 @@ pub enum UncorrectableError {
     MalformedTlp = 18,
     /// No function serves the request.
     UnsupportedRequest = 20,
+    /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
+    AcsViolation = 21,
 }
 
 impl UncorrectableError {
@@ -78,6 +82,7 @@ impl UncorrectableError {
             UncorrectableError::UnexpectedCompletion => "Unexpected Completion",
             UncorrectableError::MalformedTlp => "Malformed TLP",
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
+            UncorrectableError::AcsViolation => "ACS Violation",
         }
     }
 }
@@ -156,14 +161,16 @@ impl ConfigSpace {
             UncorrectableError::MalformedTlp,
             UncorrectableError::UnsupportedRequest,
         ];
-        let surprise_down = if port.is_downstream() {
-            SURPRISE_DOWN
+        let (surprise_down, violation) = if port.is_downstream() {
+            (SURPRISE_DOWN, ACS_VIOLATION)
         } else {
-            0
+            (0, 0)
         };
         let modelled = uncorrectable
             .iter()
-            .fold(surprise_down, |bits, error| bits | 1 << *error as u32);
+            .fold(surprise_down | violation, |bits, error| {
+                bits | 1 << *error as u32
+            });
         let correctable = CorrectableError::ReceiverError.bit()
             | CorrectableError::BadTlp.bit()
             | CorrectableError::BadDllp.bit()

@@ -42,6 +42,7 @@ const INTERRUPT_DISABLE: u32 = 1 << 10;
 /// Status bits that software clears: aborts, parity errors, system error.
 pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
 const RECEIVED_MASTER_ABORT: u32 = 1 << 29;
+const SIGNALED_TARGET_ABORT: u32 = 1 << 27;
 
 /// Vendor, device and class of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +129,17 @@ impl ConfigSpace {
             COMMAND
         };
         self.raise(status, RECEIVED_MASTER_ABORT);
+    }
+
+    /// Records that the function has answered a request with Completer Abort (PCIe Base 7.5.1.1.4, 7.5.1.3.7). A bridge records it in
+    /// Secondary Status, as the request came from below.
+    pub fn record_signaled_target_abort(&mut self) {
+        let status = if self.is_bridge() {
+            SECONDARY_STATUS
+        } else {
+            COMMAND
+        };
+        self.raise(status, SIGNALED_TARGET_ABORT);
     }
 
     /// Whether the header is that of a bridge.

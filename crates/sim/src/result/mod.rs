@@ -179,6 +179,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::UnsupportedRequest => "unsupported request",
         Refusal::MalformedTlp => "malformed TLP",
         Refusal::UnexpectedCompletion => "unexpected completion",
+        Refusal::AcsViolation => "ACS violation",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",
         Refusal::SeveredFibre => "severed fibre",

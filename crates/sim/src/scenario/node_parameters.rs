@@ -12,6 +12,10 @@ kernel::parameters! {
         /// Memory Space Enable in the Command register, set after enumeration; without it, requests to the function's addresses, or to
         /// addresses below a port, are unsupported requests.
         memory_enable: bool = true, from "as firmware leaves it";
+        /// Whether the other downstream ports of the switch or host above block peer-to-peer requests for this node and for all below it:
+        /// the bit of its port in their Egress Control Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation,
+        /// or goes to the root if the port also redirects.
+        acs_egress_control: bool = false, from "PCIe Base 6.12: off after reset";
         /// Vendor ID of every function, such as "0x10ee"; if none is written, that of a common product.
         vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
         /// Device ID of every function; if none is written, that of a common product.
