@@ -440,10 +440,9 @@ fn only_a_device_that_writes_its_own_headers_forges_them() {
         "from = \"a\"\nto = \"b\"",
         "from = \"h\"\nto = \"b\"\nrequester_id = \"05:00.0\"",
     );
-    let wrong = sim::Simulation::read(&text, "law.toml", None);
-    let message = wrong
-        .err()
-        .expect("a host has one requester ID")
-        .to_string();
+    let Err(wrong) = sim::Simulation::read(&text, "law.toml", None) else {
+        panic!("a host has one requester ID");
+    };
+    let message = wrong.to_string();
     assert!(message.contains("model = \"dma\""), "{message}");
 }
