@@ -414,7 +414,10 @@ impl Switch {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
         }
         // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
-        if self.ports[from.index()].checked_from == 0 && !corrupt && !self.link(to).maps(header.traffic_class) {
+        if self.ports[from.index()].checked_from == 0
+            && !corrupt
+            && !self.link(to).maps(header.traffic_class)
+        {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let Delivery { packet, complete } = delivery;
