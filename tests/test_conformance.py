@@ -39,7 +39,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("scenarios/*.toml", "python/peerlane/systems/*/scenario.toml")
+    for pattern in (
+        "scenarios/*.toml",
+        "scenarios/incidents/*.toml",
+        "python/peerlane/systems/*/scenario.toml",
+    )
     for path in ROOT.glob(pattern)
 )
 UNTIL_NS = 60_000.0
