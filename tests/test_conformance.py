@@ -20,6 +20,7 @@ import pytest
 
 from conformance import channels
 from conformance.checker import RULES, check
+from conformance.data_link import replays
 from conformance.fabric import Fabric, Link
 from conformance.flow_control import Counter
 from conformance.mutations import GOOD, MUTATIONS, PASSING, WITHOUT_PERMISSION
@@ -38,7 +39,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("scenarios/*.toml", "python/peerlane/systems/*/scenario.toml")
+    for pattern in (
+        "scenarios/*.toml",
+        "scenarios/incidents/*.toml",
+        "python/peerlane/systems/*/scenario.toml",
+    )
     for path in ROOT.glob(pattern)
 )
 UNTIL_NS = 60_000.0
@@ -229,6 +234,35 @@ def test_the_oracle_of_ordering_is_the_table(attributes: int) -> None:
     assert not may_pass(same, _tlp(ANSWER))
     assert may_pass(same, next_tag)
     assert may_pass(posted, same)
+
+
+@pytest.mark.parametrize(("nak_ns", "wrong"), [(-10.0, True), (10.0, False)])
+def test_a_nak_during_a_replay_begins_another_one(*, nak_ns: float, wrong: bool) -> None:
+    link = Link("h", "h", "d", gigatransfers=8.0, lanes=4, max_payload=128)
+    pipeline_ns = 50.0
+
+    def dllp(ns: float, direction: str, raw: str) -> list[Line]:
+        place = {"link": "h-d", "direction": direction}
+        arrival = {"arrival": "dllp", "verdict": "accepted", "ns": ns + 60}
+        return [{"ns": ns, "dllp": "", "raw": raw, **place}, {**arrival, **place}]
+
+    def tlp(ns: float, *, replay: bool) -> Line:
+        place = {"link": "h-d", "direction": "down", "nullified": False, "length_ns": 20.0}
+        header = WRITE + "00000000" * 2
+        return {"ns": ns, "tlp": "MWr", "sequence": 0, "replay": replay, "header": header, **place}
+
+    timer = 100 + 20 + link.replay_limit_ns
+    nak_of_nothing = "10000fff0000"
+    lines = [
+        *dllp(pipeline_ns, "down", "00000fff0000"),
+        tlp(100, replay=False),
+        tlp(timer, replay=True),
+        tlp(timer + 20, replay=True),
+        # It reaches the data-link layer before or after the replay begins there.
+        *dllp(timer + nak_ns - pipeline_ns - 60, "up", nak_of_nothing),
+    ]
+    fabric = Fabric({"h-d": link}, frozenset(), {})
+    assert bool(list(replays(read(lines, fabric)))) == wrong
 
 
 @pytest.mark.parametrize(("code", "factor"), [(1, 1), (2, 4), (3, 16)])

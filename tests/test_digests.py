@@ -24,7 +24,11 @@ TRACE_NS = 300_000.0
 """Traces are cut here, in simulated nanoseconds from the beginning of the run."""
 SCENARIOS = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("scenarios/*.toml", "python/peerlane/systems/*/scenario.toml")
+    for pattern in (
+        "scenarios/*.toml",
+        "scenarios/incidents/*.toml",
+        "python/peerlane/systems/*/scenario.toml",
+    )
     for path in ROOT.glob(pattern)
 )
 

@@ -70,3 +70,17 @@ def test_a_function_level_reset_ends_the_flow_of_its_function_alone(peerlane: Ru
     flows = {flow.id: flow.completed and flow.intact for flow in result.flows}
     assert flows == {"reset": False, "beside": True, "other": True, "again": True}
     assert result.incidents["card VF 0", "Function Level Reset"].severity is None
+
+
+def test_a_mask_turns_an_interrupt_storm_into_few_messages(peerlane: Run) -> None:
+    told = peerlane("run", "incidents/interrupt-storm", "--no-explain")
+    assert told.status == 0
+    assert "intact" in told.out
+    fabric = Fabric.load(SCENARIOS / "incidents/interrupt-storm.toml")
+    (masked,) = fabric.run().interrupts
+    (storm,) = fabric.set("h", interrupt_masking=False).run().interrupts
+    commands = (1 << 20) // 512
+    assert (storm.sent, storm.held) == (commands, 0)
+    assert 0 < masked.sent < commands / 4
+    assert masked.held > commands / 2
+    assert (storm.dropped, masked.dropped) == (0, 0)

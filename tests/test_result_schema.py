@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "docs/reference/result.schema.json"
 LARGEST = 256 << 10
-SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+SCENARIOS = sorted(
+    path
+    for pattern in ("*.toml", "incidents/*.toml")
+    for path in (ROOT / "scenarios").glob(pattern)
+)
 BEGINNING_NS = 60_000.0
 """Simulated time after which every shipped scenario has moved bytes."""
 

@@ -42,19 +42,15 @@ def replays(trace: Trace) -> Iterator[Finding]:
     """3.6.2.1: after a Nak or the replay timer, all unacknowledged TLPs go again, oldest first."""
     for wire in trace.wires.values():
         buffer = _ReplayBuffer(wire.link.replay_limit_ns)
-        answers = deque(_acknowledgements_of(wire))
+        answers = deque(_acknowledgements_of(wire, wire.pipeline_ns))
         for sent, _ in wire.tlps:
-            while answers and answers[0][0] <= sent.ns:
+            while answers and answers[0][0] <= sent.ns + TOLERANCE_NS:
                 buffer.acknowledge(*answers.popleft())
             if sent.nullified:
                 continue
             wrong = buffer.send_again(sent) if sent.replay else buffer.send_new(sent)
             if wrong:
                 yield Finding("replays", wire.name, sent.ns, wrong)
-
-
-PIPELINE_NS = 200.0
-"""A bound of the time from the pins to the data link layer and back to the pins, by default."""
 
 
 class _ReplayBuffer:
@@ -69,18 +65,12 @@ class _ReplayBuffer:
         """The TLP that a replay sends next."""
         self.has_nak = False
         self.progress_ns = 0.0
-        self.recalled: list[int] = []
-        """What a replay would have sent next when an Ack for it arrived, oldest first."""
-        self.recalled_ns = 0.0
 
     def acknowledge(self, ns: float, sequence: int, kind: str) -> None:
         kept = [one for one in self.kept if _is_after(one, sequence)]
         if len(kept) < len(self.kept):
             self.progress_ns = ns
         if self.following is not None and self.following not in kept:
-            first = self.kept.index(self.following)
-            self.recalled = [one for one in self.kept[first:] if one not in kept]
-            self.recalled_ns = ns
             self.following = kept[0] if kept else None
         self.kept = kept
         self.has_nak |= kind == "Nak"
@@ -96,12 +86,8 @@ class _ReplayBuffer:
     def send_again(self, sent: Sent) -> str | None:
         sequence = sent.sequence
         if sequence not in self.kept:
-            # An Ack that arrived while it waited for the wire does not recall it, nor what was on
-            # its way through the pipeline to the pins.
+            # An Ack that arrived while it waited for the wire does not recall it.
             was_next = self.following is not None
-            if self.recalled[:1] == [sequence] and sent.ns - self.recalled_ns < PIPELINE_NS:
-                self.recalled.pop(0)
-                return None
             return None if was_next else f"TLP {sequence} is replayed, and was acknowledged"
         wrong = None if sequence == self.following else self._begin(sent)
         position = self.kept.index(sequence)
@@ -218,13 +204,17 @@ def _named(wire: Wire) -> Iterator[Finding]:
             return
 
 
-def _acknowledgements_of(wire: Wire) -> list[tuple[float, int, str]]:
-    """The Acks and Naks that reach the transmitter of `wire`: time, sequence number, kind."""
+def _acknowledgements_of(wire: Wire, pipeline_ns: float = 0.0) -> list[tuple[float, int, str]]:
+    """The Acks and Naks that reach the transmitter of `wire`: time, sequence number, kind.
+
+    The time is that of the data-link layer. With its pipeline, it is the earliest time at the pins
+    of a TLP that the transmitter sends when it knows of the DLLP.
+    """
     found = []
     for sent, dllp in wire.other.dllps:
         if dllp.kind in ("Ack", "Nak") and sent.accepted:
             assert sent.arrival is not None
-            found.append((sent.arrival.ns, dllp.sequence, dllp.kind))
+            found.append((sent.arrival.ns + pipeline_ns, dllp.sequence, dllp.kind))
     return found
 
 
