@@ -15,11 +15,13 @@ pub enum LinkTimer {
     UpdateCredit,
     /// A limit must be sent again.
     RefreshCredit,
+    /// Training goes on, or the component is told of a change of the link.
+    Training,
 }
 
 impl LinkTimer {
     /// The number of timers.
-    pub const COUNT: u32 = 5;
+    pub const COUNT: u32 = 6;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -29,6 +31,7 @@ impl LinkTimer {
             LinkTimer::Replay,
             LinkTimer::UpdateCredit,
             LinkTimer::RefreshCredit,
+            LinkTimer::Training,
         ][number as usize]
     }
 }
@@ -41,6 +44,7 @@ pub(crate) struct Alarms {
     pub(crate) replay: Alarm,
     pub(crate) update: Alarm,
     pub(crate) refresh: Alarm,
+    pub(crate) training: Alarm,
 }
 
 impl Alarms {
@@ -50,6 +54,7 @@ impl Alarms {
         replay: Alarm::IDLE,
         update: Alarm::IDLE,
         refresh: Alarm::IDLE,
+        training: Alarm::IDLE,
     };
 
     #[inline(always)]
@@ -60,6 +65,7 @@ impl Alarms {
             LinkTimer::Replay => &mut self.replay,
             LinkTimer::UpdateCredit => &mut self.update,
             LinkTimer::RefreshCredit => &mut self.refresh,
+            LinkTimer::Training => &mut self.training,
         }
     }
 }

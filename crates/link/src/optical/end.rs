@@ -411,7 +411,7 @@ impl OpticalEnd {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
             LinkTimer::UpdateCredit => self.count_alarm.ring(cx.now()),
-            LinkTimer::Acknowledge | LinkTimer::RefreshCredit => Ring::Due,
+            LinkTimer::Acknowledge | LinkTimer::RefreshCredit | LinkTimer::Training => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -433,8 +433,8 @@ impl OpticalEnd {
                 OpticalEvent::Nothing
             }
             LinkTimer::Acknowledge => self.give_up_fibre(),
-            // Only links of PCI Express set this timer.
-            LinkTimer::RefreshCredit => OpticalEvent::Nothing,
+            // Only links of PCI Express set these timers.
+            LinkTimer::RefreshCredit | LinkTimer::Training => OpticalEvent::Nothing,
         }
     }
 
