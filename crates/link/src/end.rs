@@ -471,8 +471,8 @@ impl LinkEnd {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
-                self.send_again();
                 self.alarms.replay.clear();
+                self.send_again(cx);
             }
             Dllp::Feature {
                 acknowledges,
@@ -503,14 +503,14 @@ impl LinkEnd {
         }
     }
 
-    /// Replays the packets. The fourth replay without progress should retrain the link; this is not modelled, and the link
-    /// continues.
-    fn send_again(&mut self) {
+    /// Replays the packets. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
+    fn send_again(&mut self, cx: &mut impl EndContext) {
         self.transmitter.replay();
         self.replays += 1;
         if self.replays == REPLAYS {
             self.repaired |= CorrectableError::ReplayNumRollover.bit();
             self.replays = 0;
+            self.retrain(cx);
         }
     }
 
@@ -535,7 +535,7 @@ impl LinkEnd {
             }
             LinkTimer::Replay => {
                 self.repaired |= CorrectableError::ReplayTimerTimeout.bit();
-                self.send_again();
+                self.send_again(cx);
             }
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.begin_round(cx),
