@@ -573,8 +573,8 @@ impl LinkEnd {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
-                self.send_again(cx);
                 self.alarms.replay.clear();
+                self.send_again(cx);
             }
             Dllp::Feature {
                 acknowledges,
@@ -609,14 +609,14 @@ impl LinkEnd {
         }
     }
 
-    /// Replays the packets. The fourth replay without progress should retrain the link; this is not modelled, and the link
-    /// continues.
+    /// Replays the packets. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
     fn send_again(&mut self, cx: &mut impl EndContext) {
         self.transmitter.replay();
         self.replays += 1;
         if self.replays == REPLAYS {
             self.record(CorrectableError::ReplayNumRollover, cx);
             self.replays = 0;
+            self.retrain(cx);
         }
     }
 

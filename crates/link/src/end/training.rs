@@ -25,6 +25,13 @@ impl LinkEnd {
         self.pump(cx)
     }
 
+    /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
+    #[cold]
+    pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
+        let step = self.ltssm.command(LinkCommand::Retrain, cx.now());
+        self.take(step, cx);
+    }
+
     /// Keeps `command` for a component that is not handling an event now, at `now`. The component's timer for
     /// [`LinkTimer::Training`] must be set to expire at once; the end then obeys.
     pub fn command_later(&mut self, command: LinkCommand, now: Time) {

@@ -5,7 +5,7 @@ use link::{DownCause, LinkChange, LinkCommand, LinkState};
 use proptest::prelude::*;
 
 use crate::cases::cases;
-use crate::pair::{Appetite, Left, Pair, READY, Right, Setup, Side, write};
+use crate::pair::{Appetite, Fate, Left, Pair, READY, Right, Setup, Side, write};
 
 const BOTH: [Side; 2] = [Left, Right];
 
@@ -221,4 +221,20 @@ fn a_run_begins_with_a_link_in_l0() {
     pair.run_for(READY);
     assert!(pair.changes.iter().all(Vec::is_empty));
     assert!(pair.now() > Time::ZERO);
+}
+
+/// PCIe Base 3.6.2.1: when `REPLAY_NUM` rolls over, the transmitter retrains the link and replays after that.
+#[test]
+fn the_fourth_replay_without_progress_waits_for_recovery() {
+    let mut pair = Pair::ready(&Setup::default());
+    pair.wish_for(1..=4, Fate::Lose);
+    pair.send(Left, write(64));
+    pair.run();
+    assert_eq!(pair.numbers(Right), [0]);
+    assert_eq!(pair.tlps(Left).len(), 5);
+    for side in BOTH {
+        assert_eq!(changes(&pair, side), [LinkChange::Retrained]);
+    }
+    let recovered = pair.changes[Left as usize][0].0;
+    assert!(pair.tlps(Left)[4].2 >= recovered && pair.tlps(Left)[3].2 < recovered);
 }
