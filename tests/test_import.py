@@ -151,14 +151,15 @@ class TestServer:
         nic = tree(SERVER.read_bytes()).nodes["dev-0000-04-00.0"]
         assert [(region.what, region.size) for region in nic.regions] == [("bar0", 32 << 20)]
 
-    def test_tags_and_redirection_are_as_they_are_set(self) -> None:
+    def test_tags_and_access_control_are_as_they_are_set(self) -> None:
         text = edited(SERVER, ("AtomicOpsCtl: ReqEn-", "AtomicOpsCtl: ReqEn- EgressBlck-"))
         tags = re.findall(r"^tags = (\d+)", imported(text), re.MULTILINE)
         assert tags == ["256", "256", "256", "32"]
         text = edited(SERVER, ("AtomicOpsCtl: ReqEn-", "AtomicOpsCtl: ReqEn-\n\t\t\t 10BitTagReq+"))
         tags = re.findall(r"^tags = (\d+)", imported(text), re.MULTILINE)
         assert tags == ["768"] * 4
-        for key in ("acs_redirect", "acs_upstream_forwarding"):
+        services = ("source_validation", "redirect", "completion_redirect", "upstream_forwarding")
+        for key in (f"acs_{service}" for service in services):
             assert f"{key} = true  # only by port 0, here by all" in imported(SERVER.read_bytes())
 
     def test_a_link_below_what_its_ends_can_says_so(self) -> None:

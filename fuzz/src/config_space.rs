@@ -1,5 +1,7 @@
 //! Configuration spaces: no sequence of configuration requests and errors breaks what software relies on.
 
+use kernel::{ComponentId, Effects, Port, World};
+use packet::{Frame, Pcie};
 use protocol::{
     AddressTranslation, Ats, Bar, BridgeFunction, ConfigKind, ConfigRequest, ConfigSpace,
     CorrectableError, EndpointFunction, ErrorRecord, Express, FunctionId, Generation, Identity,
@@ -86,12 +88,18 @@ impl Component {
             Reach::Nobody => return,
         };
         match what >> 1 & 7 {
-            0 => self.functions.record_timeout(place),
+            0 => self.record_timeout(place),
             1 => self.functions.record_master_abort(place),
             2 => self.functions.record_correctable(place, CORRECTABLE),
             3 => self.read(place, &request),
             _ => self.write(place, &request, value),
         }
+    }
+
+    fn record_timeout(&mut self, place: FunctionPlace) {
+        let mut world = World::<Pcie>::default();
+        let fx: &mut Effects<'_, Silent> = &mut world.effects(ComponentId(0));
+        self.functions.record_timeout(place, fx);
     }
 
     fn read(&mut self, place: FunctionPlace, request: &ConfigRequest) {
@@ -323,9 +331,23 @@ fn express(port: PortType, sizes: u8) -> Express {
         lanes: 4,
         number: sizes,
         tags: [32, 256, 768][usize::from(sizes % 3)],
+        ten_bit_tag_completer: sizes & 2 == 2,
         read_completion_boundary: boundary,
         data_link_features: None,
+        virtual_channels: None,
     }
+}
+
+/// The component that has the functions: errors of theirs are reported in its effects.
+struct Silent;
+
+impl kernel::Component for Silent {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = Port;
+    fn start(&mut self, _: &mut Effects<'_, Self>) {}
+    fn receive(&mut self, _: Port, _: Frame, _: &mut Effects<'_, Self>) {}
+    fn expire(&mut self, _: Port, _: &mut Effects<'_, Self>) {}
 }
 
 /// All capabilities are in the registers before this one.

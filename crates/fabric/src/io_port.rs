@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::access_control::is_violation;
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{
@@ -239,6 +240,9 @@ impl IoPort {
         let is_too_large = header.payload_len() as u32 > self.side().max_payload;
         match &header.kind {
             _ if is_too_large => self.refuse(packet, charge, Refusal::MalformedTlp, fx),
+            _ if is_violation(self.functions.space(FunctionPlace::Port(0)), &header) => {
+                self.refuse(packet, charge, Refusal::AcsViolation, fx);
+            }
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 match self.global(header.requester(), request) {
                     Some(address) => {

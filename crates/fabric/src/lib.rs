@@ -1,5 +1,6 @@
 //! The fabric between the devices: switches, root complexes and host memory.
 
+mod access_control;
 mod crossbar;
 mod io_port;
 mod output_queues;

@@ -6,6 +6,7 @@ use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
+use crate::access_control::{PeerRoute, is_violation, peer_route};
 use crate::output_queues::OutputQueues;
 use crate::{Route, Routes};
 
@@ -29,13 +30,25 @@ kernel::parameters! {
         /// 0 is none. A packet moves there from the receive buffer as soon as it has space, so that packets for a slow output do not
         /// use up the credit of all others.
         output_queue: Bytes = Bytes(0), from "our choice: none, so that packets wait in the receive buffers";
+        /// Whether downstream ports check the requesters of requests from below: Source Validation in ACS Control. A request whose
+        /// requester is on none of the buses below the port is an ACS Violation.
+        acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether downstream ports block memory requests from below with translated addresses, and translation requests: Translation
+        /// Blocking in ACS Control. Such requests are ACS Violations.
+        acs_translation_blocking: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether requests from one downstream port to another are redirected to the root: P2P Request Redirect in ACS Control of the
         /// downstream ports. A switch above needs acs_upstream_forwarding for redirected requests between ports of this one.
         acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
-        /// Whether requests from below that are routed back to the downstream port that they came in by go upstream: Upstream
-        /// Forwarding in ACS Control of the downstream ports. Such requests were redirected by a switch below; without it they end in
-        /// Unsupported Request.
+        /// Whether completions from one downstream port to another go to the root, except those with Relaxed Ordering: P2P Completion
+        /// Redirect in ACS Control of the downstream ports.
+        acs_completion_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether packets from below that are routed back to the downstream port that they came in by go upstream: Upstream
+        /// Forwarding in ACS Control of the downstream ports. Such packets were redirected by a switch below; without it requests end in
+        /// Unsupported Request, and completions are unexpected.
         acs_upstream_forwarding: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether requests with translated addresses go directly from one downstream port to another, whatever redirect and egress
+        /// control say: Direct Translated P2P in ACS Control of the downstream ports.
+        acs_direct_translated: bool = false, from "PCIe Base 6.12: off after reset";
     }
 }
 
@@ -86,7 +99,7 @@ struct SwitchPort {
     /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
     /// damaged; 0 where a traffic class maps to no channel of the switch. Poisoned packets always are.
     checked_from: u32,
-    /// Whether requests that arrive here may be blocked or redirected.
+    /// Whether packets that arrive here may be blocked or redirected.
     restricts: bool,
 }
 
@@ -225,8 +238,7 @@ impl Switch {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
-            let has_services = space.redirects_peer_requests() || space.forwards_upstream();
-            let holds = !up || !space.bus_master_enable() || has_services;
+            let holds = !up || !space.bus_master_enable() || space.has_access_control();
             port.restricts = place != FunctionPlace::Own && holds;
             if let Some(channels) = space.channels_control() {
                 port.link.configure_channels(&channels);
@@ -391,30 +403,16 @@ impl Switch {
         fx: &mut Effects<'_, Self>,
     ) {
         let Some(to) = self.egress(from, header) else {
-            if corrupt {
-                return fx.store().release(delivery.packet);
-            }
-            if let Kind::ConfigRead(request) | Kind::ConfigWrite(request) = &header.kind {
-                return self.configure(from, delivery, request, fx);
-            }
-            if let Kind::Message(request) = &header.kind
-                && let Message::Error(severity) = request.message
-                && from != UPSTREAM
-            {
-                return self.forward_error(from, delivery, severity, fx);
-            }
-            let why = if header.class() == Class::Completion {
-                Refusal::UnexpectedCompletion
-            } else {
-                Refusal::UnsupportedRequest
-            };
-            return self.refuse(from, delivery, why, fx);
+            return self.end(from, delivery, header, corrupt, fx);
         };
         if self.link(to).has_failed(fx.now()) {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
         }
         // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
-        if self.ports[from.index()].checked_from == 0 && !corrupt && !self.link(to).maps(header.traffic_class) {
+        if self.ports[from.index()].checked_from == 0
+            && !corrupt
+            && !self.link(to).maps(header.traffic_class)
+        {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let Delivery { packet, complete } = delivery;
@@ -425,6 +423,35 @@ impl Switch {
             ..Waiting::new(packet, fx.store(), ready)
         };
         self.pass_on((from, to), waiting, complete, fx);
+    }
+
+    /// Ends a packet that goes to no other port: serves a configuration request, and refuses all others.
+    fn end(
+        &mut self,
+        from: Port,
+        delivery: Delivery,
+        header: &Header,
+        corrupt: bool,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if corrupt {
+            return fx.store().release(delivery.packet);
+        }
+        let why = match &header.kind {
+            _ if self.is_violation(from, header) => Refusal::AcsViolation,
+            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
+                return self.configure(from, delivery, request, fx);
+            }
+            Kind::Message(request)
+                if let Message::Error(severity) = request.message
+                    && from != UPSTREAM =>
+            {
+                return self.forward_error(from, delivery, severity, fx);
+            }
+            Kind::Completion(_) => Refusal::UnexpectedCompletion,
+            _ => Refusal::UnsupportedRequest,
+        };
+        self.refuse(from, delivery, why, fx);
     }
 
     /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported
@@ -472,8 +499,8 @@ impl Switch {
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
         let ingress = &self.ports[from.index()];
-        if ingress.restricts && header.needs_bus_master() {
-            return self.restricted(from, route);
+        if ingress.restricts {
+            return self.restricted(from, header, route);
         }
         match route {
             Route::Down(port) if port == from => None,
@@ -485,30 +512,50 @@ impl Switch {
         }
     }
 
-    /// The egress port of a request from below, at a port that may block or redirect requests. P2P Request Redirect is for requests
-    /// between two downstream ports, Upstream Forwarding for those routed to the port that they came in by (PCIe Base 6.12.1.1).
+    /// The egress port of a packet from below, at a port that may block or redirect packets; none if it has none, or if it is a
+    /// configuration request.
     #[cold]
-    fn restricted(&self, from: Port, route: Route) -> Option<Port> {
-        let space = self.functions.space(place(from));
-        let up = self.functions.space(FunctionPlace::Own).bus_master_enable();
+    fn restricted(&self, from: Port, header: &Header, route: Route) -> Option<Port> {
         // PCIe Base 7.5.1.1.3: without Bus Master Enable, requests are not forwarded upstream.
+        let may_pass = |port| {
+            let space = self.functions.space(place(port));
+            !header.needs_bus_master() || space.bus_master_enable()
+        };
+        let upstream = may_pass(UPSTREAM).then_some(UPSTREAM);
+        let space = self.functions.space(place(from));
+        if is_violation(space, header) || !may_pass(from) {
+            return None;
+        }
         match route {
             Route::Nowhere | Route::Configuration => None,
-            _ if !space.bus_master_enable() => None,
-            Route::Down(port) | Route::Across(port) => {
-                let goes_up = if port == from {
-                    space.forwards_upstream()
-                } else {
-                    space.redirects_peer_requests()
-                };
-                if goes_up {
-                    up.then_some(UPSTREAM)
-                } else {
-                    (port != from).then_some(port)
-                }
-            }
-            Route::Elsewhere => up.then_some(UPSTREAM),
+            Route::Elsewhere => upstream,
+            Route::Down(port) | Route::Across(port) => match self.peer_route(from, port, header) {
+                PeerRoute::Direct => Some(port),
+                PeerRoute::Upstream => upstream,
+                PeerRoute::Nowhere | PeerRoute::Violation => None,
+            },
         }
+    }
+
+    fn peer_route(&self, from: Port, to: Port, header: &Header) -> PeerRoute {
+        let space = |port| self.functions.space(place(port));
+        let peer = (to != from).then(|| space(to));
+        peer_route(space(from), peer, header)
+    }
+
+    /// Whether a packet from `from` is an ACS Violation, which comes before an unsupported request (PCIe Base 6.2.3.2.3).
+    fn is_violation(&self, from: Port, header: &Header) -> bool {
+        if !self.ports[from.index()].restricts {
+            return false;
+        }
+        let blocks = is_violation(self.functions.space(place(from)), header);
+        blocks
+            || match self.routes.of(header) {
+                Route::Down(to) | Route::Across(to) => {
+                    self.peer_route(from, to, header) == PeerRoute::Violation
+                }
+                Route::Elsewhere | Route::Nowhere | Route::Configuration => false,
+            }
     }
 
     /// Serves a configuration request, or forwards it downstream. Requests from below are refused.

@@ -17,6 +17,8 @@ pub enum Refusal {
     UnexpectedCompletion,
     /// The function that the packet is for was in reset.
     InReset,
+    /// Access Control Services of a downstream port do not let the request pass.
+    AcsViolation,
     /// No completion arrived before the completion timeout.
     CompletionTimeout,
     /// Bit errors on a fibre destroyed the packet, and it was not sent again.

@@ -27,10 +27,11 @@ pub use atomic::{AtomicOperation, AtomicRequest};
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
-    AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelControl, ChannelsControl,
-    ConfigSpace, CorrectableError, DataLinkFeatures, Detected, EndpointFunction, ErrorControl, ErrorRecord,
-    Express, Identity, Interval, MOST_CHANNELS, MsixTable, PageRequests, PortType, Severity, Signalling,
-    SrIov, UncorrectableError, VirtualBar, VirtualChannels, WINDOW_BYTES, register,
+    AccessService, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelControl,
+    ChannelsControl, ConfigSpace, CorrectableError, DataLinkFeatures, Detected, EndpointFunction,
+    ErrorControl, ErrorRecord, Express, Identity, Interval, MOST_CHANNELS, MsixTable, PageRequests,
+    PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar, VirtualChannels,
+    WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, ecrc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::FlowId;
-use protocol::MemoryRequest;
+use protocol::{FunctionId, Header, Kind, MemoryRequest};
 
 use crate::{Addresses, Pattern, RequesterLimits, Spread};
 
@@ -37,6 +37,29 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
+/// Fields of headers as a faulty or malicious function writes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disguise {
+    /// Requester ID of another function.
+    pub requester: Option<FunctionId>,
+    /// Whether requests say that their addresses are translated.
+    pub is_translated: bool,
+}
+
+impl Disguise {
+    /// `header` with the fields of the disguise.
+    #[cold]
+    pub(crate) fn apply(&self, mut header: Header) -> Header {
+        if let Kind::MemoryRead(request) | Kind::MemoryWrite(request) = &mut header.kind {
+            if self.is_translated {
+                *request = request.translated();
+            }
+            request.requester = self.requester.unwrap_or(request.requester);
+        }
+        header
+    }
+}
+
 /// A stream of requests to one region of addresses.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -62,8 +85,21 @@ pub struct Flow {
     pub interval: Span,
     /// The payload.
     pub content: Content,
+    /// What the headers of the requests say in place of the truth, boxed because few flows have it.
+    pub disguise: Option<Box<Disguise>>,
     /// Random addresses and times of requests. They replace `address` and `interval`, and never wait for earlier requests.
     pub spread: Option<Spread>,
+}
+
+impl Flow {
+    /// `header` as the flow sends it.
+    #[inline]
+    pub(crate) fn disguised(&self, header: Header) -> Header {
+        match &self.disguise {
+            Some(disguise) => disguise.apply(header),
+            None => header,
+        }
+    }
 }
 
 /// An active flow.

@@ -387,6 +387,7 @@ impl Functions {
         let (error, advisory) = match why {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
+            Refusal::AcsViolation => (UncorrectableError::AcsViolation, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
             Refusal::PoisonedTlp => (UncorrectableError::PoisonedTlp, false),
             // The completion informs the requester (PCIe Base 6.2.3.2.4.1).

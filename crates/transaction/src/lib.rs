@@ -38,7 +38,7 @@ pub use call::CallNote;
 pub use completion_buffer::CompletionBuffer;
 pub use completions::Completions;
 pub use datapath::Datapath;
-pub use flow::{Content, Direction, Extent, Flow};
+pub use flow::{Content, Direction, Disguise, Extent, Flow};
 pub use functions::{ErrorReport, FunctionPlace, Functions, PortFunction, Reach, Served, retype};
 pub use limits::{RequesterLimits, Staging};
 pub use locked::{

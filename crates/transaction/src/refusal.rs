@@ -23,7 +23,8 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     // A request with poisoned data is not carried out (PCIe Base 2.7.2.2).
     let status = match why {
         Refusal::UnsupportedRequest | Refusal::PoisonedTlp => Status::UnsupportedRequest,
-        Refusal::CompleterAbort => Status::CompleterAbort,
+        // An ACS Violation is answered with Completer Abort (PCIe Base 6.12.4).
+        Refusal::CompleterAbort | Refusal::AcsViolation => Status::CompleterAbort,
         _ => return None,
     };
     if header.class() != Class::NonPosted {

@@ -290,10 +290,11 @@ impl Requester {
             };
             let tag = self.reads.begin(read, (address, len), now);
             let header = Header::memory_read(self.id, tag, address, len).expect(LEGAL);
-            packets[id].write(header, stamp);
+            packets[id].write(flow.disguised(header), stamp);
         } else {
             let header = Header::memory_write(self.id, address, len).expect(LEGAL);
             let lead = (address % 4) as usize;
+            let header = flow.disguised(header);
             let payload = &mut packets[id].write(header, stamp)[lead..lead + len as usize];
             match &flow.content {
                 Content::Pattern(pattern) => pattern.fill(offset, payload),
@@ -399,6 +400,7 @@ mod tests {
             start: Time::ZERO,
             interval: Span::ZERO,
             content: Content::Pattern(Pattern::new(1, 0)),
+            disguise: None,
             spread: None,
         }
     }

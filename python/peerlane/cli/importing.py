@@ -41,7 +41,7 @@ def import_lspci(
     `sudo lspci -vvv | peerlane import lspci - -o machine.toml`
 
     Each PCI domain becomes a host. Links have their trained width and speed; max payload and max
-    read request sizes, tags, ACS redirection, BARs and the read completion boundary are as set.
+    read request sizes, tags, ACS services, BARs and the read completion boundary are as set.
     Parameters that a listing does not have, such as buffers and latencies, keep their defaults.
     Comments mark what is left out: functions beyond 0, integrated endpoints, conventional PCI,
     links that are down.

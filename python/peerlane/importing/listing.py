@@ -109,7 +109,7 @@ class Buses:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One record of a listing; `redirects` and `forwards` are bits of ACS Control."""
+    """One record of a listing; `services` are the set bits of ACS Control, by their names."""
 
     line: int
     slot: Slot
@@ -119,8 +119,7 @@ class Function:
     memory: tuple[Memory, ...] = ()
     memory_enabled: bool = True
     bus_master: bool = True
-    redirects: bool = False
-    forwards: bool = False
+    services: frozenset[str] = frozenset()
     readable: bool = True
 
 

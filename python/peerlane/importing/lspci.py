@@ -168,8 +168,7 @@ def _slot(head: re.Match[str]) -> Slot:
 
 
 _BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
-_REDIRECT = re.compile(r"ACSCtl:.* ReqRedir\+")
-_FORWARD = re.compile(r"ACSCtl:.* UpstreamFwd\+")
+_SERVICE = re.compile(r"\s(\w+)\+")
 _PCI_BRIDGE = re.compile(r"PCI bridge|0604\b")
 _HOST_BRIDGE = re.compile(r"Host bridge|0600\b")
 
@@ -206,9 +205,15 @@ def _function(record: _Record) -> Function:
         memory=tuple(_memory(record)),
         memory_enabled="Mem-" not in control,
         bus_master="BusMaster-" not in control,
-        redirects=any(_REDIRECT.match(text) for _, text in record.details),
-        forwards=any(_FORWARD.match(text) for _, text in record.details),
+        services=frozenset(_services(record)),
     )
+
+
+def _services(record: _Record) -> Iterator[str]:
+    """What is enabled in ACS Control."""
+    for _, text in record.details:
+        if text.startswith("ACSCtl:"):
+            yield from _SERVICE.findall(text)
 
 
 _REGION = re.compile(

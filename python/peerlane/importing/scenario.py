@@ -22,7 +22,7 @@ HEAD = """\
 # A machine, from its listing by lspci: {source}.
 #
 # As listed: the tree, each link as it was trained (LnkSta), max payload sizes (DevCap, DevCtl), max
-# read request sizes, tags, ACS redirection, the largest memory region of each device as its BAR,
+# read request sizes, tags, ACS services, the largest memory region of each device as its BAR,
 # the read completion boundary; with `-nn` also who made what.
 #
 # A listing does not tell, so it is as `peerlane list parameters` says: buffers, latencies, when
@@ -133,19 +133,24 @@ def _switch(switch: Switch, upstream: str, names: _Names, chosen: int) -> Iterat
     yield from _identity(switch.function)
     yield f"ports = {max(ports, default=0) + 2}"
     yield from _payload(_supported(express), express.max_payload, chosen)
-    yield from _redirection(ports)
+    yield from _access_control(ports)
     yield from _comments(ports, express.max_payload, switch.parts)
 
 
-def _redirection(ports: dict[int, Port]) -> Iterator[str]:
-    """ACS: requests between ports go up to the root, redirected ones pass; a key for all ports."""
-    services = {
-        "acs_redirect": [number for number, port in ports.items() if port.function.redirects],
-        "acs_upstream_forwarding": [
-            number for number, port in ports.items() if port.function.forwards
-        ],
-    }
-    for key, having in services.items():
+_SERVICES = {
+    "acs_source_validation": "SrcValid",
+    "acs_translation_blocking": "TransBlk",
+    "acs_redirect": "ReqRedir",
+    "acs_completion_redirect": "CmpltRedir",
+    "acs_upstream_forwarding": "UpstreamFwd",
+    "acs_direct_translated": "DirectTrans",
+}
+
+
+def _access_control(ports: dict[int, Port]) -> Iterator[str]:
+    """Access Control Services of the downstream ports of a switch; a key for all ports."""
+    for key, service in _SERVICES.items():
+        having = [number for number, port in ports.items() if service in port.function.services]
         if having:
             some = f"only by port {', '.join(map(str, having))}, here by all"
             note = some if len(having) < len(ports) else ""

@@ -341,7 +341,7 @@ impl<C: Cpu> RootComplex<C> {
         if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
             return self.take_messages(inbound, fx);
         }
-        if let Some(why) = self.ports.refusal(port, &header) {
+        if let Some(why) = self.ports.refusal(port, &header, &self.functions) {
             return self.refuse(inbound, why, fx);
         }
         if self.ports.checks_ecrc(port) && fx.store()[packet].has_wrong_digest() {
@@ -380,6 +380,10 @@ impl<C: Cpu> RootComplex<C> {
         let header = inbound.header;
         match (self.routes.of(header), &header.kind) {
             (Route::Down(to), _) if self.allows_peer(header) => {
+                let way = (inbound.port, to);
+                if let Some(why) = self.ports.peer_refusal(way, header, &self.functions) {
+                    return self.refuse(inbound, why, fx);
+                }
                 if self.ports.is_down(to, fx.now()) {
                     return self.end_at_failed_link(inbound, to, fx);
                 }
@@ -388,7 +392,6 @@ impl<C: Cpu> RootComplex<C> {
                 }
                 let bytes = fx.store()[inbound.packet].bytes().len();
                 let ready = self.peers.pass(inbound.passed, bytes);
-                let way = (inbound.port, to);
                 let sent = self.ports.forward(way, inbound.packet, ready, fx);
                 self.settle(sent, fx);
             }

@@ -69,6 +69,21 @@ kernel::parameters! {
         largest_peer_payload: Bytes = Bytes(4096), among [Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "our choice: no packet is split, which PCIe Base 1.3.1 permits";
         /// Whether peer-to-peer requests between root ports are forwarded.
         peer_to_peer: bool = true, from "our choice; many hosts do not";
+        /// Whether root ports check the requesters of requests from below: Source Validation in ACS Control. A request whose requester is
+        /// on none of the buses below the port is an ACS Violation.
+        acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether root ports block memory requests from below with translated addresses, and translation requests: Translation Blocking in
+        /// ACS Control. Such requests are ACS Violations.
+        acs_translation_blocking: bool = false, from "PCIe Base 6.12: off after reset";
+        /// P2P Request Redirect in ACS Control of root ports. Requests between root ports always pass the IOMMU and peer_to_peer, so it
+        /// changes only what egress control does: a request that it would block passes.
+        acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether root ports send packets back down that switches below have redirected: Upstream Forwarding in ACS Control. Without it
+        /// requests end in Unsupported Request, and completions are unexpected.
+        acs_upstream_forwarding: bool = true, from "our choice: as operating systems set it together with redirect below";
+        /// Whether requests with translated addresses pass from one root port to another, whatever egress control says: Direct Translated
+        /// P2P in ACS Control of root ports.
+        acs_direct_translated: bool = false, from "PCIe Base 6.12: off after reset";
         /// Most outstanding non-posted requests of the CPU.
         tags: u32 = 32, within 1..=256, from "our choice";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2 of the root ports.

@@ -3,12 +3,13 @@
 use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
-use protocol::Header;
+use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
 
 use super::RootComplexParameters;
 use super::held::HeldBuffers;
 use super::timer::RootComponent;
+use crate::access_control::{PeerRoute, is_violation, peer_route};
 
 /// The root ports of a root complex, by number.
 ///
@@ -33,8 +34,10 @@ struct RootPort {
     /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
     /// traffic class maps to no channel.
     checked_from: u32,
-    /// Whether memory requests from below are forwarded (Bus Master Enable).
-    forwards: bool,
+    /// Whether packets that arrive here may be blocked.
+    restricts: bool,
+    /// Whether packets that go to root ports may be blocked.
+    restricts_peers: bool,
     /// Marks the packets of the host itself, as the port's registers allow.
     marking: Marking,
     /// Whether the host's packets get an ECRC.
@@ -77,7 +80,8 @@ impl RootPorts {
             outgoing: datapath.clone(),
             max_payload: 0,
             checked_from: 0,
-            forwards: false,
+            restricts: true,
+            restricts_peers: true,
             marking: Marking::new(marks.clone()),
             generates_ecrc: false,
             checks_ecrc: false,
@@ -107,7 +111,14 @@ impl RootPorts {
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
         for (port, space) in self.ports.iter_mut().zip(functions.ports()) {
             port.max_payload = space.max_payload();
-            port.forwards = space.bus_master_enable();
+            let blocks = [
+                AccessService::SourceValidation,
+                AccessService::TranslationBlocking,
+            ];
+            let blocks = blocks.iter().any(|service| space.has_enabled(*service));
+            port.restricts = !space.bus_master_enable() || blocks;
+            port.restricts_peers = !space.has_enabled(AccessService::UpstreamForwarding)
+                || space.has_enabled(AccessService::EgressControl);
             port.marking.apply_registers(space);
             if let Some(channels) = space.channels_control() {
                 port.link.configure_channels(&channels);
@@ -185,12 +196,33 @@ impl RootPorts {
 
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
     #[inline]
-    pub(super) fn refusal(&self, port: Port, header: &Header) -> Option<Refusal> {
-        let port = &self.ports[port.index()];
-        if header.payload_len() as u32 >= port.checked_from && port.is_malformed(header) {
+    pub(super) fn refusal(
+        &self,
+        port: Port,
+        header: &Header,
+        functions: &Functions,
+    ) -> Option<Refusal> {
+        let root = &self.ports[port.index()];
+        if header.payload_len() as u32 >= root.checked_from && root.is_malformed(header) {
             Some(Refusal::MalformedTlp)
-        } else if !port.forwards && header.needs_bus_master() {
-            Some(Refusal::UnsupportedRequest)
+        } else if root.restricts {
+            restriction(functions.space(FunctionPlace::Port(port.index())), header)
+        } else {
+            None
+        }
+    }
+
+    /// The reason to refuse a packet that came in at `from` and is routed to `to`, if Access Control Services do not let it pass. A
+    /// redirected request passes: what comes before is the validation of redirected requests (PCIe Base 6.12.1.1).
+    #[inline]
+    pub(super) fn peer_refusal(
+        &self,
+        (from, to): (Port, Port),
+        header: &Header,
+        functions: &Functions,
+    ) -> Option<Refusal> {
+        if self.ports[from.index()].restricts_peers {
+            peer_restriction((from, to), header, functions)
         } else {
             None
         }
@@ -356,6 +388,37 @@ impl RootPorts {
             finished = ingress.link.free(charge, &mut At::new(fx, port));
         }
         None
+    }
+}
+
+/// The reason why the root port with the registers `space` refuses a packet from below with `header`, if it does. An ACS Violation comes
+/// before an unsupported request (PCIe Base 6.2.3.2.3).
+#[cold]
+fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
+    if is_violation(space, header) {
+        Some(Refusal::AcsViolation)
+    } else if !space.bus_master_enable() && header.needs_bus_master() {
+        Some(Refusal::UnsupportedRequest)
+    } else {
+        None
+    }
+}
+
+#[cold]
+fn peer_restriction(
+    (from, to): (Port, Port),
+    header: &Header,
+    functions: &Functions,
+) -> Option<Refusal> {
+    let space = |port: Port| functions.space(FunctionPlace::Port(port.index()));
+    let peer = (to != from).then(|| space(to));
+    match peer_route(space(from), peer, header) {
+        PeerRoute::Direct | PeerRoute::Upstream => None,
+        PeerRoute::Violation => Some(Refusal::AcsViolation),
+        PeerRoute::Nowhere if header.class() == Class::Completion => {
+            Some(Refusal::UnexpectedCompletion)
+        }
+        PeerRoute::Nowhere => Some(Refusal::UnsupportedRequest),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes to the configuration of functions after enumeration, as an administrator makes them with `setpci`.
 
-use protocol::{Express, FunctionId, register};
+use protocol::{AccessService, Express, FunctionId, register};
 use transaction::ConfigAccess;
 
 use super::access::Registers;
@@ -26,16 +26,16 @@ pub enum Setting {
     IdOrdering(bool),
     /// IDO Completion Enable.
     CompletionsById(bool),
-    /// P2P Request Redirect of Access Control Services.
-    RedirectPeerRequests(bool),
-    /// Upstream Forwarding of Access Control Services.
-    ForwardUpstream(bool),
     /// A change to the virtual channels of a port.
     Channels(ChannelSetting),
     /// All enables of error messages: in Device Control, Command and Bridge Control, and of interrupts in Root Error Command.
     ReportErrors,
     /// ECRC Generation Enable and ECRC Check Enable, of functions that have them.
     Ecrc,
+    /// An Access Control Service.
+    Access(AccessService, bool),
+    /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
+    EgressControl(u8, bool),
 }
 
 /// A program that makes each change, in order, if the function has the capability.
@@ -65,11 +65,11 @@ impl Registers {
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
             Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => None,
-            // The control register is in an extended capability, above the header's capabilities.
-            Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
-                .extended(function, register::ACS_ID)
-                .await
-                .map(|at| at + 1),
+            Setting::Access(..) => self.access_control(function).await,
+            Setting::EgressControl(number, _) => {
+                let access_control = self.access_control(function).await;
+                access_control.map(|at| at + 1 + u16::from(number / 32))
+            }
         };
         let field = match setting {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
@@ -80,13 +80,19 @@ impl Registers {
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
-            Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
-            Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
             Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => (0, 0),
+            Setting::Access(service, on) => flag(service.control(), on),
+            Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;
         }
+    }
+
+    /// The register of ACS Control. It is in an extended capability, above the header's capabilities.
+    async fn access_control(&self, function: FunctionId) -> Option<u16> {
+        let capability = self.extended(function, register::ACS_ID).await;
+        capability.map(|at| at + 1)
     }
 
     /// Enables the error messages of a function, and those that a bridge forwards.

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use protocol::{
-    Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, FunctionId, Generation, Identity,
-    MsixTable, PortType, Signalling, SrIov, Tag,
+    AccessService, Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, FunctionId,
+    Generation, Identity, MsixTable, PortType, Signalling, SrIov, Tag,
 };
 use transaction::{FunctionPlace, Functions, PortFunction, Reach};
 
@@ -388,22 +388,23 @@ fn a_setting_is_made_after_enumeration() {
     let mut tree = Tree::below_a_host(&[device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));
     let id = FunctionId::new(1, 0, 0);
+    let port = FunctionId::new(0, 1, 0);
     let settings = vec![
         (id, Setting::MaxPayload(128)),
         (id, Setting::MaxReadRequest(4096)),
         (id, Setting::MemoryEnable(false)),
-        (
-            FunctionId::new(0, 1, 0),
-            Setting::RedirectPeerRequests(true),
-        ),
-        (FunctionId::new(0, 1, 0), Setting::ForwardUpstream(true)),
+        (port, Setting::Access(AccessService::RequestRedirect, true)),
+        (port, Setting::Access(AccessService::EgressControl, true)),
+        (port, Setting::EgressControl(33, true)),
     ];
     Coroutine::new(|desk| apply(desk, settings)).run(|access| tree.answer(access));
     let own = tree.own(1);
     assert_eq!((own.max_payload(), own.max_read_request()), (128, 4096));
     assert!(!own.memory_enable() && own.bus_master_enable());
     let port = tree.nodes[0].0.space(FunctionPlace::Port(0));
-    assert!(port.redirects_peer_requests() && port.forwards_upstream());
+    let enabled = AccessService::ALL.map(|service| port.has_enabled(service));
+    assert_eq!(enabled, [false, false, true, false, false, true, false]);
+    assert!(port.controls_egress(33) && !port.controls_egress(1));
 }
 
 fn any_bars(sizes: std::ops::Range<u32>) -> impl Strategy<Value = Vec<Bar>> {

@@ -1,35 +1,84 @@
-//! Access Control Services (PCIe Base 7.7.8): whether peer-to-peer requests are redirected to the root, and whether redirected requests
-//! pass.
+//! Access Control Services (PCIe Base 7.7.8): what a downstream port does with packets from below that are for its peers, or that come
+//! from no function below it.
 
 use super::ConfigSpace;
 
 /// The register with ACS Control in the upper half and ACS Capability in the lower half.
 pub const ACS: u16 = ACS_BYTES / 4 + 1;
-/// P2P Request Redirect in ACS Control.
-pub const P2P_REQUEST_REDIRECT: u32 = 1 << 18;
-/// Upstream Forwarding in ACS Control.
-pub const UPSTREAM_FORWARDING: u32 = 1 << 20;
+/// The first dword of the Egress Control Vector. Bit n of the vector belongs to the port with Port Number n.
+pub const EGRESS_CONTROL_VECTOR: u16 = ACS + 1;
 
 /// Byte offset of the capability.
 pub(super) const ACS_BYTES: u16 = 0x148;
 /// ID of the capability.
 pub const ID: u16 = 0x000d;
 
+/// Bits of the Egress Control Vector: the largest switch has 64 ports.
+const VECTOR_BITS: u32 = 64;
+const VECTOR_SIZE: u32 = VECTOR_BITS << 8;
+
+/// One of the Access Control Services; its number is its bit in ACS Capability and in ACS Control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessService {
+    /// A request whose requester is on none of the buses below the port is an ACS Violation.
+    SourceValidation = 0,
+    /// A memory request with an address type other than untranslated is an ACS Violation.
+    TranslationBlocking = 1,
+    /// Requests for a peer go upstream.
+    RequestRedirect = 2,
+    /// Completions for a peer go upstream, unless they have the attribute Relaxed Ordering.
+    CompletionRedirect = 3,
+    /// Packets that are routed to the port that they came in by go upstream.
+    UpstreamForwarding = 4,
+    /// The Egress Control Vector decides for which peers requests are ACS Violations or, with redirect, go upstream.
+    EgressControl = 5,
+    /// Memory requests with translated addresses go directly to a peer.
+    DirectTranslated = 6,
+}
+
+impl AccessService {
+    /// Every service.
+    pub const ALL: [Self; 7] = [
+        Self::SourceValidation,
+        Self::TranslationBlocking,
+        Self::RequestRedirect,
+        Self::CompletionRedirect,
+        Self::UpstreamForwarding,
+        Self::EgressControl,
+        Self::DirectTranslated,
+    ];
+
+    /// The service's bit in ACS Control, within the register [`ACS`].
+    pub const fn control(self) -> u32 {
+        1 << (16 + self as u32)
+    }
+}
+
 impl ConfigSpace {
-    /// Declares the registers with the services that the switch model implements.
+    /// Declares the registers of a downstream port, which has all services.
     pub(super) fn declare_acs(&mut self) {
-        let services = P2P_REQUEST_REDIRECT | UPSTREAM_FORWARDING;
-        self.declare(ACS, services >> 16, services, 0);
+        let services = AccessService::ALL.iter();
+        let services = services.fold(0, |bits, service| bits | service.control());
+        self.declare(ACS, services >> 16 | VECTOR_SIZE, services, 0);
+        for dword in 0..(VECTOR_BITS / 32) as u16 {
+            self.declare(EGRESS_CONTROL_VECTOR + dword, 0, u32::MAX, 0);
+        }
     }
 
-    /// Whether this port redirects peer-to-peer requests from below to the root.
-    pub fn redirects_peer_requests(&self) -> bool {
-        self.read(ACS) & P2P_REQUEST_REDIRECT != 0
+    /// Whether software has enabled `service`.
+    pub fn has_enabled(&self, service: AccessService) -> bool {
+        self.read(ACS) & service.control() != 0
     }
 
-    /// Whether this port forwards upstream what comes from below and is routed back to this port: a request that a port below has
-    /// redirected.
-    pub fn forwards_upstream(&self) -> bool {
-        self.read(ACS) & UPSTREAM_FORWARDING != 0
+    /// Whether software has enabled any Access Control Service.
+    pub fn has_access_control(&self) -> bool {
+        self.read(ACS) >> 16 != 0
+    }
+
+    /// Whether the bit of the port with `number` in the Egress Control Vector is set.
+    pub fn controls_egress(&self, number: u8) -> bool {
+        let number = u32::from(number);
+        let dword = self.read(EGRESS_CONTROL_VECTOR + (number / 32) as u16);
+        number < VECTOR_BITS && dword >> (number % 32) & 1 != 0
     }
 }

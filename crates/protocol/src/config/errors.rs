@@ -36,6 +36,8 @@ pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
 const SEVERITY_RESET: u32 = 0x0006_2010;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
+/// A port with its link below it has Access Control Services.
+const ACS_VIOLATION: u32 = 1 << UncorrectableError::AcsViolation as u32;
 /// Advisory Non-Fatal Error, in the status of correctable errors.
 pub const ADVISORY_NON_FATAL: u32 = 1 << 13;
 /// Unsupported Request Reporting Enable, in Device Control above the enables of the three severities.
@@ -104,11 +106,13 @@ pub enum UncorrectableError {
     EcrcError = 19,
     /// No function serves the request.
     UnsupportedRequest = 20,
+    /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
+    AcsViolation = 21,
 }
 
 impl UncorrectableError {
     /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 8] = [
+    pub const ALL: [UncorrectableError; 9] = [
         UncorrectableError::SurpriseDown,
         UncorrectableError::PoisonedTlp,
         UncorrectableError::CompletionTimeout,
@@ -117,6 +121,7 @@ impl UncorrectableError {
         UncorrectableError::MalformedTlp,
         UncorrectableError::EcrcError,
         UncorrectableError::UnsupportedRequest,
+        UncorrectableError::AcsViolation,
     ];
 
     /// The name of the error, as the specification writes it.
@@ -130,6 +135,7 @@ impl UncorrectableError {
             UncorrectableError::MalformedTlp => "Malformed TLP",
             UncorrectableError::EcrcError => "ECRC Error",
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
+            UncorrectableError::AcsViolation => "ACS Violation",
         }
     }
 }
@@ -246,14 +252,14 @@ impl ConfigSpace {
     /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
     /// registers.
     pub(super) fn declare_errors(&mut self, port: PortType) {
-        let surprise_down = if port.is_downstream() {
-            SURPRISE_DOWN
+        let (surprise_down, violation) = if port.is_downstream() {
+            (SURPRISE_DOWN, ACS_VIOLATION)
         } else {
-            0
+            (0, 0)
         };
         let all = UncorrectableError::ALL.iter();
         let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
-        let modelled = modelled & !SURPRISE_DOWN | surprise_down;
+        let modelled = modelled & !(SURPRISE_DOWN | ACS_VIOLATION) | surprise_down | violation;
         let all = CorrectableError::ALL.iter();
         let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
@@ -324,6 +330,10 @@ impl ConfigSpace {
                 self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
             }
             UncorrectableError::CompleterAbort => self.record_signaled_target_abort(),
+            // The packet has a completion if the error is advisory.
+            UncorrectableError::AcsViolation if record.advisory => {
+                self.record_signaled_target_abort();
+            }
             _ => {}
         }
         let severity = match control.severity(record.error) {

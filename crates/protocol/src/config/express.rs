@@ -134,6 +134,11 @@ pub struct Express {
 }
 
 impl ConfigSpace {
+    /// Port Number.
+    pub fn port_number(&self) -> u8 {
+        (self.read(LINK_CAPABILITIES) >> 24) as u8
+    }
+
     pub(super) fn declare_express(&mut self, express: &Express) {
         let Express {
             port,

@@ -137,9 +137,10 @@ impl ConfigSpace {
         self.raise(self.requester_status(), RECEIVED_TARGET_ABORT);
     }
 
-    /// Records that the function has answered a request with Completer Abort.
+    /// Records that the function has answered a request with Completer Abort (PCIe Base 7.5.1.1.4, 7.5.1.3.7). A bridge records it in
+    /// Secondary Status, as the request came from below.
     pub(super) fn record_signaled_target_abort(&mut self) {
-        self.raise(COMMAND, SIGNALED_TARGET_ABORT);
+        self.raise(self.requester_status(), SIGNALED_TARGET_ABORT);
     }
 
     /// Records that a poisoned packet has arrived: at the primary side, or at the secondary side of a bridge (PCIe Base 7.5.1.1.4,

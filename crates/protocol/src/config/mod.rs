@@ -18,6 +18,7 @@ mod power;
 mod space;
 mod sriov;
 
+pub use acs::AccessService;
 pub use ats::Ats;
 pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
@@ -36,7 +37,7 @@ pub use sriov::{SrIov, VirtualBar};
 
 /// Numbers of the registers that software accesses, and the bits in them.
 pub mod register {
-    pub use super::acs::{ACS, ID as ACS_ID, P2P_REQUEST_REDIRECT, UPSTREAM_FORWARDING};
+    pub use super::acs::{ACS, EGRESS_CONTROL_VECTOR, ID as ACS_ID};
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BRIDGE_CONTROL, BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH,

@@ -2,7 +2,7 @@
 
 use host::Coroutine;
 use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
-use protocol::{ConfigRequest, FunctionId, Tag};
+use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
@@ -27,6 +27,14 @@ impl Firmware<'_> {
 
     /// Applies the settings that the scenario writes for `node`, and returns them.
     pub(crate) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
+        let settings = self.settings(node);
+        let (host, program) = (self.tree.roots[node], settings.clone());
+        Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
+        settings
+    }
+
+    /// The settings of `node` that replace choices of the firmware, with those of Access Control Services.
+    fn settings(&self, node: usize) -> Vec<(FunctionId, Setting)> {
         let functions = &self.functions[node];
         let mut settings = settings(&self.scenario.nodes[node], functions);
         settings.extend(channels::settings(
@@ -44,8 +52,28 @@ impl Firmware<'_> {
                 settings.extend(physical(functions).map(|id| (id, *setting)));
             }
         }
-        let (host, program) = (self.tree.roots[node], settings.clone());
-        Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
+        let services = access_services(&self.scenario.nodes[node].kind);
+        let ports = (0..functions.ports().len()).map(FunctionPlace::Port);
+        let ports: Vec<FunctionId> = ports.map(|port| functions.id_of(port)).collect();
+        let is_set = |(_, is_set): &(AccessService, bool)| *is_set;
+        for (service, _) in services.into_iter().filter(is_set) {
+            let setting = Setting::Access(service, true);
+            settings.extend(ports.iter().map(|port| (*port, setting)));
+        }
+        let children = self.tree.children[node].iter();
+        let controlled = children.filter(|child| {
+            let below = &self.scenario.nodes[child.node].settings;
+            below.acs_egress_control
+        });
+        let numbers: Vec<u8> = controlled.map(|child| child.port as u8).collect();
+        if !numbers.is_empty() {
+            let enable = Setting::Access(AccessService::EgressControl, true);
+            let vector = numbers.iter();
+            let vector = vector.map(|number| Setting::EgressControl(*number, true));
+            for setting in vector.chain([enable]) {
+                settings.extend(ports.iter().map(|port| (*port, setting)));
+            }
+        }
         settings
     }
 
@@ -170,23 +198,54 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
         settings.extend(all().map(|id| (id, *setting)));
     }
     match &node.kind {
-        NodeKind::Switch(switch) => {
-            let services = [
-                (switch.acs_redirect, Setting::RedirectPeerRequests(true)),
-                (
-                    switch.acs_upstream_forwarding,
-                    Setting::ForwardUpstream(true),
-                ),
-            ];
-            for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
-                settings.extend(all().skip(1).map(|id| (id, *setting)));
-            }
-        }
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request.0 as u32;
             settings.extend(all().map(|id| (id, Setting::MaxReadRequest(size))));
         }
-        NodeKind::Host(..) | NodeKind::IoPort(_) => {}
+        NodeKind::Host(..) | NodeKind::Switch(_) | NodeKind::IoPort(_) => {}
     }
     settings
+}
+
+/// Access Control Services of the downstream ports of a node, and whether the scenario sets them.
+fn access_services(node: &NodeKind) -> Vec<(AccessService, bool)> {
+    match node {
+        NodeKind::Host(host, _) => vec![
+            (AccessService::SourceValidation, host.acs_source_validation),
+            (
+                AccessService::TranslationBlocking,
+                host.acs_translation_blocking,
+            ),
+            (AccessService::RequestRedirect, host.acs_redirect),
+            (
+                AccessService::UpstreamForwarding,
+                host.acs_upstream_forwarding,
+            ),
+            (AccessService::DirectTranslated, host.acs_direct_translated),
+        ],
+        NodeKind::Switch(switch) => vec![
+            (
+                AccessService::SourceValidation,
+                switch.acs_source_validation,
+            ),
+            (
+                AccessService::TranslationBlocking,
+                switch.acs_translation_blocking,
+            ),
+            (AccessService::RequestRedirect, switch.acs_redirect),
+            (
+                AccessService::CompletionRedirect,
+                switch.acs_completion_redirect,
+            ),
+            (
+                AccessService::UpstreamForwarding,
+                switch.acs_upstream_forwarding,
+            ),
+            (
+                AccessService::DirectTranslated,
+                switch.acs_direct_translated,
+            ),
+        ],
+        NodeKind::IoPort(_) | NodeKind::Device(..) => Vec::new(),
+    }
 }

@@ -205,6 +205,7 @@ impl Simulation {
                 start: self.world.now(),
                 interval: Span::ZERO,
                 content: Content::Bytes(bytes),
+                disguise: None,
                 spread: None,
             },
         );

@@ -36,6 +36,10 @@ kernel::parameters! {
         /// The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its downstream ports in order; 0, 1 and so
         /// on for the root ports of a host. Packets of the switch or host itself have one phase more.
         port_arbitration_table: Option<PhaseTable> = None, from "each weighted arbitration";
+        /// Whether the other downstream ports of the switch or host above block peer-to-peer requests for this node and for all below it:
+        /// the bit of its port in their Egress Control Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation,
+        /// or goes to the root if the port also redirects.
+        acs_egress_control: bool = false, from "PCIe Base 6.12: off after reset";
         /// Vendor ID of every function, such as "0x10ee"; if none is written, that of a common product.
         vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
         /// Device ID of every function; if none is written, that of a common product.

@@ -315,10 +315,13 @@ fn switch(acs_redirect: bool) -> impl Strategy<Value = Switch> {
         weighted(0.25, Just(())),
         setting("store_for_faster_links", &["false", "true"]),
         setting("output_queue", queue),
+        setting("acs_source_validation", &["false", "true"]),
+        any::<bool>(),
     );
-    let lines = lines.prop_map(move |(stores, faster, queue)| {
+    let lines = lines.prop_map(move |(stores, faster, queue, validates, completions)| {
+        let completions = acs_redirect && completions;
         format!(
-            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\n{faster}{queue}",
+            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\nacs_completion_redirect = {completions}\n{faster}{queue}{validates}",
             stores.is_none()
         )
     });

@@ -1,5 +1,6 @@
 //! Whole fabrics, from scenario texts small enough to work out by hand.
 
+mod access_control;
 mod accesses;
 mod any_fabric;
 mod attributes;

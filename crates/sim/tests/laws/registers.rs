@@ -221,7 +221,7 @@ fn a_switch_obeys_the_redirect_that_is_written_to_its_ports() {
             "h0",
             port,
             (control, 2),
-            protocol::register::P2P_REQUEST_REDIRECT >> 16,
+            protocol::AccessService::RequestRedirect.control() >> 16,
             &mut || true,
         )
         .expect("a host");

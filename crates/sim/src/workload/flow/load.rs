@@ -49,6 +49,7 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
             start: flow.start + to.up,
             interval: flow.interval,
             content: Content::Pattern(pattern),
+            disguise: flow.disguise.map(Box::new),
             spread: None,
         };
         let function = flow.function.filter(|(node, _)| *node == flow.from);

@@ -15,7 +15,7 @@ mod transfer;
 
 use device::sg_dma::registers::Unit;
 use kernel::{Span, Time};
-use transaction::Mark;
+use transaction::{Disguise, Mark};
 
 use crate::model::Model;
 use crate::observe::meter::Meter;
@@ -64,6 +64,8 @@ pub struct FlowPlan {
     pub address: u64,
     /// Node and function at one end of the flow, if a function is written.
     pub function: Option<(usize, u8)>,
+    /// What the headers of the requests say in place of the truth.
+    pub disguise: Option<Disguise>,
     /// Offset of the first byte in the addresses of the target.
     pub offset: u64,
     /// Bytes of the target that are used: each once, or in whole requests again and again.

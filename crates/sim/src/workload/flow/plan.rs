@@ -2,7 +2,8 @@
 
 use device::{DmaParameters, ReflectorParameters, UserLogic};
 use kernel::{Bytes, Span, Time};
-use protocol::TrafficClass;
+use protocol::{FunctionId, TrafficClass};
+use transaction::Disguise;
 
 use crate::plan::NodePlan;
 use crate::plan::address::{Region, show};
@@ -61,6 +62,7 @@ impl Planner<'_> {
             to,
             address: region.base + offset,
             function,
+            disguise: self.disguise(flow, from)?,
             offset: socket.map_or(0, |socket| socket.begin) + offset,
             window,
             reply: self.reply(flow, from, write_size)?,
@@ -248,6 +250,40 @@ impl Planner<'_> {
             return Err(self.error(flow, "function", &message));
         }
         Ok(Some((node, number as u8)))
+    }
+
+    /// What the headers of the flow's requests say in place of the truth.
+    pub(crate) fn disguise(
+        &self,
+        flow: &Flow,
+        from: usize,
+    ) -> Result<Option<Disguise>, ScenarioError> {
+        let parameters = &flow.parameters;
+        let requester = parameters.requester_id.as_ref().map(|id| {
+            id.parse::<FunctionId>()
+                .map_err(|wrong| self.error(flow, "requester_id", &wrong.to_string()))
+        });
+        let disguise = Disguise {
+            requester: requester.transpose()?,
+            is_translated: parameters.translated_addresses,
+        };
+        if disguise == Disguise::default() {
+            return Ok(None);
+        }
+        let device = &self.nodes[from];
+        if device.kind.device::<DmaParameters>().is_none() {
+            let key = if disguise.is_translated {
+                "translated_addresses"
+            } else {
+                "requester_id"
+            };
+            let message = format!(
+                "{} writes its headers itself; write a device with model = \"dma\", or leave it out",
+                device.name
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(Some(disguise))
     }
 
     /// The addresses of `to`, or those of the named function if `to` has it.

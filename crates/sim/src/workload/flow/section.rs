@@ -134,6 +134,12 @@ kernel::parameters! {
         no_snoop: bool = false, from "PCIe Base 2.2.6.5: hardware keeps caches coherent";
         /// Traffic class of the requests.
         traffic_class: u32 = 0, within 0..=7, from "PCIe Base 2.2.6.6: the class of best effort, which every device supports";
+        /// Requester ID of the requests of a dma device, such as "05:00.0", in place of that of its function, as of a faulty or malicious
+        /// device. Completions go to the function with that ID.
+        requester_id: Option<String> = None, from "PCIe Base 2.2.6.2: the ID of the function";
+        /// Whether the requests of a dma device say that their addresses are translated (AT), as of a device that has the translations, or
+        /// of a malicious one.
+        translated_addresses: bool = false, from "PCIe Base 10.2.1: untranslated";
         /// Clock of the rate: "arrival", "sender" or, where a driver moves the flow, "application".
         clock: Clock = Clock::Arrival, from "the receiver has the data";
     }

@@ -93,6 +93,7 @@ impl Planner<'_> {
             to: Some(to),
             address: target,
             function: None,
+            disguise: self.disguise(flow, from)?,
             offset: 0,
             window,
             reply: None,

@@ -78,6 +78,7 @@ impl Kind for TrafficPlan {
                 start: self.start + to.up,
                 interval: Span::ZERO,
                 content: Content::Pattern(pattern),
+                disguise: None,
                 spread: Some(Spread {
                     targets: source.targets.clone(),
                     favoured: source.favoured,
