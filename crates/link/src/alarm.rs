@@ -19,11 +19,13 @@ pub enum LinkTimer {
     InitializeChannels,
     /// The component takes the errors that the link has corrected, or learns that it has failed.
     Errors,
+    /// Training goes on, or the component is told of a change of the link.
+    Training,
 }
 
 impl LinkTimer {
     /// The number of timers.
-    pub const COUNT: u32 = 7;
+    pub const COUNT: u32 = 8;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -35,6 +37,7 @@ impl LinkTimer {
             LinkTimer::RefreshCredit,
             LinkTimer::InitializeChannels,
             LinkTimer::Errors,
+            LinkTimer::Training,
         ][number as usize]
     }
 }
@@ -47,8 +50,9 @@ pub(crate) struct Alarms {
     pub(crate) replay: Alarm,
     pub(crate) update: Alarm,
     pub(crate) refresh: Alarm,
-    channels: Alarm,
+    pub(crate) channels: Alarm,
     pub(crate) errors: Alarm,
+    pub(crate) training: Alarm,
 }
 
 impl Alarms {
@@ -60,6 +64,7 @@ impl Alarms {
         refresh: Alarm::IDLE,
         channels: Alarm::IDLE,
         errors: Alarm::IDLE,
+        training: Alarm::IDLE,
     };
 
     #[inline(always)]
@@ -72,6 +77,7 @@ impl Alarms {
             LinkTimer::RefreshCredit => &mut self.refresh,
             LinkTimer::InitializeChannels => &mut self.channels,
             LinkTimer::Errors => &mut self.errors,
+            LinkTimer::Training => &mut self.training,
         }
     }
 }

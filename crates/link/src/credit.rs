@@ -151,7 +151,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     pub(crate) fn new(size: u16, packet: u16) -> Self {
         ReceiveBuffer {
             size,
-            left: 0,
+            left: size,
             freed: 0,
             releasing: 0,
             update_threshold: 1,
@@ -175,8 +175,20 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.part_of_unit = (1 << self.scale.shift()) - 1;
         let largest = mask(BITS, self.scale) >> 1;
         self.size = self.size.min(largest) & !self.part_of_unit;
-        (self.left, self.limit) = (self.size, self.size);
+        (self.left, self.limit, self.freed) = (self.size, self.size, 0);
         self.update_threshold = (f64::from(self.size) * share).ceil().max(1.0) as u16;
+    }
+
+    /// Announces nothing any more, because the link is down: what is freed from now on only empties the buffer.
+    fn close(&mut self) {
+        let used = self.used();
+        (self.left, self.freed) = (self.size - used, 0);
+        self.part_of_unit = 0;
+    }
+
+    /// Empties the buffer.
+    fn forget(&mut self) {
+        (self.left, self.freed, self.releasing) = (self.size, 0, 0);
     }
 
     fn is_infinite(&self) -> bool {
@@ -330,6 +342,24 @@ impl ClassBuffers {
         }
     }
 
+    /// Announces nothing any more, because the link is down.
+    pub(crate) fn close(&mut self) {
+        self.headers.close();
+        self.data.close();
+        self.unannounced_since = Time::NEVER;
+    }
+
+    /// Empties the buffers.
+    pub(crate) fn forget(&mut self) {
+        self.headers.forget();
+        self.data.forget();
+        self.unannounced_since = Time::NEVER;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.headers.used() == 0 && self.data.used() == 0
+    }
+
     /// Schedules the release of a packet with `data` data credits.
     #[inline]
     pub(crate) fn begin_release(&mut self, data: u16) {
@@ -383,6 +413,7 @@ impl ClassBuffers {
     pub(crate) fn fix_limits(&mut self, is_scaled: bool, policy: UpdatePolicy) {
         self.headers.fix_limit(is_scaled, policy.share);
         self.data.fix_limit(is_scaled, policy.share);
+        self.unannounced_since = Time::NEVER;
         if policy.packets > 0 {
             let headers = &mut self.headers.update_threshold;
             *headers = policy.packets.min(*headers);

@@ -1,11 +1,16 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
+mod training;
+
+use std::collections::VecDeque;
+
 use kernel::{Span, Time};
 use protocol::{ChannelsControl, Class, CorrectableError, Credit, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
 use crate::channels::{ChannelCounters, ChannelEffect, ChannelMap};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
+use crate::ltssm::{LinkChange, LinkCommand, Ltssm, TrainingTimes};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
@@ -43,7 +48,21 @@ pub struct LinkEnd {
     replays: u8,
     /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
+    /// The time from which on the link is not in L0: it has failed, or, at zero, has left it.
+    leaves_l0_at: Time,
+    /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
+    down_from: Time,
     fails_at: Time,
+    ltssm: Ltssm,
+    /// Whether the link has gone down and is not up again.
+    is_down: bool,
+    /// Whether the link has been up.
+    has_been_up: bool,
+    /// The time that the replay timer had left when the link left L0.
+    replay_left: Option<Span>,
+    commands: VecDeque<LinkCommand>,
+    /// The changes of the link that its component has not taken.
+    changes: VecDeque<LinkChange>,
 }
 
 /// The effects that a [`LinkEnd`] can use.
@@ -88,11 +107,23 @@ impl LinkEnd {
         let is_scalable = parameters.offers_scaled_flow_control(config.generation);
         // The guideline for UpdateFC has the same numbers as the limit for Ack (PCIe Base 2.6.1.2).
         let update_delay = parameters.update_fc_delay;
+        let times = TrainingTimes {
+            training: parameters.training_time() + config.round_trip,
+            recovery: parameters.recovery_time(config.generation),
+        };
         LinkEnd {
+            leaves_l0_at: config.fails_at,
+            down_from: config.fails_at,
             fails_at: config.fails_at,
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
             has_channel_capability: config.has_channel_capability,
+            ltssm: Ltssm::new(config.generation, config.lanes, times),
+            is_down: false,
+            has_been_up: false,
+            replay_left: None,
+            commands: VecDeque::new(),
+            changes: VecDeque::new(),
             transmitter: Transmitter::new(timing, &config, replay_buffer.0),
             handshake: Handshake::new(config.channels, is_scalable),
             acknowledge_now: false,
@@ -114,10 +145,16 @@ impl LinkEnd {
         }
     }
 
-    /// Whether the link has failed by `now`.
+    /// Whether the link is down at `now`: it has failed, or has gone down and is not up again.
     #[inline]
     pub fn has_failed(&self, now: Time) -> bool {
-        now >= self.fails_at
+        now >= self.down_from
+    }
+
+    /// Whether the link is not in L0 at `now`.
+    #[inline]
+    fn is_outside_l0(&self, now: Time) -> bool {
+        now >= self.leaves_l0_at
     }
 
     /// The time at which the link fails, or [`Time::NEVER`].
@@ -129,8 +166,8 @@ impl LinkEnd {
     /// time the part before `now`.
     pub fn counters(&self, now: Time) -> Counters {
         let mut counters = self.transmitter.counters(now);
-        // What a failed link drops takes its time, but not on the wire.
-        if !self.has_failed(now) {
+        // What a link drops that is down takes its time, but not on the wire.
+        if !self.is_outside_l0(now) || self.is_recovering(now) {
             let remaining = self.transmitter.remaining(now);
             counters.busy = counters.busy.saturating_sub(remaining);
         }
@@ -332,9 +369,18 @@ impl LinkEnd {
         frame: Frame,
         cx: &mut impl EndContext,
     ) -> (Option<Arrival>, Option<Finished>) {
-        if self.has_failed(cx.now()) {
-            return (None, self.receive_in_vain(frame, cx));
+        if self.is_outside_l0(cx.now()) {
+            return self.receive_outside_l0(frame, cx);
         }
+        self.receive_frame(frame, cx)
+    }
+
+    #[inline(always)]
+    fn receive_frame(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> (Option<Arrival>, Option<Finished>) {
         match frame {
             Frame::Tlp(frame) => {
                 let arrival = self.receive_packet(&frame, cx);
@@ -345,13 +391,14 @@ impl LinkEnd {
                 (arrival, if urgent { self.pump(cx) } else { None })
             }
             Frame::Dllp(sent) => (None, self.receive_dllp(sent, cx)),
+            Frame::OrderedSet(set) => (None, self.receive_ordered_set(set, cx)),
             Frame::Fibre(_) | Frame::Block(_) | Frame::Bus(_) | Frame::ReturnedSpace(_) => {
-                panic!("a PCI Express link carries only TLPs and DLLPs")
+                panic!("a PCI Express link carries only TLPs, DLLPs and ordered sets")
             }
         }
     }
 
-    /// Loses a frame, because the link has failed.
+    /// Loses a frame, because the link is down.
     #[cold]
     fn receive_in_vain(&mut self, frame: Frame, cx: &mut impl EndContext) -> Option<Finished> {
         match frame {
@@ -526,8 +573,8 @@ impl LinkEnd {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
-                self.send_again(cx);
                 self.alarms.replay.clear();
+                self.send_again(cx);
             }
             Dllp::Feature {
                 acknowledges,
@@ -562,14 +609,14 @@ impl LinkEnd {
         }
     }
 
-    /// Replays the packets. The fourth replay without progress should retrain the link; this is not modelled, and the link
-    /// continues.
+    /// Replays the packets. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
     fn send_again(&mut self, cx: &mut impl EndContext) {
         self.transmitter.replay();
         self.replays += 1;
         if self.replays == REPLAYS {
             self.record(CorrectableError::ReplayNumRollover, cx);
             self.replays = 0;
+            self.retrain(cx);
         }
     }
 
@@ -583,11 +630,8 @@ impl LinkEnd {
             }
             Ring::Stale => return None,
         }
-        if self.has_failed(cx.now()) {
-            return match timer {
-                LinkTimer::Errors => None,
-                _ => self.drop_next(cx),
-            };
+        if self.is_outside_l0(cx.now()) && !self.is_recovering(cx.now()) {
+            return self.expire_while_down(timer, cx);
         }
         match timer {
             LinkTimer::Errors => return None,
@@ -604,6 +648,7 @@ impl LinkEnd {
             LinkTimer::UpdateCredit => self.begin_round(cx),
             LinkTimer::RefreshCredit => self.refresh_credit(cx),
             LinkTimer::InitializeChannels => self.begin_round_of_channels(cx),
+            LinkTimer::Training => self.expire_training(cx),
         }
         self.pump(cx)
     }
@@ -685,7 +730,10 @@ impl LinkEnd {
 
     #[cold]
     fn come_up(&mut self, cx: &mut impl EndContext) {
-        cx.observe(Observation::Up { port: cx.port() });
+        if !std::mem::replace(&mut self.has_been_up, true) {
+            cx.observe(Observation::Up { port: cx.port() });
+        }
+        self.end_down(cx);
         self.alarms.update.clear();
         self.refresh_credit(cx);
         if self.handshake.enable(self.enabled) {
@@ -731,8 +779,8 @@ impl LinkEnd {
     #[inline]
     fn pump(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         let now = cx.now();
-        if self.has_failed(now) {
-            return self.drop_next(cx);
+        if self.is_outside_l0(now) {
+            return self.pump_outside_l0(cx);
         }
         if now < self.transmitter.busy_until {
             self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
@@ -745,7 +793,7 @@ impl LinkEnd {
         finished
     }
 
-    /// Drops what a failed link holds: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
+    /// Drops what a link holds that is down: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
     /// does not notice would otherwise send for ever at one time.
     #[inline(never)]
     fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {

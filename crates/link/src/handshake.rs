@@ -69,6 +69,11 @@ impl Handshake {
         }
     }
 
+    /// The handshake of a link that begins anew. Channels that software has enabled are to be enabled again.
+    pub(crate) fn anew(&self, has_features: bool) -> Self {
+        Handshake::new(self.channels, has_features)
+    }
+
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.phase == Phase::Done

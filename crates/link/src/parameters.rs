@@ -58,6 +58,11 @@ kernel::parameters! {
         replay_timer_factor: f64 = 2.0, within 1.0..=2.0, from "PCIe Base 3.6.2.1: -0 % / +100 %";
         /// Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1 (latest).
         skip_position: f64 = 0.5, within 0.0..=1.0, from "our choice: the middle";
+        /// Time that the port trains a link that was down, from the far end's first TS1 until its own TS2: Detect, Polling and
+        /// Configuration, the change to the link's speed, and equalisation.
+        training_time: Option<Span> = None, within Some(Span::from_us(1))..=Some(Span::from_us(1_000_000)), from "PCIe Base 4.2.6.2 and 4.2.6.3, least ordered sets at 2.5 GT/s: 1024 TS1 and 16 TS2 in Polling, 8 TS1 and 16 TS2 in Configuration, 68 us; equalisation from 8 GT/s on may take 100 ms more (4.2.6.4.2)";
+        /// Time that the port spends in Recovery, from the far end's first TS1 until its own last TS2.
+        recovery_time: Option<Span> = None, within Some(Span::ZERO)..=Some(Span::from_us(100_000)), from "PCIe Base 4.2.6.4, least ordered sets at the link's rate: 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, 16 idle symbols in Recovery.Idle";
     }
 }
 
@@ -102,6 +107,18 @@ impl PortParameters {
     pub fn offers_scaled_flow_control(&self, generation: Generation) -> bool {
         self.scaled_flow_control
             .unwrap_or(generation >= Generation::Gen4)
+    }
+
+    /// The time of training from Detect on.
+    pub(crate) fn training_time(&self) -> Span {
+        let least = symbols(Generation::Gen1, 16 * (1024 + 16 + 8 + 16));
+        self.training_time.unwrap_or(least)
+    }
+
+    /// The time in Recovery of a link of this rate.
+    pub(crate) fn recovery_time(&self, generation: Generation) -> Span {
+        let least = symbols(generation, 16 * (8 + 16 + 1));
+        self.recovery_time.unwrap_or(least)
     }
 
     /// Time from the pins to the data link layer.

@@ -139,6 +139,35 @@ impl Receiver {
         self.channels.len()
     }
 
+    /// Begins anew without a link: sequence numbers and what is announced. Packets in the buffers stay there.
+    pub(crate) fn go_down(&mut self) {
+        (self.expected, self.nak_scheduled) = (0, false);
+        self.pending_updates = 0;
+        for buffers in self.channels.iter_mut().flatten() {
+            buffers.close();
+        }
+    }
+
+    /// Forgets the packets in the buffers.
+    pub(crate) fn forget_received(&mut self) {
+        self.leaving.clear();
+        for buffers in self.channels.iter_mut().flatten() {
+            buffers.forget();
+        }
+    }
+
+    /// Whether no packet is in the buffers.
+    pub(crate) fn are_buffers_empty(&self) -> bool {
+        let mut buffers = self.channels.iter().flatten();
+        buffers.all(ClassBuffers::is_empty)
+    }
+
+    /// Receives a data stream from `now` on.
+    pub(crate) fn resume(&mut self, now: Time) {
+        self.received_until = now;
+        self.newest_complete = self.newest_complete.min(now);
+    }
+
     /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
     pub(crate) fn credits_held(&self) -> u32 {
         self.channels.iter().flatten().map(ClassBuffers::held).sum()
@@ -147,6 +176,7 @@ impl Receiver {
     /// Fixes the initial limits of all classes, with or without scaled flow control.
     pub(crate) fn fix_limits(&mut self, is_scaled: bool) {
         self.is_scaled = Some(is_scaled);
+        self.pending_updates = 0;
         for buffers in self.channels.iter_mut().flatten() {
             buffers.fix_limits(is_scaled, self.policy);
         }

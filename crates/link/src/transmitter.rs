@@ -10,7 +10,7 @@ use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
 use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
-use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
+use packet::{Charge, Frame, Observation, OrderedSet, OrderedSetKind, PacketId, Packets, TlpFrame};
 
 /// Counters of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Counters {
     pub replayed_bytes: u64,
     /// DLLPs, in bytes.
     pub dllp_bytes: u64,
-    /// Skip ordered sets, in bytes over all lanes.
+    /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
     pub ordered_set_bytes: u64,
     /// TLPs sent for the first time.
     pub packets: u64,
@@ -622,6 +622,50 @@ impl Transmitter {
             charge,
             passed: 0,
         })
+    }
+
+    /// Counts the ordered sets that were due by `now`; no more are due until [`resume_skips`](Self::resume_skips).
+    pub(crate) fn suspend_skips(&mut self, now: Time, cx: &mut impl LinkContext) {
+        if now >= self.busy_until {
+            self.next_slot(now, cx);
+        }
+        self.skips = Skips::SUSPENDED;
+    }
+
+    /// Schedules skip ordered sets from `now` on.
+    pub(crate) fn resume_skips(&mut self, now: Time) {
+        self.skips = Skips::starting(now, &self.timing);
+    }
+
+    /// Sends ordered sets that train the link, after what is on the wire. Electrical idle ends what is on the wire.
+    pub(crate) fn send_ordered_set(&mut self, set: OrderedSet, cx: &mut impl LinkContext) {
+        let now = cx.now();
+        if set.kind == OrderedSetKind::ElectricalIdle {
+            return cx.send(Frame::OrderedSet(set), Span::ZERO);
+        }
+        let at = self.busy_until.max(now);
+        let length = self.timing.symbol() * 16;
+        if cx.watched() {
+            cx.observe(Observation::Training {
+                port: cx.port(),
+                set,
+                start: at + self.pipeline,
+                length,
+            });
+        }
+        self.occupy(at, length);
+        self.counters.ordered_set_bytes += 16 * u64::from(set.lanes);
+        cx.send(Frame::OrderedSet(set), self.busy_until.since(now));
+    }
+
+    /// Begins anew without a link: sequence numbers, replay buffer and credit. Packets that wait are kept.
+    pub(crate) fn go_down(&mut self, cx: &mut impl LinkContext) {
+        self.end_stall(cx.now());
+        self.forget_kept(cx);
+        self.next_sequence = 0;
+        for channel in &mut self.channels {
+            channel.budgets = [Budget::CLOSED; 3];
+        }
     }
 
     /// Starts to replay all unacknowledged packets.

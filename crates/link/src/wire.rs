@@ -98,8 +98,16 @@ pub(crate) struct Skips {
 
 impl Skips {
     pub(crate) fn new(timing: &WireTiming) -> Self {
+        Self::starting(Time::ZERO, timing)
+    }
+
+    /// A schedule on which no ordered set is due, for the time in which a link is not in L0.
+    pub(crate) const SUSPENDED: Skips = Skips { next: Time::NEVER };
+
+    /// The schedule of a wire whose data stream begins at `now`.
+    pub(crate) fn starting(now: Time, timing: &WireTiming) -> Self {
         Skips {
-            next: Time::ZERO + timing.skip_interval,
+            next: now + timing.skip_interval,
         }
     }
 

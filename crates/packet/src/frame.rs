@@ -2,7 +2,7 @@
 
 use protocol::lcrc;
 
-use crate::{Block, BusFrame, FibreFrame, PacketId, Packets, ReturnedSpace};
+use crate::{Block, BusFrame, FibreFrame, OrderedSet, PacketId, Packets, ReturnedSpace};
 
 /// The content of one transmission on a wire.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,8 @@ pub enum Frame {
     Tlp(TlpFrame),
     /// The six bytes of a data-link-layer packet.
     Dllp([u8; 6]),
+    /// Ordered sets that train a link.
+    OrderedSet(OrderedSet),
     /// A frame of user data on a fibre.
     Fibre(FibreFrame),
     /// A control block on a fibre.

@@ -4,7 +4,8 @@ use kernel::{Span, Time};
 use protocol::Kind;
 
 use crate::{
-    Block, FibreFrame, FlowId, Incident, Note, PackedNote, Packet, PacketId, Refusal, Site,
+    Block, FibreFrame, FlowId, Incident, Note, OrderedSet, PackedNote, Packet, PacketId, Refusal,
+    Site,
 };
 
 /// A report of a component to the probes.
@@ -77,6 +78,17 @@ pub enum Observation {
         length: Span,
         /// The time from the beginning of one to the beginning of the next.
         interval: Span,
+    },
+    /// A port begins to send ordered sets that train its link. Reported only if a probe needs details.
+    Training {
+        /// The port.
+        port: u16,
+        /// The ordered sets.
+        set: OrderedSet,
+        /// The time at which the first one begins to leave.
+        start: Time,
+        /// The time that each takes on the wire.
+        length: Span,
     },
     /// A frame begins to leave an optical port. Reported only if a probe needs details.
     Fibre {
@@ -209,6 +221,7 @@ impl Observation {
                 | Observation::PacketArrival { .. }
                 | Observation::DllpArrival { .. }
                 | Observation::OrderedSets { .. }
+                | Observation::Training { .. }
                 | Observation::Fibre { .. }
                 | Observation::Block { .. }
         )

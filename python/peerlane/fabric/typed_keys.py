@@ -111,6 +111,13 @@ class Port(TypedDict, total=False):
     skip_position: Setting
     """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
     (latest). (default 0.5)"""
+    training_time: Setting
+    """Time that the port trains a link that was down, from the far end's first TS1 until its
+    own TS2: Detect, Polling and Configuration, the change to the link's speed, and
+    equalisation. (ns; default none)"""
+    recovery_time: Setting
+    """Time that the port spends in Recovery, from the far end's first TS1 until its own last
+    TS2. (ns; default none)"""
     max_payload: Setting
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
@@ -604,6 +611,13 @@ class Profile(TypedDict, total=False):
     skip_position: Setting
     """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
     (latest). (default 0.5)"""
+    training_time: Setting
+    """Time that the port trains a link that was down, from the far end's first TS1 until its
+    own TS2: Detect, Polling and Configuration, the change to the link's speed, and
+    equalisation. (ns; default none)"""
+    recovery_time: Setting
+    """Time that the port spends in Recovery, from the far end's first TS1 until its own last
+    TS2. (ns; default none)"""
     max_payload: Setting
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
@@ -1063,6 +1077,13 @@ class Controller(TypedDict, total=False):
     skip_position: Setting
     """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
     (latest). (default 0.5)"""
+    training_time: Setting
+    """Time that the port trains a link that was down, from the far end's first TS1 until its
+    own TS2: Detect, Polling and Configuration, the change to the link's speed, and
+    equalisation. (ns; default none)"""
+    recovery_time: Setting
+    """Time that the port spends in Recovery, from the far end's first TS1 until its own last
+    TS2. (ns; default none)"""
 
 
 class Cable(TypedDict, total=False):

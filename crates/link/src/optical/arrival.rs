@@ -29,7 +29,11 @@ impl OpticalEnd {
                 self.reset_timeouts();
                 self.receive_block(block, cx)
             }
-            Frame::Tlp(_) | Frame::Dllp(_) | Frame::Bus(_) | Frame::ReturnedSpace(_) => {
+            Frame::Tlp(_)
+            | Frame::Dllp(_)
+            | Frame::OrderedSet(_)
+            | Frame::Bus(_)
+            | Frame::ReturnedSpace(_) => {
                 panic!("a fibre carries frames and control blocks")
             }
         }

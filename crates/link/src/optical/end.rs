@@ -414,7 +414,8 @@ impl OpticalEnd {
             LinkTimer::Acknowledge
             | LinkTimer::RefreshCredit
             | LinkTimer::InitializeChannels
-            | LinkTimer::Errors => Ring::Due,
+            | LinkTimer::Errors
+            | LinkTimer::Training => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -436,10 +437,11 @@ impl OpticalEnd {
                 OpticalEvent::Nothing
             }
             LinkTimer::Acknowledge => self.give_up_fibre(),
-            // Only links of PCI Express set this timer.
-            LinkTimer::RefreshCredit | LinkTimer::InitializeChannels | LinkTimer::Errors => {
-                OpticalEvent::Nothing
-            }
+            // Only links of PCI Express set these timers.
+            LinkTimer::RefreshCredit
+            | LinkTimer::InitializeChannels
+            | LinkTimer::Errors
+            | LinkTimer::Training => OpticalEvent::Nothing,
         }
     }
 

@@ -13,4 +13,5 @@ mod ordering;
 mod pair;
 mod refresh;
 mod scaled_credit;
+mod training;
 mod wire;

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use kernel::{EventQueue, Span, Stream, Time};
 use link::{
-    Arrival, BitErrors, Counters, Delivery, Finished, LinkConfig, LinkEnd, PortParameters, Waiting,
+    Arrival, BitErrors, Counters, Delivery, Finished, LinkChange, LinkCommand, LinkConfig, LinkEnd,
+    LinkState, LinkTimer, PortParameters, Waiting,
 };
 use packet::{Charge, Frame, PacketId, Packets, Stamp};
 use protocol::{Dllp, FunctionId, Generation, Header, Tag};
@@ -89,6 +90,8 @@ pub struct Pair {
     held: [VecDeque<Charge>; 2],
     /// The source and the charge of each packet, by number.
     sent: Vec<(u16, Charge)>,
+    /// The changes of the link that each end has told, with their times.
+    pub changes: [Vec<(Time, LinkChange)>; 2],
 }
 
 impl Pair {
@@ -156,6 +159,7 @@ impl Pair {
             appetite: [Appetite::After(Span::ZERO); 2],
             held: [VecDeque::new(), VecDeque::new()],
             sent: Vec::new(),
+            changes: [Vec::new(), Vec::new()],
         };
         for side in [Left, Right] {
             pair.at(side, |end, cx| ((), end.start(cx)));
@@ -264,6 +268,21 @@ impl Pair {
         self.arrive(side, Frame::Dllp(dllp.emit()));
     }
 
+    /// Commands the end at `side`.
+    pub fn command(&mut self, side: Side, command: LinkCommand) {
+        self.at(side, |end, cx| ((), end.command(command, cx)));
+    }
+
+    /// The state of the link at `side`.
+    pub fn state(&self, side: Side) -> LinkState {
+        self.ends[side as usize].state()
+    }
+
+    /// Whether the link at `side` is down.
+    pub fn is_down(&self, side: Side) -> bool {
+        self.ends[side as usize].has_failed(self.now())
+    }
+
     /// Frees the oldest packet that the end at `side` keeps.
     pub fn free(&mut self, side: Side) {
         let charge = self.held[side as usize]
@@ -300,6 +319,11 @@ impl Pair {
             Happening::Arrive(side, frame) => self.arrive(side, frame),
             Happening::Expire(side, timer) => {
                 self.at(side, |end, cx| ((), end.expire(timer, cx)));
+                if timer == LinkTimer::Training {
+                    let (now, end) = (self.now(), &mut self.ends[side as usize]);
+                    let changes = std::iter::from_fn(|| end.take_change());
+                    self.changes[side as usize].extend(changes.map(|change| (now, change)));
+                }
             }
             Happening::Free(side, charge) => {
                 self.at(side, |end, cx| ((), end.free(charge, cx)));

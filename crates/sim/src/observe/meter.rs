@@ -296,6 +296,7 @@ impl Meter {
             | Observation::PacketArrival { .. }
             | Observation::DllpArrival { .. }
             | Observation::OrderedSets { .. }
+            | Observation::Training { .. }
             | Observation::Fibre { .. }
             | Observation::Block { .. } => {}
         }

@@ -133,6 +133,7 @@ impl Filter {
                 self.passes_without_packet(Kind::of_dllp(dllp.as_ref()))
             }
             Observation::OrderedSets { .. } => self.passes_without_packet(Kind::Skip),
+            Observation::Training { .. } => self.passes_without_packet(Kind::Training),
             Observation::Block { .. } => self.passes_without_packet(Kind::Block),
             _ => false,
         }

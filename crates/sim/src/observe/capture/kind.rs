@@ -93,6 +93,8 @@ kinds! {
     OtherDllp Dllp "other",
     /// SKP ordered set.
     Skip OrderedSet "SKP",
+    /// Training ordered set.
+    Training OrderedSet "TS",
     /// Frame of user data on a fibre.
     Frame Frame "frame",
     /// Control block on a fibre.

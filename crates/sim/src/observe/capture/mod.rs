@@ -59,6 +59,7 @@ impl<'a> WireEvent<'a> {
             Observation::Packet { port, start, .. }
             | Observation::Dllp { port, start, .. }
             | Observation::OrderedSets { port, start, .. }
+            | Observation::Training { port, start, .. }
             | Observation::Fibre { port, start, .. }
             | Observation::Block { port, start, .. } => (port, start, false),
             Observation::PacketArrival { port, end, .. } => (port, end, true),

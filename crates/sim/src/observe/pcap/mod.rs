@@ -100,6 +100,8 @@ impl Format for Pcap {
                 let mark = Mark::Dllp(bytes);
                 self.queue.arrive(event.direction.0, mark, &arrival);
             }
+            // The format has no records of training.
+            Observation::Training { .. } => {}
             _ => self.depart(event),
         }
     }

@@ -1,6 +1,6 @@
 //! The lines of the packet trace, as they are written. `docs/reference/trace.md` has the fields.
 
-use packet::{Block, Carried, FibreFrame, Packet, Verdict};
+use packet::{Block, Carried, FibreFrame, OrderedSetKind, Packet, Verdict};
 use protocol::{
     AddressType, Attributes, Dllp, Header, Kind as Content, MemoryRequest, Message, MessageRouting,
     Scale, coherence,
@@ -52,6 +52,7 @@ pub(super) enum What<'a> {
         raw: String,
     },
     OrderedSets(OrderedSets),
+    Training(Training),
     Arrival(Arrival<'a>),
     Fibre {
         frame: FibreLine,
@@ -74,6 +75,30 @@ pub(super) struct OrderedSets {
     pub(super) count: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) interval_ns: Option<f64>,
+}
+
+/// Ordered sets that train a link, of which a line tells the first.
+#[derive(Serialize)]
+pub(super) struct Training {
+    pub(super) ordered_set: &'static str,
+    pub(super) training: &'static str,
+    /// Whether link and lane numbers are set: the link is up, and in Recovery.
+    #[serde(rename = "numbered")]
+    pub(super) is_numbered: bool,
+    /// The bytes of each over all lanes.
+    pub(super) bytes: u16,
+    pub(super) length_ns: f64,
+}
+
+/// What training ordered sets say.
+pub(super) fn training(kind: OrderedSetKind) -> &'static str {
+    match kind {
+        OrderedSetKind::Ts1 => "TS1",
+        OrderedSetKind::Ts2 => "TS2",
+        OrderedSetKind::HotReset => "hot reset",
+        OrderedSetKind::DisableLink => "disable link",
+        OrderedSetKind::ElectricalIdle => "electrical idle",
+    }
 }
 
 /// The arrival of a TLP or DLLP, and the decision of the receiver.

@@ -6,7 +6,7 @@ mod line;
 use packet::{Observation, Verdict};
 
 use super::capture::{Format, WireEvent};
-use line::{Arrival, FibreLine, Line, OrderedSets, Tlp, What};
+use line::{Arrival, FibreLine, Line, OrderedSets, Tlp, Training, What};
 
 /// The format of the packet trace.
 #[derive(Debug)]
@@ -90,6 +90,13 @@ fn content<'a>(event: &WireEvent<'a>) -> Option<What<'a>> {
             length_ns: length.as_ns(),
             count,
             interval_ns: (count > 1).then_some(interval.as_ns()),
+        }),
+        Observation::Training { set, length, .. } => What::Training(Training {
+            ordered_set: "TS",
+            training: line::training(set.kind),
+            is_numbered: set.is_numbered,
+            bytes: 16 * u16::from(set.lanes),
+            length_ns: length.as_ns(),
         }),
         Observation::Fibre {
             frame,

@@ -1,0 +1,255 @@
+//! What a link end does outside L0: it goes down, trains, and begins its data-link layer anew.
+
+use kernel::Time;
+use packet::{Frame, OrderedSet};
+
+use super::{EndContext, LinkEnd};
+use crate::LinkTimer;
+use crate::ltssm::{DownCause, LinkChange, LinkCommand, LinkState, Step, Transition};
+use crate::receiver::Arrival;
+use crate::transmitter::Finished;
+
+impl LinkEnd {
+    /// The state of the link at this end.
+    pub fn state(&self) -> LinkState {
+        self.ltssm.state()
+    }
+
+    /// Makes this end obey `command`.
+    pub fn command(&mut self, command: LinkCommand, cx: &mut impl EndContext) -> Option<Finished> {
+        if cx.now() < self.fails_at {
+            let step = self.ltssm.command(command, cx.now());
+            self.take(step, cx);
+            self.train(cx);
+        }
+        self.pump(cx)
+    }
+
+    /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
+    #[cold]
+    pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
+        let step = self.ltssm.command(LinkCommand::Retrain, cx.now());
+        self.take(step, cx);
+    }
+
+    /// Keeps `command` for a component that is not handling an event now, at `now`. The component's timer for
+    /// [`LinkTimer::Training`] must be set to expire at once; the end then obeys.
+    pub fn command_later(&mut self, command: LinkCommand, now: Time) {
+        self.commands.push_back(command);
+        let _ = self.alarms.training.set(now, now);
+    }
+
+    /// The next change of the link that its component has not taken. [`LinkTimer::Training`] expires when there is one.
+    pub fn take_change(&mut self) -> Option<LinkChange> {
+        self.changes.pop_front()
+    }
+
+    /// Forgets the packets in the receive buffers, because a reset of the component has discarded them. The component frees none of
+    /// them afterwards.
+    pub fn forget_received(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
+        self.receiver.forget_received();
+        self.pump(cx)
+    }
+
+    /// Obeys the commands that were kept, and goes on with training.
+    #[cold]
+    pub(super) fn expire_training(&mut self, cx: &mut impl EndContext) {
+        while let Some(command) = self.commands.pop_front() {
+            let step = self.ltssm.command(command, cx.now());
+            self.take(step, cx);
+        }
+        self.train(cx);
+    }
+
+    /// Goes on with training as far as it can.
+    fn train(&mut self, cx: &mut impl EndContext) {
+        loop {
+            self.receiver.settle(cx.now());
+            let step = self
+                .ltssm
+                .advance(cx.now(), self.receiver.are_buffers_empty());
+            let has_more = step.wake_at == Some(cx.now());
+            self.take(step, cx);
+            if !has_more {
+                return;
+            }
+        }
+    }
+
+    /// Takes note of ordered sets that have arrived.
+    #[cold]
+    pub(super) fn receive_ordered_set(
+        &mut self,
+        set: OrderedSet,
+        cx: &mut impl EndContext,
+    ) -> Option<Finished> {
+        if cx.now() < self.fails_at {
+            let step = self.ltssm.receive(set, cx.now());
+            self.take(step, cx);
+            self.train(cx);
+        }
+        self.pump(cx)
+    }
+
+    /// Handles a frame that arrives while the link is not in L0.
+    #[cold]
+    pub(super) fn receive_outside_l0(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> (Option<Arrival>, Option<Finished>) {
+        match frame {
+            Frame::OrderedSet(set) => (None, self.receive_ordered_set(set, cx)),
+            // The far end sends its data stream until it learns that this end has left L0.
+            _ if self.is_recovering(cx.now()) => self.receive_frame(frame, cx),
+            _ => (None, self.receive_in_vain(frame, cx)),
+        }
+    }
+
+    /// Handles a timer while the link is down.
+    #[cold]
+    pub(super) fn expire_while_down(
+        &mut self,
+        timer: LinkTimer,
+        cx: &mut impl EndContext,
+    ) -> Option<Finished> {
+        match timer {
+            LinkTimer::Errors => return None,
+            LinkTimer::Training if cx.now() < self.fails_at => self.expire_training(cx),
+            _ => {}
+        }
+        self.pump(cx)
+    }
+
+    /// Does what there is to do for the wire of a link that is not in L0.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn pump_outside_l0(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
+        let now = cx.now();
+        if now < self.fails_at && self.ltssm.state() == LinkState::Training {
+            self.train(cx);
+            if self.ltssm.state() == LinkState::L0 {
+                return self.pump(cx);
+            }
+        }
+        if !self.is_recovering(now) {
+            return self.drop_next(cx);
+        }
+        if now < self.transmitter.busy_until {
+            self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
+            return None;
+        }
+        self.transmitter.on_wire.take()
+    }
+
+    /// Whether the link is up and trains again.
+    pub(super) fn is_recovering(&self, now: Time) -> bool {
+        now < self.fails_at && self.ltssm.state() == LinkState::Recovery
+    }
+
+    /// Does what follows from an input of the state machine.
+    fn take(&mut self, step: Step, cx: &mut impl EndContext) {
+        match step.transition {
+            Some(Transition::Down(cause)) => self.go_down(cause, cx),
+            Some(Transition::Recovery) => self.leave_l0(cx),
+            Some(Transition::Up(_)) => self.begin_anew(cx),
+            Some(Transition::Recovered(begun)) => self.return_to_l0(begun, cx),
+            None => {}
+        }
+        self.set_gates();
+        if let Some(set) = step.send {
+            self.transmitter.send_ordered_set(set, cx);
+        }
+        if let Some(time) = step.wake_at {
+            self.set(LinkTimer::Training, time, cx);
+        }
+    }
+
+    /// Sets the times that packets and components are held against.
+    pub(super) fn set_gates(&mut self) {
+        let is_in_l0 = self.ltssm.state() == LinkState::L0;
+        self.leaves_l0_at = if is_in_l0 { self.fails_at } else { Time::ZERO };
+        self.down_from = if self.is_down {
+            Time::ZERO
+        } else {
+            self.fails_at
+        };
+    }
+
+    /// Tells the component of a change.
+    pub(super) fn tell(&mut self, change: LinkChange, cx: &mut impl EndContext) {
+        self.changes.push_back(change);
+        self.set(LinkTimer::Training, cx.now(), cx);
+    }
+
+    /// Goes down (`DL_Down`): everything of the data-link layer is as after reset (PCIe Base 3.2.1). Packets that wait are dropped
+    /// later, at the rate of the wire.
+    fn go_down(&mut self, cause: DownCause, cx: &mut impl EndContext) {
+        self.leave_l0(cx);
+        self.is_down = true;
+        self.transmitter.go_down(cx);
+        self.receiver.go_down();
+        self.handshake = self.handshake.anew(self.is_scalable);
+        (self.acknowledge_now, self.refuse_now) = (false, false);
+        self.refuse_at = Time::NEVER;
+        (self.unacknowledged, self.replays) = (0, 0);
+        self.replay_left = None;
+        self.alarms.acknowledge.clear();
+        self.alarms.update.clear();
+        self.alarms.refresh.clear();
+        self.alarms.channels.clear();
+        // What waits for the wire is dropped from now on.
+        self.set(
+            LinkTimer::Wire,
+            self.transmitter.busy_until.max(cx.now()),
+            cx,
+        );
+        self.tell(LinkChange::Down(cause), cx);
+    }
+
+    /// Leaves L0. The replay timer holds its value until the link is in L0 again (PCIe Base 3.6.2.1).
+    fn leave_l0(&mut self, cx: &mut impl EndContext) {
+        let now = cx.now();
+        if self.refresh.is_dormant() {
+            self.wake_up(cx);
+        }
+        self.transmitter.suspend_skips(now, cx);
+        if self.alarms.replay.is_set() {
+            self.replay_left = Some(self.alarms.replay.deadline().since(now));
+            self.alarms.replay.clear();
+        }
+    }
+
+    /// Begins the data-link layer anew on a link that has trained.
+    fn begin_anew(&mut self, cx: &mut impl EndContext) {
+        self.enter_l0(cx);
+        if !self.is_scalable {
+            self.receiver.fix_limits(false);
+        }
+        self.begin_round(cx);
+    }
+
+    /// Goes on in L0 after Recovery.
+    fn return_to_l0(&mut self, _begun: Time, cx: &mut impl EndContext) {
+        self.enter_l0(cx);
+        if let Some(left) = self.replay_left.take() {
+            self.set(LinkTimer::Replay, cx.now() + left, cx);
+        }
+        self.tell(LinkChange::Retrained, cx);
+    }
+
+    fn enter_l0(&mut self, cx: &mut impl EndContext) {
+        self.transmitter.resume_skips(cx.now());
+        self.receiver.resume(cx.now());
+    }
+
+    /// Ends the time in which the link is down. Returns whether it was.
+    pub(super) fn end_down(&mut self, cx: &mut impl EndContext) -> bool {
+        let was_down = std::mem::replace(&mut self.is_down, false);
+        if was_down {
+            self.set_gates();
+            self.tell(LinkChange::Up, cx);
+        }
+        was_down
+    }
+}
