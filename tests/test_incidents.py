@@ -62,6 +62,24 @@ def test_a_result_lists_missing_bytes_where_there_are_any() -> None:
     assert result.to_json()["flows"][0]["missing"]
 
 
+def test_a_link_that_degrades_loses_nothing_and_says_so(peerlane: Run) -> None:
+    told = peerlane("run", "incidents/degrade", "--no-explain")
+    assert told.status == 0
+    assert "link retrained, 16 GT/s x4" in told.out
+    result = Fabric.load(SCENARIOS / "incidents/degrade.toml").run()
+    assert all(flow.completed and flow.intact for flow in result.flows)
+    assert [one.what for one in result.incidents] == [
+        "link retrained, 16 GT/s x4",
+        "link retrained, 16 GT/s x16",
+    ]
+    fabric = Fabric("kept").host("h").device("d", "h").flow("d", "h", size="64 KiB")
+    simulation = fabric.incident("degrade", "d", at="1 us", lanes=4).simulation()
+    simulation.run()
+    status = simulation.config_read("h", "00:01.0", 0x82, size=2)
+    assert status >> 4 & 0x3F == 4
+    assert status >> 14 & 1 == 1
+
+
 def test_a_function_level_reset_ends_the_flow_of_its_function_alone(peerlane: Run) -> None:
     told = peerlane("run", "incidents/flr", "--no-explain")
     assert told.status == 1

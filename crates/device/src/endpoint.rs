@@ -203,6 +203,7 @@ impl Endpoint {
         if let Some(channels) = space.channels_control() {
             self.link.configure_channels(&channels);
         }
+        self.link.set_target_rate(space.target_link_speed());
         let filters = !self.link.maps_all_classes();
         self.checked_from = if filters { 0 } else { self.max_payload + 1 };
         self.bus_master = space.bus_master_enable();
@@ -271,8 +272,8 @@ impl Endpoint {
         match timer {
             EndpointTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, PORT));
-                if timer == LinkTimer::Errors {
-                    self.report_corrected(fx);
+                if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
+                    self.report_link(fx);
                 }
             }
             EndpointTimer::Inbound => {}

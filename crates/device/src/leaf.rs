@@ -4,10 +4,12 @@
 use std::any::Any;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Time, World};
+use link::LinkCommand;
 use packet::{Observation, Pcie};
 use protocol::{AddressTranslation, Bar, Identity};
 use transaction::{AccessLoop, Flow, FunctionPlace, Requester};
 
+use crate::endpoint::Device;
 use crate::{Endpoint, EndpointParameters};
 
 /// The parameters of a device model, and the properties of the device that follow from them.
@@ -154,9 +156,12 @@ pub trait AnyLeaf: Any {
 
     /// Lets the leaf, which is component `id`, continue with work that it was given outside events.
     fn run(&mut self, id: ComponentId, world: &mut World<Pcie>);
+
+    /// Gives the end of the link of the leaf, which is component `id`, a command.
+    fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>);
 }
 
-impl<L: Leaf + 'static> AnyLeaf for L {
+impl<L: Leaf + Device + 'static> AnyLeaf for L {
     fn endpoint(&self) -> &Endpoint {
         Leaf::endpoint(self)
     }
@@ -187,6 +192,10 @@ impl<L: Leaf + 'static> AnyLeaf for L {
 
     fn run(&mut self, id: ComponentId, world: &mut World<Pcie>) {
         Leaf::run(self, &mut world.effects(id));
+    }
+
+    fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>) {
+        Leaf::endpoint_mut(self).command_link(command, &mut world.effects::<L>(id));
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::access_control::is_violation;
 use kernel::{Component, Effects, Label, Port, Span, Time};
-use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, LinkCommand, LinkEnd, LinkTimer, Waiting};
 use packet::{
     BusFrame, Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Site,
 };
@@ -164,11 +164,8 @@ impl Component for IoPort {
             }
             IoPortTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, BELOW));
-                if timer == LinkTimer::Errors {
-                    let repaired = self.link.take_repaired();
-                    self.functions
-                        .record_correctable(FunctionPlace::Port(0), repaired);
-                    self.report_errors(fx);
+                if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
+                    self.record_link(fx);
                 }
             }
         }
@@ -289,6 +286,25 @@ impl IoPort {
         fx.store().as_poisoned(packet)
     }
 
+    /// Records what the link has detected, and what has become of it, and reports it.
+    #[cold]
+    fn record_link(&mut self, fx: &mut Effects<'_, Self>) {
+        let (place, now) = (FunctionPlace::Port(0), fx.now());
+        if self.link.fails_at() <= now {
+            self.functions.record_surprise_down(place, fx);
+        }
+        while let Some(change) = self.link.take_change() {
+            self.functions.record_change(place, &self.link, change, fx);
+        }
+        self.functions.record_link(place, &mut self.link, now);
+        self.report_errors(fx);
+    }
+
+    /// Gives the end of the link to the endpoint a command from outside the fabric.
+    pub fn command_link(&mut self, command: LinkCommand, fx: &mut Effects<'_, Self>) {
+        self.link.command_later(command, &mut At::new(fx, BELOW));
+    }
+
     /// Records an error message in the root error registers. No processor here takes an interrupt.
     fn record_error(
         &mut self,
@@ -386,7 +402,7 @@ impl IoPort {
                 // A port whose link is down refuses all requests for it (PCIe Base 2.9.1).
                 if is_down {
                     let port = FunctionPlace::Port(0);
-                    self.functions.record_surprise_down(port);
+                    self.record_link(fx);
                     self.functions.record_refusal(port, frame.packet, why, fx);
                     self.report_errors(fx);
                 }

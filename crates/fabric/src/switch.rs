@@ -1,7 +1,7 @@
 //! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
-use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, Delivery, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
@@ -154,7 +154,7 @@ impl Component for Switch {
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
         let finished = self.link(port).expire(timer, &mut At::new(fx, port));
         self.settle(port, finished, fx);
-        if timer == LinkTimer::Errors {
+        if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
             self.report_links(fx);
         }
     }
@@ -191,11 +191,10 @@ impl Switch {
         let mut functions = self.functions.clone();
         for (index, port) in self.ports.iter().enumerate() {
             let place = place(Port(index as u16));
-            functions.record_correctable(place, port.link.repaired());
-            functions.set_channels_pending(place, port.link.channels_pending());
             if self.fails_alone(port, now) {
-                functions.record_surprise_down(place);
+                functions.show_failure(place);
             }
+            functions.show_link(place, &port.link, now);
         }
         if self.ports[UPSTREAM.index()].link.has_failed(now) {
             functions.hot_reset();
@@ -203,30 +202,25 @@ impl Switch {
         functions
     }
 
-    /// The downstream ports whose links have failed by `now`, not by a reset of the switch, and the times at which they did.
-    pub fn failed_links(&self, now: Time) -> impl Iterator<Item = (usize, Time)> {
-        let ports = self.ports.iter().enumerate().skip(1);
-        let failed = ports.filter(move |(_, port)| self.fails_alone(port, now));
-        failed.map(|(number, port)| (number, port.link.fails_at()))
-    }
-
     /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
     fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
         let reset_at = self.ports[UPSTREAM.index()].link.fails_at();
-        port.link.has_failed(now) && port.link.fails_at() < reset_at
+        port.link.fails_at() <= now && port.link.fails_at() < reset_at
     }
 
-    /// Records what the links of the ports have detected.
-    fn record_links(&mut self, now: Time) {
+    /// Records what the links of the ports have detected, and what has become of them.
+    fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
         for index in 0..self.ports.len() {
             let place = place(Port(index as u16));
-            let repaired = self.ports[index].link.take_repaired();
-            self.functions.record_correctable(place, repaired);
-            let pending = self.ports[index].link.channels_pending();
-            self.functions.set_channels_pending(place, pending);
             if self.fails_alone(&self.ports[index], now) {
-                self.functions.record_surprise_down(place);
+                self.functions.record_surprise_down(place, fx);
             }
+            let link = &mut self.ports[index].link;
+            while let Some(change) = link.take_change() {
+                self.functions.record_change(place, link, change, fx);
+            }
+            self.functions.record_link(place, link, now);
         }
     }
 
@@ -243,6 +237,7 @@ impl Switch {
             if let Some(channels) = space.channels_control() {
                 port.link.configure_channels(&channels);
             }
+            port.link.set_target_rate(space.target_link_speed());
         }
         let filters = self.links().any(|link| !link.maps_all_classes());
         for port in &mut self.ports {
@@ -307,8 +302,14 @@ impl Switch {
     /// Records what the links of the ports have detected, and reports it.
     #[cold]
     fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
-        self.record_links(fx.now());
+        self.record_links(fx);
         self.report_errors(fx);
+    }
+
+    /// Gives the end of the link at `port` a command from outside the fabric.
+    pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
+        self.link(port)
+            .command_later(command, &mut At::new(fx, port));
     }
 
     /// The link ends of the ports.
@@ -471,7 +472,7 @@ impl Switch {
         }
         let charge = fx.store()[packet].charge();
         if to != UPSTREAM && charge.class != Class::Completion {
-            self.record_links(fx.now());
+            self.record_links(fx);
             let why = Refusal::UnsupportedRequest;
             return self.refuse_at(place(to), from, delivery, why, fx);
         }
@@ -586,12 +587,15 @@ impl Switch {
                 self.refuse_at(place, from, delivery, Refusal::PoisonedTlp, fx);
             }
             Reach::Here(place) => {
-                self.record_links(fx.now());
+                self.record_links(fx);
                 let charge = fx.store()[packet].charge();
                 let served = self.functions.serve(place, packet, fx.store());
                 if served.written {
                     self.apply_registers();
                     self.initialize_channels(fx);
+                }
+                if served.retrains_link {
+                    self.retrain(port_of(place), fx);
                 }
                 self.report_errors(fx);
                 self.link(from)
@@ -599,6 +603,13 @@ impl Switch {
                 self.answer(from, served.completion, complete, fx);
             }
         }
+    }
+
+    /// Retrains the link below a downstream port, whose Retrain Link has been written.
+    #[cold]
+    fn retrain(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
+        self.settle(port, finished, fx);
     }
 
     /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
@@ -678,6 +689,14 @@ impl Switch {
         let own = self.ports.len() as u16;
         let finished = self.link(to).enqueue(own, waiting, &mut At::new(fx, to));
         self.settle(to, finished, fx);
+    }
+}
+
+/// The port with the function at `place`.
+fn port_of(place: FunctionPlace) -> Port {
+    match place {
+        FunctionPlace::Port(index) => Port(index as u16 + 1),
+        FunctionPlace::Own | FunctionPlace::Virtual(_) => UPSTREAM,
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
+mod rate;
 mod training;
 
 use std::collections::VecDeque;
@@ -10,13 +11,14 @@ use protocol::{ChannelsControl, Class, CorrectableError, Credit, Dllp, TrafficCl
 use crate::alarm::{Alarms, Ring};
 use crate::channels::{ChannelCounters, ChannelEffect, ChannelMap};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
-use crate::ltssm::{LinkChange, LinkCommand, Ltssm, TrainingTimes};
+use crate::ltssm::{LinkChange, LinkCommand, Ltssm, Offer, TrainingTimes};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Incident, Observation, Site, TlpFrame};
+use rate::Rates;
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -60,6 +62,10 @@ pub struct LinkEnd {
     has_been_up: bool,
     /// The time that the replay timer had left when the link left L0.
     replay_left: Option<Span>,
+    /// Whether software has asked for the Recovery under way.
+    is_asked_to_retrain: bool,
+    /// The times that depend on rate and width. Boxed, because only training needs it.
+    rates: Box<Rates>,
     commands: VecDeque<LinkCommand>,
     /// The changes of the link that its component has not taken.
     changes: VecDeque<LinkChange>,
@@ -90,26 +96,18 @@ const INIT_FC_INTERVAL: Span = Span::from_us(34);
 impl LinkEnd {
     /// Creates a link end that has not started.
     pub fn new(config: LinkConfig, parameters: &PortParameters) -> Self {
-        let timing = WireTiming::new(config.generation, config.lanes, parameters.skip_position);
-        let symbols = |count: u32, factor: f64| {
-            // The factor in thousandths, because times are whole numbers.
-            let thousandths = (factor * 1000.0).round() as u64;
-            let symbol_x64 = config.generation.lane_byte_fs_x64();
-            Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
+        let full = Offer {
+            generation: config.generation,
+            lanes: config.lanes,
         };
-        let acknowledge = config
-            .generation
-            .ack_latency_limit(config.lanes, config.max_payload);
-        let replay = config
-            .generation
-            .replay_timer_limit(config.lanes, config.max_payload);
+        let rates = Rates::new(&config, parameters);
+        let timing = rates.timing(full);
         let replay_buffer = parameters.buffers(config.generation, config.lanes).replay;
         let is_scalable = parameters.offers_scaled_flow_control(config.generation);
-        // The guideline for UpdateFC has the same numbers as the limit for Ack (PCIe Base 2.6.1.2).
-        let update_delay = parameters.update_fc_delay;
         let times = TrainingTimes {
             training: parameters.training_time() + config.round_trip,
-            recovery: parameters.recovery_time(config.generation),
+            recovery: parameters.recovery_time,
+            speed_change: parameters.speed_change_time,
         };
         LinkEnd {
             leaves_l0_at: config.fails_at,
@@ -118,10 +116,11 @@ impl LinkEnd {
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
             has_channel_capability: config.has_channel_capability,
-            ltssm: Ltssm::new(config.generation, config.lanes, times),
+            ltssm: Ltssm::new(full, times),
             is_down: false,
             has_been_up: false,
             replay_left: None,
+            is_asked_to_retrain: false,
             commands: VecDeque::new(),
             changes: VecDeque::new(),
             transmitter: Transmitter::new(timing, &config, replay_buffer.0),
@@ -130,12 +129,12 @@ impl LinkEnd {
             refuse_now: false,
             refuse_at: Time::NEVER,
             cut_through: config.cut_through,
-            acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
+            acknowledge_limit: rates.acknowledge_limit(full),
             acknowledge_packets: parameters.ack_packets,
             unacknowledged: 0,
-            // The specification's limit does not include the flight time of long cables and pipelines.
-            replay_limit: symbols(replay, parameters.replay_timer_factor) + config.round_trip,
-            update_delay: update_delay.unwrap_or_else(|| symbols(acknowledge, 1.0)),
+            replay_limit: rates.replay_limit(full),
+            update_delay: rates.update_delay(full),
+            rates: Box::new(rates),
             refresh: Refresh::new(parameters.update_fc_refresh),
             is_scalable,
             receiver: Receiver::new(parameters, config),

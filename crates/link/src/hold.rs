@@ -28,6 +28,8 @@ pub enum Hold {
     NotBefore(Time),
     /// The link, which is not up.
     LinkDown,
+    /// The link, which is in Recovery.
+    Recovery,
 }
 
 /// A transmission of a link end.
@@ -42,7 +44,13 @@ impl LinkEnd {
     pub fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Hold> {
         let held = self.transmitter().held(concern, now, packets)?;
         let is_down = !self.is_up() || self.has_failed(now);
-        Some(if is_down { Hold::LinkDown } else { held })
+        Some(if is_down {
+            Hold::LinkDown
+        } else if self.is_recovering(now) {
+            Hold::Recovery
+        } else {
+            held
+        })
     }
 
     /// The transmission at `now`; none while the wire is free.

@@ -27,7 +27,7 @@ pub use context::{At, LinkContext};
 pub use credit::CreditLeft;
 pub use end::{EndContext, LinkEnd};
 pub use hold::{Hold, Transmission};
-pub use ltssm::{DownCause, LinkChange, LinkCommand, LinkState};
+pub use ltssm::{DownCause, LinkChange, LinkCommand, LinkState, LinkStatus, Offer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use transmitter::{Counters, Finished};

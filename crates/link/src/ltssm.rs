@@ -24,6 +24,25 @@ pub enum LinkState {
     Disabled,
 }
 
+/// The most that an end offers in training, or what both ends have agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The highest data rate.
+    pub generation: Generation,
+    /// The number of lanes.
+    pub lanes: u8,
+}
+
+impl Offer {
+    /// The best of which both ends are capable.
+    fn common(self, other: Self) -> Self {
+        Offer {
+            generation: self.generation.min(other.generation),
+            lanes: self.lanes.min(other.lanes),
+        }
+    }
+}
+
 /// A command to one end of a link, from its component or from outside the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkCommand {
@@ -35,8 +54,12 @@ pub enum LinkCommand {
     Disable,
     /// Train from Detect on. It has no effect at an end that trains or is up.
     Train,
-    /// Go from L0 to Recovery. It has no effect in any other state.
+    /// Go from L0 to Recovery. It has no effect at an end that is not up.
     Retrain,
+    /// Use at most these lanes and this rate from now on, because the others do not work, and go from L0 to Recovery.
+    Limit(Offer),
+    /// Use all lanes and rates of the port again, and go from L0 to Recovery.
+    Restore,
 }
 
 /// A change of a link that its component may have to act on.
@@ -47,7 +70,10 @@ pub enum LinkChange {
     /// The link is up again, and its flow control is initialised: `DL_Up`.
     Up,
     /// The link has gone through Recovery.
-    Retrained,
+    Retrained {
+        /// Whether rate or width have changed, or software has asked for it: Link Bandwidth Management Status.
+        is_notified: bool,
+    },
 }
 
 /// The reason why a link has gone down.
@@ -63,6 +89,19 @@ pub enum DownCause {
     Disable,
 }
 
+/// The state of a link, as the Link Status register has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkStatus {
+    /// Data rate, since the link was last in L0.
+    pub generation: Generation,
+    /// Width, since the link was last in L0.
+    pub lanes: u8,
+    /// Whether the link is in Configuration or Recovery: Link Training.
+    pub is_training: bool,
+    /// Whether the data link layer is active: Data Link Layer Link Active.
+    pub is_active: bool,
+}
+
 /// The state machine of one end.
 #[derive(Clone, Debug)]
 pub(crate) struct Ltssm {
@@ -70,8 +109,16 @@ pub(crate) struct Ltssm {
     /// The ordered sets that arrive from the far end; none while a data stream does, or nothing.
     far: Option<OrderedSet>,
     times: TrainingTimes,
-    generation: Generation,
-    lanes: u8,
+    /// The rate and width of the port.
+    full: Offer,
+    /// The rates and lanes that work.
+    limit: Offer,
+    /// The highest rate that software permits: Target Link Speed.
+    target: Generation,
+    /// The rate and width of the link since it was last in L0.
+    agreed: Offer,
+    /// Whether the end goes to Recovery once it is in L0, because its offer has changed too late for the exchange under way.
+    retrains_again: bool,
 }
 
 /// The times of training, from when an end both sends and receives TS1 until it has sent its TS2.
@@ -79,9 +126,40 @@ pub(crate) struct Ltssm {
 pub(crate) struct TrainingTimes {
     /// Detect to Configuration.
     pub(crate) training: Span,
-    /// Recovery.
-    pub(crate) recovery: Span,
+    /// Recovery, without a change of rate or width; none for the least time at the rate of the link.
+    pub(crate) recovery: Option<Span>,
+    /// A change of rate.
+    pub(crate) speed_change: Span,
 }
+
+impl TrainingTimes {
+    /// The time in Recovery of a link that goes from one rate and width to another. At a new rate the ends look for bits, symbols and
+    /// blocks again, and a new width is found in Configuration (PCIe Base 4.2.6.4).
+    fn recovery(&self, from: Offer, to: Offer) -> Span {
+        let at = |generation: Generation, sets: u64| {
+            Span::from_fs(generation.lane_byte_fs_x64() * 16 * sets / 64)
+        };
+        let once = |generation| {
+            let least = at(generation, RECOVERY_SETS);
+            self.recovery.unwrap_or(least)
+        };
+        let mut time = once(from.generation);
+        if to.generation != from.generation {
+            time = time + self.speed_change + once(to.generation);
+        }
+        if to.lanes != from.lanes {
+            time = time + at(to.generation, CONFIGURATION_SETS);
+        }
+        time
+    }
+}
+
+/// The least ordered sets of Recovery (PCIe Base 4.2.6.4): 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, and as many idle symbols
+/// as one of them has in Recovery.Idle.
+const RECOVERY_SETS: u64 = 8 + 16 + 1;
+
+/// The least ordered sets of Configuration (PCIe Base 4.2.6.3): 8 TS1, 16 TS2, and idle symbols.
+const CONFIGURATION_SETS: u64 = 8 + 16 + 1;
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -103,20 +181,17 @@ enum HeldBy {
 /// The exchange of TS1 and TS2 with the far end.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
-    begun: Time,
     /// The time at which this end has trained for long enough, or [`Time::NEVER`] before the far end's TS1 has arrived.
     ready_at: Time,
-    has_sent_ts2: bool,
+    /// The offer of the TS2 that this end has sent.
+    sent_ts2: Option<Offer>,
 }
 
 impl Exchange {
-    fn begin(now: Time) -> Self {
-        Exchange {
-            begun: now,
-            ready_at: Time::NEVER,
-            has_sent_ts2: false,
-        }
-    }
+    const BEGUN: Self = Exchange {
+        ready_at: Time::NEVER,
+        sent_ts2: None,
+    };
 }
 
 /// What follows from an input: the link end makes the transition, then sends, then sets its timer.
@@ -134,21 +209,53 @@ pub(crate) enum Transition {
     Down(DownCause),
     /// From L0 to Recovery.
     Recovery,
-    /// To L0, from training that began at this time.
-    Up(Time),
-    /// To L0, from Recovery that began at this time.
-    Recovered(Time),
+    /// To L0, from training, with this rate and width.
+    Up(Offer),
+    /// To L0, from Recovery, with this rate and width.
+    Recovered(Offer),
 }
 
 impl Ltssm {
     /// A state machine in L0, as runs begin.
-    pub(crate) fn new(generation: Generation, lanes: u8, times: TrainingTimes) -> Self {
+    pub(crate) fn new(full: Offer, times: TrainingTimes) -> Self {
         Ltssm {
             state: State::L0,
             far: None,
             times,
-            generation,
-            lanes,
+            full,
+            limit: full,
+            target: full.generation,
+            agreed: full,
+            retrains_again: false,
+        }
+    }
+
+    /// The rate and width of the link since it was last in L0.
+    pub(crate) fn agreed(&self) -> Offer {
+        self.agreed
+    }
+
+    /// Whether the link trains: Configuration or Recovery. An end that has not received TS1 is in Detect or Polling.
+    pub(crate) fn is_training(&self) -> bool {
+        match self.state {
+            State::Recovery(_) => true,
+            State::Training(_) => self.far.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Sets the highest rate that the end offers from its next training on. A number that is no generation, or not below the port's
+    /// rate, permits every rate.
+    pub(crate) fn set_target(&mut self, number: u8) {
+        let below = number < self.full.generation.number();
+        let target = Generation::from_number(number).filter(|_| below);
+        self.target = target.unwrap_or(self.full.generation);
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            generation: self.limit.generation.min(self.target),
+            ..self.limit
         }
     }
 
@@ -164,7 +271,7 @@ impl Ltssm {
     }
 
     /// Obeys a command.
-    pub(crate) fn command(&mut self, command: LinkCommand, now: Time) -> Step {
+    pub(crate) fn command(&mut self, command: LinkCommand) -> Step {
         match command {
             LinkCommand::TakeDown => self.leave(State::Down, OrderedSetKind::ElectricalIdle),
             LinkCommand::HotReset => {
@@ -175,20 +282,43 @@ impl Ltssm {
                 self.leave(disabled, OrderedSetKind::DisableLink)
             }
             LinkCommand::Train => match self.state {
-                State::Down | State::HotReset(_) | State::Disabled(_) => self.train(now),
+                State::Down | State::HotReset(_) | State::Disabled(_) => self.train(),
                 State::Training(_) | State::L0 | State::Recovery(_) => Step::default(),
             },
-            LinkCommand::Retrain => match self.state {
-                State::L0 => self.recover(now),
-                _ => Step::default(),
-            },
+            LinkCommand::Retrain => self.retrain(),
+            LinkCommand::Limit(limit) => {
+                self.limit = self.limit.common(limit);
+                self.retrain()
+            }
+            LinkCommand::Restore => {
+                self.limit = self.full;
+                self.retrain()
+            }
         }
+    }
+
+    /// Goes to Recovery, from L0 at once. An exchange that this end has already answered is followed by another one.
+    fn retrain(&mut self) -> Step {
+        match self.state {
+            State::L0 => self.recover(),
+            State::Training(exchange) | State::Recovery(exchange) => {
+                self.retrains_again |= exchange.sent_ts2.is_some();
+                Step::default()
+            }
+            State::Down | State::HotReset(_) | State::Disabled(_) => Step::default(),
+        }
+    }
+
+    /// Takes the wish to go to Recovery again.
+    pub(crate) fn take_retraining(&mut self) -> bool {
+        std::mem::take(&mut self.retrains_again)
     }
 
     /// Leaves for a state without a link, and tells the far end by ordered sets of `kind`.
     fn leave(&mut self, state: State, kind: OrderedSetKind) -> Step {
         let was_up = self.is_link_up();
         self.state = state;
+        self.retrains_again = false;
         // The far end answers whatever it learns by ordered sets of its own.
         self.far = None;
         Step {
@@ -203,16 +333,17 @@ impl Ltssm {
         matches!(self.state, State::L0 | State::Recovery(_))
     }
 
-    fn train(&mut self, now: Time) -> Step {
-        self.state = State::Training(Exchange::begin(now));
+    fn train(&mut self) -> Step {
+        self.state = State::Training(Exchange::BEGUN);
+        self.retrains_again = false;
         Step {
             send: Some(self.set(OrderedSetKind::Ts1)),
             ..Step::default()
         }
     }
 
-    fn recover(&mut self, now: Time) -> Step {
-        self.state = State::Recovery(Exchange::begin(now));
+    fn recover(&mut self) -> Step {
+        self.state = State::Recovery(Exchange::BEGUN);
         Step {
             transition: Some(Transition::Recovery),
             send: Some(self.set(OrderedSetKind::Ts1)),
@@ -221,24 +352,25 @@ impl Ltssm {
     }
 
     fn set(&self, kind: OrderedSetKind) -> OrderedSet {
+        let Offer { generation, lanes } = self.offer();
         OrderedSet {
             kind,
             is_numbered: matches!(self.state, State::Recovery(_)),
-            generation: self.generation,
-            lanes: self.lanes,
+            generation,
+            lanes,
         }
     }
 
     /// Takes note of ordered sets from the far end.
-    pub(crate) fn receive(&mut self, set: OrderedSet, now: Time) -> Step {
+    pub(crate) fn receive(&mut self, set: OrderedSet) -> Step {
         match set.kind {
             OrderedSetKind::ElectricalIdle => {
                 self.far = None;
                 match self.state {
-                    State::L0 | State::Recovery(_) => self.lose(now),
+                    State::L0 | State::Recovery(_) => self.lose(),
                     State::Training(_)
                     | State::HotReset(HeldBy::FarEnd)
-                    | State::Disabled(HeldBy::FarEnd) => self.train(now),
+                    | State::Disabled(HeldBy::FarEnd) => self.train(),
                     State::Down | State::HotReset(_) | State::Disabled(_) => Step::default(),
                 }
             }
@@ -253,16 +385,16 @@ impl Ltssm {
                     self.far = Some(set);
                 }
                 match self.state {
-                    State::L0 => self.recover(now),
+                    State::L0 => self.recover(),
                     _ => Step::default(),
                 }
             }
             OrderedSetKind::Ts1 | OrderedSetKind::Ts2 => {
                 self.far = Some(set);
                 match self.state {
-                    State::L0 | State::Recovery(_) => self.lose(now),
+                    State::L0 | State::Recovery(_) => self.lose(),
                     State::HotReset(HeldBy::FarEnd) | State::Disabled(HeldBy::FarEnd) => {
-                        self.train(now)
+                        self.train()
                     }
                     _ => Step::default(),
                 }
@@ -271,10 +403,10 @@ impl Ltssm {
     }
 
     /// Goes down because the far end has gone, and looks for it anew.
-    fn lose(&mut self, now: Time) -> Step {
+    fn lose(&mut self) -> Step {
         Step {
             transition: Some(Transition::Down(DownCause::LossOfSignal)),
-            ..self.train(now)
+            ..self.train()
         }
     }
 
@@ -298,13 +430,23 @@ impl Ltssm {
     /// Goes on with training as far as it can. An end can leave it only once its receive buffers `are_empty`, because it then
     /// announces them whole.
     pub(crate) fn advance(&mut self, now: Time, are_empty: bool) -> Step {
-        let (exchange, time, is_recovery) = match self.state {
-            State::Training(exchange) => (exchange, self.times.training, false),
-            State::Recovery(exchange) => (exchange, self.times.recovery, true),
+        let (exchange, is_recovery) = match self.state {
+            State::Training(exchange) => (exchange, false),
+            State::Recovery(exchange) => (exchange, true),
             _ => return Step::default(),
         };
         let Some(far) = self.far else {
             return Step::default();
+        };
+        let offered = Offer {
+            generation: far.generation,
+            lanes: far.lanes,
+        };
+        let time = if is_recovery {
+            let next = self.offer().common(offered);
+            self.times.recovery(self.agreed, next)
+        } else {
+            self.times.training
         };
         let ready_at = exchange.ready_at.min(now + time);
         self.keep(Exchange {
@@ -317,14 +459,13 @@ impl Ltssm {
                 ..Step::default()
             };
         }
-        if !exchange.has_sent_ts2 {
+        let Some(sent) = exchange.sent_ts2 else {
             if !is_recovery && !are_empty {
                 return Step::default();
             }
             self.keep(Exchange {
                 ready_at,
-                has_sent_ts2: true,
-                ..exchange
+                sent_ts2: Some(self.offer()),
             });
             return Step {
                 send: Some(self.set(OrderedSetKind::Ts2)),
@@ -332,16 +473,17 @@ impl Ltssm {
                 wake_at: Some(now),
                 ..Step::default()
             };
-        }
+        };
         if far.kind != OrderedSetKind::Ts2 {
             return Step::default();
         }
         (self.state, self.far) = (State::L0, None);
+        self.agreed = sent.common(offered);
         Step {
             transition: Some(if is_recovery {
-                Transition::Recovered(exchange.begun)
+                Transition::Recovered(self.agreed)
             } else {
-                Transition::Up(exchange.begun)
+                Transition::Up(self.agreed)
             }),
             ..Step::default()
         }

@@ -63,6 +63,9 @@ kernel::parameters! {
         training_time: Option<Span> = None, within Some(Span::from_us(1))..=Some(Span::from_us(1_000_000)), from "PCIe Base 4.2.6.2 and 4.2.6.3, least ordered sets at 2.5 GT/s: 1024 TS1 and 16 TS2 in Polling, 8 TS1 and 16 TS2 in Configuration, 68 us; equalisation from 8 GT/s on may take 100 ms more (4.2.6.4.2)";
         /// Time that the port spends in Recovery, from the far end's first TS1 until its own last TS2.
         recovery_time: Option<Span> = None, within Some(Span::ZERO)..=Some(Span::from_us(100_000)), from "PCIe Base 4.2.6.4, least ordered sets at the link's rate: 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, 16 idle symbols in Recovery.Idle";
+        /// Time that a change of rate adds to Recovery, besides a second search for the bits of the far end: electrical idle, and
+        /// equalisation.
+        speed_change_time: Span = Span::from_ns(800), within Span::from_ns(800)..=Span::from_us(100_000), from "PCIe Base 4.2.6.4.4: electrical idle of at least 800 ns; equalisation at 8 GT/s and more may take 100 ms more (4.2.6.4.2)";
     }
 }
 
@@ -113,12 +116,6 @@ impl PortParameters {
     pub(crate) fn training_time(&self) -> Span {
         let least = symbols(Generation::Gen1, 16 * (1024 + 16 + 8 + 16));
         self.training_time.unwrap_or(least)
-    }
-
-    /// The time in Recovery of a link of this rate.
-    pub(crate) fn recovery_time(&self, generation: Generation) -> Span {
-        let least = symbols(generation, 16 * (8 + 16 + 1));
-        self.recovery_time.unwrap_or(least)
     }
 
     /// Time from the pins to the data link layer.

@@ -197,6 +197,11 @@ impl Transmitter {
         &self.timing
     }
 
+    /// Uses another rate and width; the wire is free.
+    pub(crate) fn set_timing(&mut self, timing: WireTiming) {
+        self.timing = timing;
+    }
+
     /// Queues a packet. One whose class maps to no channel is sent by VC0, and the far end finds it malformed.
     #[inline]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
@@ -645,16 +650,18 @@ impl Transmitter {
         }
         let at = self.busy_until.max(now);
         let length = self.timing.symbol() * 16;
+        let bytes = 16 * u16::from(self.timing.lanes());
         if cx.watched() {
             cx.observe(Observation::Training {
                 port: cx.port(),
                 set,
+                bytes,
                 start: at + self.pipeline,
                 length,
             });
         }
         self.occupy(at, length);
-        self.counters.ordered_set_bytes += 16 * u64::from(set.lanes);
+        self.counters.ordered_set_bytes += u64::from(bytes);
         cx.send(Frame::OrderedSet(set), self.busy_until.since(now));
     }
 

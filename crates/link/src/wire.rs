@@ -78,6 +78,16 @@ impl WireTiming {
         position / per_byte * 8 + position % per_byte % 8
     }
 
+    /// The data rate.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// The width.
+    pub fn lanes(&self) -> u8 {
+        self.lanes
+    }
+
     /// The bytes of the EDS token in front of a skip ordered set.
     pub(crate) fn skip_token_bytes(&self) -> u32 {
         self.skip_token_bytes

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use protocol::register::ADVISORY_NON_FATAL;
-use protocol::{CorrectableError, Detected, FunctionId, Severity, UncorrectableError};
+use protocol::{CorrectableError, Detected, FunctionId, Generation, Severity, UncorrectableError};
 
 /// The part of a component at which something has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,10 @@ pub enum Incident {
     Served(Severity, FunctionId, u32),
     /// Software has looked for the error status of this function, and nobody has answered.
     NoAnswer(FunctionId),
+    /// A link has come up from Detect, with this rate and width.
+    LinkUp(Generation, u8),
+    /// A link has gone through Recovery, with this rate and width.
+    Retrained(Generation, u8),
     /// Any other event, in the words of the specification. Each has a line of its own in the log.
     Event(&'static str),
 }
@@ -38,7 +42,10 @@ impl Incident {
     pub const fn is_counted(self) -> bool {
         matches!(
             self,
-            Incident::Uncorrectable(..) | Incident::Correctable(_) | Incident::Message(..)
+            Incident::Uncorrectable(..)
+                | Incident::Correctable(_)
+                | Incident::Message(..)
+                | Incident::Retrained(..)
         )
     }
 
@@ -48,7 +55,10 @@ impl Incident {
             Incident::Uncorrectable(_, detected) => Some(detected.severity),
             Incident::Correctable(_) => Some(Severity::Correctable),
             Incident::Message(severity, _) | Incident::Served(severity, ..) => Some(severity),
-            Incident::NoAnswer(_) | Incident::Event(_) => None,
+            Incident::NoAnswer(_)
+            | Incident::LinkUp(..)
+            | Incident::Retrained(..)
+            | Incident::Event(_) => None,
         }
     }
 }
@@ -65,6 +75,13 @@ impl fmt::Display for Incident {
                 names.try_for_each(|name| write!(f, ", {name}"))
             }
             Incident::NoAnswer(source) => write!(f, "no answer from {source}"),
+            Incident::LinkUp(generation, lanes) => {
+                write!(f, "link up, {} GT/s x{lanes}", generation.gigatransfers())
+            }
+            Incident::Retrained(generation, lanes) => {
+                let rate = generation.gigatransfers();
+                write!(f, "link retrained, {rate} GT/s x{lanes}")
+            }
             Incident::Event(what) => f.write_str(what),
         }
     }

@@ -85,6 +85,8 @@ pub enum Observation {
         port: u16,
         /// The ordered sets.
         set: OrderedSet,
+        /// The bytes of one over all lanes in use.
+        bytes: u16,
         /// The time at which the first one begins to leave.
         start: Time,
         /// The time that each takes on the wire.

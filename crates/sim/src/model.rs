@@ -4,8 +4,8 @@ use std::any::Any;
 
 use device::{AnyLeaf, Leaf};
 use host::Host;
-use kernel::{Action, Component, ComponentId, Label, Occurrence, Time, World};
-use link::LinkEnd;
+use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Time, World};
+use link::{LinkCommand, LinkEnd};
 use packet::{FlowId, Frame, Pcie};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
 
@@ -135,30 +135,12 @@ impl Model {
         // A host bridge has no link of its own.
         let own = usize::from(matches!(self, Model::Host(_) | Model::IoPort(_)));
         for (place, link) in functions.places().skip(own).zip(links) {
-            functions.record_correctable(place, link.repaired());
-            functions.set_channels_pending(place, link.channels_pending());
-            if matches!(place, FunctionPlace::Port(_)) && link.has_failed(now) {
-                functions.record_surprise_down(place);
+            if matches!(place, FunctionPlace::Port(_)) && link.fails_at() <= now {
+                functions.show_failure(place);
             }
+            functions.show_link(place, link, now);
         }
         functions
-    }
-
-    /// The downstream ports whose links have failed by `now`, not by a reset of the component, and the times at which they did.
-    pub fn failed_links(&self, now: Time) -> Vec<(usize, Time)> {
-        let failed = |links: &mut dyn Iterator<Item = &LinkEnd>| {
-            let failed = links
-                .enumerate()
-                .filter(|(_, link)| link.has_failed(now))
-                .map(|(port, link)| (port, link.fails_at()));
-            failed.collect()
-        };
-        match self {
-            Model::Host(host) => failed(&mut host.links()),
-            Model::IoPort(port) => failed(&mut std::iter::once(port.link())),
-            Model::Switch(switch) => switch.failed_links(now).collect(),
-            _ => Vec::new(),
-        }
     }
 
     /// The memory of a host, or the memory behind a device's BAR 0.
@@ -224,6 +206,29 @@ impl Model {
         }
         let leaf = self.leaf_mut();
         leaf.is_some_and(|leaf| leaf.add_flow(function, flow))
+    }
+
+    /// Gives the end of the link at a port of component `id` a command, which it obeys at once.
+    pub fn command_link(
+        &mut self,
+        (id, port): (ComponentId, u16),
+        command: LinkCommand,
+        world: &mut World<Pcie>,
+    ) {
+        match self {
+            Model::Host(host) => host.command_link(Port(port), command, &mut world.effects(id)),
+            Model::IoPort(port) => port.command_link(command, &mut world.effects(id)),
+            Model::Switch(switch) => {
+                switch.command_link(Port(port), command, &mut world.effects(id));
+            }
+            // Cables have no ports that commands reach.
+            Model::Controller(_) => {}
+            _ => {
+                if let Some(leaf) = self.leaf_mut() {
+                    leaf.command_link(command, id, world);
+                }
+            }
+        }
     }
 
     /// Lets component `id` continue with work that it received outside events.

@@ -2,6 +2,7 @@
 //!
 //! Components in a running fabric and the firmware that plans one use the same code, so they always agree.
 
+mod links;
 mod virtual_spaces;
 
 use std::collections::VecDeque;
@@ -88,6 +89,8 @@ pub struct Served {
     pub written: bool,
     /// Whether the request initiates a function level reset of its function.
     pub initiates_reset: bool,
+    /// Whether the request retrains the link of its function, a downstream port.
+    pub retrains_link: bool,
 }
 
 impl Functions {
@@ -274,6 +277,7 @@ impl Functions {
         let (header, stamp) = (*content.header(), content.stamp);
         let (request, action) = asked(&header, content.payload());
         let value = self.access(place, &request, action);
+        let retrains_link = self.retrains_link(place, &request, action);
         let initiates_reset = match action {
             Action::Read => false,
             Action::Write { value, .. } => {
@@ -297,6 +301,7 @@ impl Functions {
             completion,
             written: action != Action::Read,
             initiates_reset,
+            retrains_link,
         }
     }
 
@@ -509,14 +514,6 @@ impl Functions {
         self.space_mut(place).record_target_abort();
     }
 
-    /// Records that the link below the port at `place` has failed, if that was not recorded yet.
-    pub fn record_surprise_down(&mut self, place: FunctionPlace) {
-        let detected = self.space_mut(place).record_surprise_down();
-        if let Some(detected) = detected.filter(|detected| detected.is_reported) {
-            self.report(place, detected.severity);
-        }
-    }
-
     /// A function level reset of the function at `place`. One of a physical function ends its virtual functions (PCIe Base 9.2.2.2).
     pub fn function_level_reset(&mut self, place: FunctionPlace) {
         self.space_mut(place).function_level_reset();
@@ -532,18 +529,6 @@ impl Functions {
         self.own.hot_reset();
         for port in &mut self.ports {
             port.space.hot_reset();
-        }
-    }
-
-    /// Sets VC Negotiation Pending of the channels in `pending`, as bits by VC ID, at the function at `place`.
-    pub fn set_channels_pending(&mut self, place: FunctionPlace, pending: u8) {
-        self.space_mut(place).set_negotiation_pending(pending);
-    }
-
-    /// Records errors that the link of the function at `place` has corrected.
-    pub fn record_correctable(&mut self, place: FunctionPlace, bits: u32) {
-        for _ in 0..self.space_mut(place).record_correctable(bits) {
-            self.report(place, Severity::Correctable);
         }
     }
 }

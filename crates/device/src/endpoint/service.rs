@@ -1,7 +1,7 @@
 //! The endpoint as a completer: requests to its memory and its configuration space, and packets that it must refuse.
 
 use kernel::Effects;
-use link::At;
+use link::{At, LinkCommand};
 use packet::{PacketId, Packets, Refusal};
 use protocol::{ConfigRequest, Header, Kind};
 use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
@@ -107,17 +107,29 @@ impl Endpoint {
         self.report_errors(fx);
     }
 
-    /// Records the errors that the link has corrected.
-    pub(super) fn record_corrected(&mut self) {
-        let repaired = self.link.take_repaired();
-        self.functions
-            .record_correctable(FunctionPlace::Own, repaired);
+    /// Records what the link has detected, and what has become of it.
+    pub(super) fn record_link<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        while let Some(change) = self.link.take_change() {
+            let (own, link) = (FunctionPlace::Own, &self.link);
+            self.functions.record_change(own, link, change, fx);
+        }
+        let (own, now) = (FunctionPlace::Own, fx.now());
+        self.functions.record_link(own, &mut self.link, now);
     }
 
-    /// Records the errors that the link has corrected, and reports them.
+    /// Gives the end of the link a command from outside the fabric.
+    pub(crate) fn command_link<C: Device>(
+        &mut self,
+        command: LinkCommand,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.link.command_later(command, &mut At::new(fx, PORT));
+    }
+
+    /// Records what the link has detected, and what has become of it, and reports it.
     #[cold]
-    pub(super) fn report_corrected<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
-        self.record_corrected();
+    pub(super) fn report_link<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        self.record_link(fx);
         self.report_errors(fx);
     }
 
@@ -141,10 +153,7 @@ impl Endpoint {
         if self.has_resets() && self.is_in_reset(place, fx.now()) {
             return self.refuse(packet, Refusal::InReset, fx);
         }
-        self.record_corrected();
-        let pending = self.link.channels_pending();
-        self.functions
-            .set_channels_pending(FunctionPlace::Own, pending);
+        self.record_link(fx);
         let served = self.functions.serve(place, packet, fx.store());
         if served.initiates_reset {
             self.begin_reset(place, fx);

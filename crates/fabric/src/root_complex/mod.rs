@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Span, Stream, Time};
-use link::{Counters, LinkEnd, LinkTimer};
+use link::{Counters, LinkCommand, LinkEnd, LinkTimer};
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal, Stamp};
 use protocol::coherence::{Line, LineData};
 use protocol::{
@@ -176,7 +176,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Link(port, timer) => {
                 let sent = self.ports.expire(port, timer, fx);
                 self.settle(sent, fx);
-                if timer == LinkTimer::Errors {
+                if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
                     self.record_links(fx);
                 }
             }
@@ -483,7 +483,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Records what the links of root ports have detected, and reports it.
     fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
-        self.ports.record_links(&mut self.functions, fx.now());
+        self.ports.record_links(&mut self.functions, fx);
         self.report_errors(fx);
     }
 
@@ -960,6 +960,9 @@ impl<C: Cpu> RootComplex<C> {
                 self.record_links(fx);
                 let had_reason = self.functions.space(place).has_error_interrupt();
                 let value = self.functions.access(place, &request, access.action);
+                if self.functions.retrains_link(place, &request, access.action) {
+                    self.retrain_link(place, fx);
+                }
                 if access.action != Action::Read {
                     self.apply_registers();
                     for sent in self.ports.initialize_channels(fx) {
@@ -976,6 +979,20 @@ impl<C: Cpu> RootComplex<C> {
                 self.advance_configuration(fx);
             }
         }
+    }
+
+    /// Retrains the link of the root port at `place`.
+    #[cold]
+    fn retrain_link(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if let FunctionPlace::Port(index) = place {
+            let sent = self.ports.retrain(Port(index as u16), fx);
+            self.settle(sent, fx);
+        }
+    }
+
+    /// Gives the end of the link at `port` a command from outside the fabric.
+    pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
+        self.ports.command_link(port, command, fx);
     }
 
     /// Takes the result of the access to a configuration space that was begun from outside: the value, or none if no function served

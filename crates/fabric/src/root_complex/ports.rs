@@ -1,7 +1,7 @@
 //! The root ports: the ends of their links, and what their registers let in from below.
 
 use kernel::{Bytes, Effects, Port, Time};
-use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
 use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
@@ -123,6 +123,7 @@ impl RootPorts {
             if let Some(channels) = space.channels_control() {
                 port.link.configure_channels(&channels);
             }
+            port.link.set_target_rate(space.target_link_speed());
             let filters = !port.link.maps_all_classes();
             port.checked_from = if filters { 0 } else { port.max_payload + 1 };
             port.generates_ecrc = space.generates_ecrc();
@@ -182,16 +183,45 @@ impl RootPorts {
         self.ports.iter().map(|port| port.max_payload).min()
     }
 
-    /// Records what the links have detected: corrected errors, and their failure.
-    pub(super) fn record_links(&mut self, functions: &mut Functions, now: Time) {
-        for (index, port) in self.ports.iter_mut().enumerate() {
+    /// Records what the links have detected, and what has become of them.
+    pub(super) fn record_links<K: RootComponent>(
+        &mut self,
+        functions: &mut Functions,
+        fx: &mut Effects<'_, K>,
+    ) {
+        let now = fx.now();
+        for (index, RootPort { link, .. }) in self.ports.iter_mut().enumerate() {
             let place = FunctionPlace::Port(index);
-            functions.record_correctable(place, port.link.take_repaired());
-            functions.set_channels_pending(place, port.link.channels_pending());
-            if port.link.has_failed(now) {
-                functions.record_surprise_down(place);
+            if link.fails_at() <= now {
+                functions.record_surprise_down(place, fx);
             }
+            while let Some(change) = link.take_change() {
+                functions.record_change(place, link, change, fx);
+            }
+            functions.record_link(place, link, now);
         }
+    }
+
+    /// Gives the end of the link at `port` a command from outside the fabric.
+    pub(super) fn command_link<K: RootComponent>(
+        &mut self,
+        port: Port,
+        command: LinkCommand,
+        fx: &mut Effects<'_, K>,
+    ) {
+        self.link(port)
+            .command_later(command, &mut At::new(fx, port));
+    }
+
+    /// Retrains the link of `port`, whose Retrain Link has been written.
+    #[cold]
+    pub(super) fn retrain<K: RootComponent>(
+        &mut self,
+        port: Port,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
+        self.settle(port, finished, fx)
     }
 
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.

@@ -5,7 +5,9 @@ use packet::{Frame, OrderedSet};
 
 use super::{EndContext, LinkEnd};
 use crate::LinkTimer;
-use crate::ltssm::{DownCause, LinkChange, LinkCommand, LinkState, Step, Transition};
+use crate::ltssm::{
+    DownCause, LinkChange, LinkCommand, LinkState, LinkStatus, Offer, Step, Transition,
+};
 use crate::receiver::Arrival;
 use crate::transmitter::Finished;
 
@@ -18,7 +20,7 @@ impl LinkEnd {
     /// Makes this end obey `command`.
     pub fn command(&mut self, command: LinkCommand, cx: &mut impl EndContext) -> Option<Finished> {
         if cx.now() < self.fails_at {
-            let step = self.ltssm.command(command, cx.now());
+            let step = self.ltssm.command(command);
             self.take(step, cx);
             self.train(cx);
         }
@@ -28,15 +30,38 @@ impl LinkEnd {
     /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
     #[cold]
     pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
-        let step = self.ltssm.command(LinkCommand::Retrain, cx.now());
+        let step = self.ltssm.command(LinkCommand::Retrain);
         self.take(step, cx);
     }
 
-    /// Keeps `command` for a component that is not handling an event now, at `now`. The component's timer for
-    /// [`LinkTimer::Training`] must be set to expire at once; the end then obeys.
-    pub fn command_later(&mut self, command: LinkCommand, now: Time) {
+    /// Retrains the link because software has written Retrain Link (PCIe Base 7.5.3.7).
+    #[cold]
+    pub fn retrain_for_software(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
+        self.is_asked_to_retrain = !self.has_failed(cx.now());
+        self.command(LinkCommand::Retrain, cx)
+    }
+
+    /// Sets the highest rate that the end offers from its next training on, as the number of a generation: Target Link Speed. Any other
+    /// number permits every rate.
+    pub fn set_target_rate(&mut self, number: u8) {
+        self.ltssm.set_target(number);
+    }
+
+    /// The state of the link, as Link Status has it.
+    pub fn status(&self, now: Time) -> LinkStatus {
+        let agreed = self.ltssm.agreed();
+        LinkStatus {
+            generation: agreed.generation,
+            lanes: agreed.lanes,
+            is_training: now < self.fails_at && self.ltssm.is_training(),
+            is_active: !self.has_failed(now),
+        }
+    }
+
+    /// Keeps `command` for a component that is not handling an event. The end obeys when [`LinkTimer::Training`] expires, at once.
+    pub fn command_later(&mut self, command: LinkCommand, cx: &mut impl EndContext) {
         self.commands.push_back(command);
-        let _ = self.alarms.training.set(now, now);
+        self.set(LinkTimer::Training, cx.now(), cx);
     }
 
     /// The next change of the link that its component has not taken. [`LinkTimer::Training`] expires when there is one.
@@ -55,7 +80,7 @@ impl LinkEnd {
     #[cold]
     pub(super) fn expire_training(&mut self, cx: &mut impl EndContext) {
         while let Some(command) = self.commands.pop_front() {
-            let step = self.ltssm.command(command, cx.now());
+            let step = self.ltssm.command(command);
             self.take(step, cx);
         }
         self.train(cx);
@@ -70,6 +95,9 @@ impl LinkEnd {
                 .advance(cx.now(), self.receiver.are_buffers_empty());
             let has_more = step.wake_at == Some(cx.now());
             self.take(step, cx);
+            if self.ltssm.state() == LinkState::L0 && self.ltssm.take_retraining() {
+                self.retrain(cx);
+            }
             if !has_more {
                 return;
             }
@@ -84,7 +112,7 @@ impl LinkEnd {
         cx: &mut impl EndContext,
     ) -> Option<Finished> {
         if cx.now() < self.fails_at {
-            let step = self.ltssm.receive(set, cx.now());
+            let step = self.ltssm.receive(set);
             self.take(step, cx);
             self.train(cx);
         }
@@ -142,8 +170,8 @@ impl LinkEnd {
         self.transmitter.on_wire.take()
     }
 
-    /// Whether the link is up and trains again.
-    pub(super) fn is_recovering(&self, now: Time) -> bool {
+    /// Whether the link is up and trains again: Recovery.
+    pub fn is_recovering(&self, now: Time) -> bool {
         now < self.fails_at && self.ltssm.state() == LinkState::Recovery
     }
 
@@ -152,8 +180,8 @@ impl LinkEnd {
         match step.transition {
             Some(Transition::Down(cause)) => self.go_down(cause, cx),
             Some(Transition::Recovery) => self.leave_l0(cx),
-            Some(Transition::Up(_)) => self.begin_anew(cx),
-            Some(Transition::Recovered(begun)) => self.return_to_l0(begun, cx),
+            Some(Transition::Up(agreed)) => self.begin_anew(agreed, cx),
+            Some(Transition::Recovered(agreed)) => self.return_to_l0(agreed, cx),
             None => {}
         }
         self.set_gates();
@@ -194,6 +222,7 @@ impl LinkEnd {
         self.refuse_at = Time::NEVER;
         (self.unacknowledged, self.replays) = (0, 0);
         self.replay_left = None;
+        self.is_asked_to_retrain = false;
         self.alarms.acknowledge.clear();
         self.alarms.update.clear();
         self.alarms.refresh.clear();
@@ -221,8 +250,8 @@ impl LinkEnd {
     }
 
     /// Begins the data-link layer anew on a link that has trained.
-    fn begin_anew(&mut self, cx: &mut impl EndContext) {
-        self.enter_l0(cx);
+    fn begin_anew(&mut self, agreed: Offer, cx: &mut impl EndContext) {
+        self.enter_l0(agreed, cx);
         if !self.is_scalable {
             self.receiver.fix_limits(false);
         }
@@ -230,17 +259,21 @@ impl LinkEnd {
     }
 
     /// Goes on in L0 after Recovery.
-    fn return_to_l0(&mut self, _begun: Time, cx: &mut impl EndContext) {
-        self.enter_l0(cx);
+    fn return_to_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) {
+        let has_changed = self.enter_l0(agreed, cx);
         if let Some(left) = self.replay_left.take() {
             self.set(LinkTimer::Replay, cx.now() + left, cx);
         }
-        self.tell(LinkChange::Retrained, cx);
+        let is_notified = std::mem::take(&mut self.is_asked_to_retrain) | has_changed;
+        self.tell(LinkChange::Retrained { is_notified }, cx);
     }
 
-    fn enter_l0(&mut self, cx: &mut impl EndContext) {
+    /// Begins a data stream of the agreed rate and width. Returns whether they are new.
+    fn enter_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) -> bool {
+        let has_changed = self.set_rate(agreed);
         self.transmitter.resume_skips(cx.now());
         self.receiver.resume(cx.now());
+        has_changed
     }
 
     /// Ends the time in which the link is down. Returns whether it was.

@@ -233,7 +233,10 @@ fn the_fourth_replay_without_progress_waits_for_recovery() {
     assert_eq!(pair.numbers(Right), [0]);
     assert_eq!(pair.tlps(Left).len(), 5);
     for side in BOTH {
-        assert_eq!(changes(&pair, side), [LinkChange::Retrained]);
+        assert_eq!(
+            changes(&pair, side),
+            [LinkChange::Retrained { is_notified: false }]
+        );
     }
     let recovered = pair.changes[Left as usize][0].0;
     assert!(pair.tlps(Left)[4].2 >= recovered && pair.tlps(Left)[3].2 < recovered);

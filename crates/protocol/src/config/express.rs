@@ -1,5 +1,6 @@
 //! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
+use super::link::{BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, LINK_ACTIVE};
 use super::{ConfigSpace, DataLinkFeatures, VirtualChannels};
 use crate::{Attributes, Generation};
 
@@ -20,12 +21,15 @@ pub(super) const EXPRESS_BYTES: u16 = 0x70;
 /// ID of the capability.
 pub const ID: u8 = 0x10;
 
-const LINK_CAPABILITIES: u16 = EXPRESS + 3;
-const LINK_CONTROL: u16 = EXPRESS + 4;
+/// Link Capabilities.
+pub const LINK_CAPABILITIES: u16 = EXPRESS + 3;
+/// Link Status and Link Control.
+pub const LINK_CONTROL: u16 = EXPRESS + 4;
 const ROOT_CONTROL: u16 = EXPRESS + 7;
 const ROOT_STATUS: u16 = EXPRESS + 8;
 const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
-const LINK_CONTROL_2: u16 = EXPRESS + 12;
+/// Link Status 2 and Link Control 2.
+pub const LINK_CONTROL_2: u16 = EXPRESS + 12;
 
 /// Initiate Function Level Reset in Device Control; reads as 0.
 pub const INITIATE_FUNCTION_LEVEL_RESET: u32 = 1 << 15;
@@ -54,7 +58,6 @@ const LINK_ACTIVE_REPORTING: u32 = 1 << 20;
 const LINK_CONTROL_BITS: u32 = 0x00c0;
 const BOUNDARY_128: u32 = 1 << 3;
 const SLOT_CLOCK: u32 = 1 << 28;
-const LINK_ACTIVE: u32 = 1 << 29;
 const ATOMIC_ROUTING: u32 = 1 << 6;
 /// Atomic operations of 32 and 64 bits, and compare and swap of 128 bits.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
@@ -178,10 +181,12 @@ impl ConfigSpace {
         self.declare_kept(DEVICE_CONTROL, Express::max_payload_field(0).0);
         let speed = u32::from(generation.number());
         let link = speed | u32::from(lanes) << 4;
-        let (reporting, active) = if port.is_downstream() {
-            (LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING, LINK_ACTIVE)
+        let (reporting, active, changed) = if port.is_downstream() {
+            let errors = LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING;
+            let reporting = errors | BANDWIDTH_NOTIFICATION;
+            (reporting, LINK_ACTIVE, BANDWIDTH_MANAGEMENT)
         } else {
-            (0, 0)
+            (0, 0, 0)
         };
         self.declare(
             LINK_CAPABILITIES,
@@ -199,7 +204,7 @@ impl ConfigSpace {
             LINK_CONTROL,
             link << 16 | SLOT_CLOCK | active | boundary,
             LINK_CONTROL_BITS | writable,
-            0,
+            changed,
         );
         self.declare_kept(LINK_CONTROL, u32::MAX);
         if port == PortType::RootPort {
@@ -310,15 +315,6 @@ impl ConfigSpace {
         } else {
             32
         }
-    }
-
-    /// Whether a downstream port says that its link is up: Data Link Layer Link Active in Link Status.
-    pub fn link_active(&self) -> bool {
-        self.read(LINK_CONTROL) & LINK_ACTIVE != 0
-    }
-
-    pub(super) fn clear_link_active(&mut self) {
-        self.update(LINK_CONTROL, LINK_ACTIVE, 0);
     }
 
     /// Sets error bits in Device Status.

@@ -13,6 +13,7 @@ mod express;
 mod function;
 mod header;
 mod interrupts;
+mod link;
 mod page_requests;
 mod power;
 mod space;
@@ -64,7 +65,7 @@ pub mod register {
     pub use super::express::{
         DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2,
         ERROR_REPORTING, EXPRESS, FUNCTION_LEVEL_RESET, ID as EXPRESS_ID,
-        INITIATE_FUNCTION_LEVEL_RESET,
+        INITIATE_FUNCTION_LEVEL_RESET, LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2,
     };
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,
@@ -73,6 +74,10 @@ pub mod register {
     pub use super::interrupts::{
         MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID, MSIX, MSIX_ENABLE, MSIX_ENTRY,
         MSIX_FUNCTION_MASK, MSIX_ID, MSIX_SIZE_SHIFT, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK,
+    };
+    pub use super::link::{
+        BANDWIDTH_MANAGEMENT, LINK_ACTIVE, LINK_SPEED, LINK_TRAINING, LINK_WIDTH, LINK_WIDTH_SHIFT,
+        RETRAIN_LINK, TARGET_LINK_SPEED,
     };
     pub use super::page_requests::{
         ID as PAGE_REQUESTS_ID, PAGE_REQUEST_ALLOCATION, PAGE_REQUEST_CAPACITY,

@@ -4,9 +4,11 @@
 
 mod completer_abort;
 mod damage;
+mod degrade;
 mod function_level_reset;
 mod plan;
 mod poison;
+mod retrain;
 mod scene;
 pub mod section;
 
@@ -61,6 +63,12 @@ kinds! {
     "poison" => poison::Poison;
     /// The host above resets a function of a device by Initiate Function Level Reset.
     "function-level-reset" => function_level_reset::FunctionLevelReset;
+    /// The host above retrains the link above a node by Retrain Link.
+    "retrain" => retrain::Retrain;
+    /// Lanes of the link above a node, or its higher rates, do not work any more: the link goes on with the others.
+    "degrade" => degrade::Degrade;
+    /// All lanes and rates of the link above a node work again.
+    "restore" => degrade::Restore;
 }
 
 /// An incident of any kind, with its keys.

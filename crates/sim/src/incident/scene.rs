@@ -3,8 +3,10 @@
 use host::recovery::SavedState;
 use host::{System, ThreadId};
 use kernel::{ComponentId, World};
+use link::LinkCommand;
 use packet::Pcie;
 
+use crate::build::ends;
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
@@ -26,6 +28,13 @@ impl Scene<'_> {
         let saved =
             places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
         saved.collect()
+    }
+
+    /// Gives the upper end of a link a command.
+    pub(crate) fn command_upper_end(&mut self, link: usize, command: LinkCommand) {
+        let (upper, _) = ends(self.plan, &self.plan.links[link]);
+        let (node, port) = (upper.0.0 as usize, upper.1 as u16);
+        self.models[node].command_link((upper.0, port), command, self.world);
     }
 
     /// Starts a program on the host above `node` now. The run goes on until it has ended.

@@ -1,13 +1,11 @@
 //! The log of incidents as a result.
 
-use kernel::Time;
 use packet::{Incident, Site};
-use protocol::{Detected, FunctionId, Severity, UncorrectableError};
+use protocol::{FunctionId, Severity};
 use serde::Serialize;
 use transaction::FunctionPlace;
 
 use crate::build;
-use crate::model::Model;
 use crate::observe::incidents::{Entry, Log};
 use crate::plan::FabricPlan;
 
@@ -34,34 +32,8 @@ pub struct IncidentResult {
 }
 
 /// The incidents of a run, in the order of time, and the number of those that the log left out.
-pub(super) fn incidents(
-    plan: &FabricPlan,
-    models: &[Model],
-    (log, now): (&Log, Time),
-) -> (Vec<IncidentResult>, u64) {
+pub(super) fn incidents(plan: &FabricPlan, log: &Log) -> (Vec<IncidentResult>, u64) {
     let mut entries = log.entries().to_vec();
-    for (component, model) in models.iter().enumerate() {
-        for (port, at) in model.failed_links(now) {
-            let functions = &plan.nodes[component].functions;
-            let Some(place) = functions.place_of_port(port) else {
-                continue;
-            };
-            let error = UncorrectableError::SurpriseDown;
-            let severity = functions.space(place).error_control().severity(error);
-            let detected = Detected {
-                severity,
-                is_reported: true,
-            };
-            entries.push(Entry {
-                component: component as u32,
-                site: Site::Port(port as u16),
-                what: Incident::Uncorrectable(error, detected),
-                first: at,
-                last: at,
-                count: 1,
-            });
-        }
-    }
     entries.sort_by_key(|entry| entry.first);
     let is_message = |entry: &Entry| matches!(entry.what, Incident::Message(..));
     let (messages, entries): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_message);

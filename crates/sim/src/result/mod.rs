@@ -132,7 +132,7 @@ pub(crate) fn gather(
         what: name_of(*why),
         count: *count,
     });
-    let (incidents, incidents_left_out) = incidents::incidents(plan, models, (log, now));
+    let (incidents, incidents_left_out) = incidents::incidents(plan, log);
     let mut result = RunResult {
         name: plan.name.clone(),
         seed: plan.seed,

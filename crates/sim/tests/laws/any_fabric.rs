@@ -21,6 +21,15 @@ struct Scenario {
     /// The reflector, which has no flow of its own.
     reflector: Node,
     flows: Vec<Flow>,
+    retrainings: Vec<Retraining>,
+}
+
+/// A link that goes through Recovery: the node below it, the time in nanoseconds, and the lines of what happens.
+#[derive(Clone, Debug)]
+struct Retraining {
+    node: Index,
+    at: u32,
+    lines: &'static str,
 }
 
 /// What a switch and a device have: their upstream link and its buffers.
@@ -110,7 +119,23 @@ impl Scenario {
             .iter()
             .filter_map(|flow| self.flow(flow))
             .collect();
-        text + &flows.concat()
+        let retrainings: Vec<String> = self
+            .retrainings
+            .iter()
+            .map(|one| self.retraining(one))
+            .collect();
+        text + &flows.concat() + &retrainings.concat()
+    }
+
+    /// An incident at a switch, a device or the reflector.
+    fn retraining(&self, Retraining { node, at, lines }: &Retraining) -> String {
+        let (switches, devices) = (self.switches.len(), self.devices.len());
+        let node = match node.index(switches + devices + 1) {
+            number if number < switches => format!("s{number}"),
+            number if number < switches + devices => format!("d{}", number - switches),
+            _ => "r".to_owned(),
+        };
+        format!("[[incidents]]\nat = \"{at} ns\"\nnode = \"{node}\"\n{lines}")
     }
 
     /// The upstream link of a node that is below the host or the first `switches` switches.
@@ -430,6 +455,20 @@ fn enables() -> impl Strategy<Value = String> {
     weighted(0.5, lines).prop_map(Option::unwrap_or_default)
 }
 
+/// Links that software retrains, also at the lowest rate, and links that are restored.
+fn retrainings() -> impl Strategy<Value = Vec<Retraining>> {
+    let lines = select(
+        &[
+            "what = \"retrain\"\n",
+            "what = \"retrain\"\ngeneration = 1\n",
+            "what = \"restore\"\n",
+        ][..],
+    );
+    let one = (any::<Index>(), 0_u32..20_000, lines);
+    let one = one.prop_map(|(node, at, lines)| Retraining { node, at, lines });
+    weighted(0.4, vec(one, 1..4)).prop_map(Option::unwrap_or_default)
+}
+
 fn scenario() -> impl Strategy<Value = Scenario> {
     let head = (
         0_u32..1_000_000,
@@ -450,15 +489,17 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         vec(device(), 2..6),
         node(),
         vec(flow(), 1..9),
+        retrainings(),
     )
         .prop_map(
-            |(head, host, switches, devices, reflector, flows)| Scenario {
+            |(head, host, switches, devices, reflector, flows, retrainings)| Scenario {
                 head,
                 host,
                 switches,
                 devices,
                 reflector,
                 flows,
+                retrainings,
             },
         )
 }

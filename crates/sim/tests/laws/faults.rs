@@ -32,6 +32,8 @@ enum Fault {
     Damage(&'static str, u32, u32),
     /// The link above a node has bit errors.
     BitErrors(&'static str),
+    /// The link above a node loses lanes and its higher rates, and has them again after this time.
+    Degrade(&'static str, u32, u32),
     /// The link above a node fails.
     Failure(&'static str, u32),
 }
@@ -48,6 +50,7 @@ impl Fault {
             3 => (select(vec!["a", "b", "c"]), at(), offset(), size()).prop_map(|(node, at, offset, size)| Fault::Inaccessible(node, at, offset, size)),
             2 => (select(vec!["s", "t"]), at(), 1_u32..4).prop_map(|(node, at, count)| Fault::Damage(node, at, count)),
             2 => node().prop_map(Fault::BitErrors),
+            2 => (node(), at(), at()).prop_map(|(node, at, for_ns)| Fault::Degrade(node, at, for_ns)),
             1 => (node(), at()).prop_map(|(node, at)| Fault::Failure(node, at)),
         ]
     }
@@ -68,6 +71,11 @@ impl Fault {
             }
             Fault::Damage(node, at, count) => {
                 entry(at, "damage", node, format!("count = {count}\n"))
+            }
+            Fault::Degrade(node, at, for_ns) => {
+                let keys = "lanes = 1\ngeneration = 2\n".to_owned();
+                entry(at, "degrade", node, keys)
+                    + &entry(&(at + for_ns), "restore", node, String::new())
             }
             Fault::BitErrors(_) | Fault::Failure(..) => String::new(),
         }

@@ -48,6 +48,7 @@ mod registers;
 mod repetition;
 mod requesters;
 mod resets;
+mod retraining;
 mod sg_dma;
 mod sockets;
 mod star;

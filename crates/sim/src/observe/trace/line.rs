@@ -85,6 +85,9 @@ pub(super) struct Training {
     /// Whether link and lane numbers are set: the link is up, and in Recovery.
     #[serde(rename = "numbered")]
     pub(super) is_numbered: bool,
+    /// The highest rate and the lanes that the port offers.
+    pub(super) gigatransfers: f64,
+    pub(super) lanes: u8,
     /// The bytes of each over all lanes.
     pub(super) bytes: u16,
     pub(super) length_ns: f64,

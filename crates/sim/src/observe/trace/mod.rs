@@ -91,11 +91,15 @@ fn content<'a>(event: &WireEvent<'a>) -> Option<What<'a>> {
             count,
             interval_ns: (count > 1).then_some(interval.as_ns()),
         }),
-        Observation::Training { set, length, .. } => What::Training(Training {
+        Observation::Training {
+            set, bytes, length, ..
+        } => What::Training(Training {
             ordered_set: "TS",
             training: line::training(set.kind),
             is_numbered: set.is_numbered,
-            bytes: 16 * u16::from(set.lanes),
+            gigatransfers: set.generation.gigatransfers(),
+            lanes: set.lanes,
+            bytes,
             length_ns: length.as_ns(),
         }),
         Observation::Fibre {

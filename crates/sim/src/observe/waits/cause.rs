@@ -24,6 +24,8 @@ pub(super) enum Cause {
     Arbitration(End, FlowId),
     /// A link that has failed, or is not up.
     FailedLink(End),
+    /// A link in Recovery.
+    Recovery(End),
     /// Credit of a class, which no packet holds that waits for anything else.
     Credit(End, u8, bool),
     /// Space behind a fibre.
@@ -127,12 +129,16 @@ impl Moment<'_> {
         )
     }
 
-    /// The first link on the way of a flow that has failed.
+    /// The first link on the way of a flow that has failed, or trains again.
     fn failed_link(&self, route: &Route) -> Option<Cause> {
         route.stations.iter().find_map(|station| match *station {
             Station::Wire(wire) => {
-                let has_failed = self.link(wire.end)?.has_failed(self.now);
-                has_failed.then_some(Cause::FailedLink(wire.end))
+                let link = self.link(wire.end)?;
+                if link.has_failed(self.now) {
+                    return Some(Cause::FailedLink(wire.end));
+                }
+                link.is_recovering(self.now)
+                    .then_some(Cause::Recovery(wire.end))
             }
             _ => None,
         })
@@ -204,6 +210,7 @@ impl Moment<'_> {
                 Some(Cause::Arbitration(wire.end, flow))
             }
             Hold::LinkDown => Some(Cause::FailedLink(wire.end)),
+            Hold::Recovery => Some(Cause::Recovery(wire.end)),
             Hold::Wire(_) => Some(Cause::Wire(wire.end)),
             Hold::ReplayBuffer => Some(Cause::ReplayBuffer(wire.end)),
             Hold::NotBefore(_) => None,

@@ -114,6 +114,10 @@ fn named(cause: cause::Cause, plan: &Plan) -> Cause {
             detail: Some("the link is down".to_owned()),
             ..of_link("wire", end)
         },
+        cause::Cause::Recovery(end) => Cause {
+            detail: Some("the link is in Recovery".to_owned()),
+            ..of_link("wire", end)
+        },
         cause::Cause::Arbitration(end, other) => Cause {
             detail: workload_of(other, plan),
             ..of_link("arbitration", end)

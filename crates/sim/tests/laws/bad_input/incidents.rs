@@ -59,3 +59,59 @@ fn two_incidents_have_two_names() {
     assert!(message.starts_with("bad.toml:13: "), "{message}");
     assert!(message.contains("already on line 8"), "{message}");
 }
+
+#[test]
+fn a_link_degrades_only_to_less_than_it_has() {
+    let degrade = |keys: &str| {
+        let one = format!("at = \"1 us\"\nwhat = \"degrade\"\nnode = \"d\"\n{keys}");
+        incident(&one)
+    };
+    assert_eq!(
+        degrade(""),
+        "bad.toml:4: incidents \"incident-1\", lanes: nothing of h-d fails; write lanes, generation, or both, of what still works"
+    );
+    assert_eq!(
+        degrade("lanes = 16"),
+        "bad.toml:8: incidents \"incident-1\", lanes: h-d cannot degrade to 16 lanes, because it has 16; write 1, 2, 4, 8 or 12"
+    );
+    assert_eq!(
+        degrade("lanes = 3"),
+        "bad.toml:8: incidents 1.lanes: there is no link of 3 lanes; write 1, 2, 4, 8, 12, 16 or 32"
+    );
+    assert_eq!(
+        degrade("lanes = 4\ngeneration = 5"),
+        "bad.toml:9: incidents \"incident-1\", generation: h-d cannot degrade to 32 GT/s, because its rate is 8 GT/s; write 1 or 2"
+    );
+    let narrow = "[hosts.h]\n[devices.d]\nupstream = { to = \"h\", lanes = 1, generation = 1 }\n[[incidents]]\nat = \"1 us\"\nwhat = \"degrade\"\nnode = \"d\"\n";
+    assert_eq!(
+        refusal(&format!("{narrow}lanes = 1\n")),
+        "bad.toml:8: incidents \"incident-1\", lanes: h-d cannot degrade to 1 lanes, because it has 1; leave lanes out and write generation"
+    );
+    assert_eq!(
+        refusal(&format!("{narrow}generation = 1\n")),
+        "bad.toml:8: incidents \"incident-1\", generation: h-d cannot degrade to 2.5 GT/s, because its rate is 2.5 GT/s; leave generation out and write lanes"
+    );
+}
+
+#[test]
+fn an_incident_of_a_link_is_at_a_node_with_a_link_above_it() {
+    for what in ["degrade", "restore", "retrain"] {
+        let keys = if what == "degrade" { "lanes = 1" } else { "" };
+        let at = |node: &str| {
+            let one = format!("at = \"1 us\"\nwhat = \"{what}\"\nnode = \"{node}\"\n{keys}");
+            incident(&one)
+        };
+        assert_eq!(
+            at("h"),
+            "bad.toml:7: incidents \"incident-1\", node: h has no link above it; write the name of a switch or of a device"
+        );
+        assert_eq!(
+            at("e"),
+            "bad.toml:7: incidents \"incident-1\", node: there is no node \"e\"; write one of h, d"
+        );
+    }
+    assert_eq!(
+        incident("at = \"1 us\"\nwhat = \"retrain\"\nnode = \"d\"\ngeneration = 4"),
+        "bad.toml:8: incidents \"incident-1\", generation: the port above has no rate above 8 GT/s; write 1 to 3"
+    );
+}

@@ -1,0 +1,85 @@
+//! The times of a link end that depend on the rate and the width of its link, which training may change.
+
+use kernel::Span;
+
+use super::LinkEnd;
+use crate::ltssm::Offer;
+use crate::parameters::PortParameters;
+use crate::{LinkConfig, WireTiming};
+
+/// The parameters from which the times follow.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    max_payload: u16,
+    skip_position: f64,
+    ack_limit_fraction: f64,
+    replay_timer_factor: f64,
+    update_fc_delay: Option<Span>,
+    round_trip: Span,
+}
+
+impl Rates {
+    pub(super) fn new(config: &LinkConfig, parameters: &PortParameters) -> Self {
+        Rates {
+            max_payload: config.max_payload,
+            skip_position: parameters.skip_position,
+            ack_limit_fraction: parameters.ack_limit_fraction,
+            replay_timer_factor: parameters.replay_timer_factor,
+            update_fc_delay: parameters.update_fc_delay,
+            round_trip: config.round_trip,
+        }
+    }
+
+    pub(super) fn timing(&self, link: Offer) -> WireTiming {
+        WireTiming::new(link.generation, link.lanes, self.skip_position)
+    }
+
+    pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
+        let limit = link
+            .generation
+            .ack_latency_limit(link.lanes, self.max_payload);
+        symbols(link, limit, self.ack_limit_fraction)
+    }
+
+    pub(super) fn replay_limit(&self, link: Offer) -> Span {
+        let limit = link
+            .generation
+            .replay_timer_limit(link.lanes, self.max_payload);
+        // The specification's limit does not include the flight time of long cables and pipelines.
+        symbols(link, limit, self.replay_timer_factor) + self.round_trip
+    }
+
+    /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base
+    /// 2.6.1.2).
+    pub(super) fn update_delay(&self, link: Offer) -> Span {
+        self.update_fc_delay.unwrap_or_else(|| {
+            let limit = link
+                .generation
+                .ack_latency_limit(link.lanes, self.max_payload);
+            symbols(link, limit, 1.0)
+        })
+    }
+}
+
+/// The time of `count` symbols times `factor`.
+fn symbols(link: Offer, count: u32, factor: f64) -> Span {
+    // The factor in thousandths, because times are whole numbers.
+    let thousandths = (factor * 1000.0).round() as u64;
+    let symbol_x64 = link.generation.lane_byte_fs_x64();
+    Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
+}
+
+impl LinkEnd {
+    /// Uses another rate and width from now on. Returns whether they are new.
+    pub(super) fn set_rate(&mut self, link: Offer) -> bool {
+        let timing = self.timing();
+        if (timing.generation(), timing.lanes()) == (link.generation, link.lanes) {
+            return false;
+        }
+        self.transmitter.set_timing(self.rates.timing(link));
+        self.acknowledge_limit = self.rates.acknowledge_limit(link);
+        self.replay_limit = self.rates.replay_limit(link);
+        self.update_delay = self.rates.update_delay(link);
+        true
+    }
+}

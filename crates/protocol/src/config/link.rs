@@ -1,0 +1,80 @@
+//! Link Status, and the requests of software in Link Control and Link Control 2 (PCIe Base 7.5.3.7, 7.5.3.8, 7.5.3.19).
+
+use super::ConfigSpace;
+use super::express::{EXPRESS, ID, LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2};
+use crate::Generation;
+
+/// Retrain Link in Link Control; reads as 0.
+pub const RETRAIN_LINK: u32 = 1 << 5;
+/// Current Link Speed in Link Status.
+pub const LINK_SPEED: u32 = 0xf << 16;
+/// Negotiated Link Width in Link Status, and the number of bits below it.
+pub const LINK_WIDTH: u32 = 0x3f << LINK_WIDTH_SHIFT;
+/// The number of bits below Negotiated Link Width.
+pub const LINK_WIDTH_SHIFT: u32 = 20;
+/// Link Training in Link Status.
+pub const LINK_TRAINING: u32 = 1 << 27;
+/// Data Link Layer Link Active in Link Status.
+pub const LINK_ACTIVE: u32 = 1 << 29;
+/// Link Bandwidth Management Status in Link Status.
+pub const BANDWIDTH_MANAGEMENT: u32 = 1 << 30;
+/// Target Link Speed in Link Control 2.
+pub const TARGET_LINK_SPEED: u32 = 0xf;
+
+/// Link Bandwidth Notification Capability in Link Capabilities, which a downstream port has.
+pub(super) const BANDWIDTH_NOTIFICATION: u32 = 1 << 21;
+
+impl ConfigSpace {
+    /// Whether a downstream port says that its link is up: Data Link Layer Link Active in Link Status.
+    pub fn link_active(&self) -> bool {
+        self.read(LINK_CONTROL) & LINK_ACTIVE != 0
+    }
+
+    pub(super) fn clear_link_active(&mut self) {
+        self.update(LINK_CONTROL, LINK_ACTIVE, 0);
+    }
+
+    /// Shows the state of the link in Link Status: its rate and width, and, at a downstream port, whether it trains and is active.
+    pub fn show_link(
+        &mut self,
+        (generation, lanes): (Generation, u8),
+        (is_training, is_active): (bool, bool),
+    ) {
+        if self.read(EXPRESS) & 0xff != u32::from(ID) {
+            return;
+        }
+        let speed = u32::from(generation.number()) << LINK_SPEED.trailing_zeros();
+        let width = u32::from(lanes) << LINK_WIDTH_SHIFT;
+        self.update(LINK_CONTROL, LINK_SPEED | LINK_WIDTH, speed | width);
+        if self.has_bandwidth_notification() {
+            let training = if is_training { LINK_TRAINING } else { 0 };
+            let active = if is_active { LINK_ACTIVE } else { 0 };
+            let both = LINK_TRAINING | LINK_ACTIVE;
+            self.update(LINK_CONTROL, both, training | active);
+        }
+    }
+
+    /// Records in Link Status of a downstream port that the link has retrained for software, or with another rate or width.
+    pub fn record_bandwidth_management(&mut self) {
+        if self.has_bandwidth_notification() {
+            self.raise(LINK_CONTROL, BANDWIDTH_MANAGEMENT);
+        }
+    }
+
+    /// Whether a write of `value` to the bytes `enables` of `register` retrains the link of this downstream port.
+    pub fn retrains_link(&self, register: u16, value: u32, enables: u8) -> bool {
+        register == LINK_CONTROL
+            && enables & 0b0001 != 0
+            && value & RETRAIN_LINK != 0
+            && self.has_bandwidth_notification()
+    }
+
+    /// Target Link Speed in Link Control 2, as the number of a generation.
+    pub fn target_link_speed(&self) -> u8 {
+        (self.read(LINK_CONTROL_2) & TARGET_LINK_SPEED) as u8
+    }
+
+    fn has_bandwidth_notification(&self) -> bool {
+        self.read(LINK_CAPABILITIES) & BANDWIDTH_NOTIFICATION != 0
+    }
+}

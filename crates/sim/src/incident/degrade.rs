@@ -1,0 +1,97 @@
+//! Lanes and rates of a link that do not work any more, and work again: the link trains with what is left (PCIe Base 4.2.6.4).
+
+use link::{LinkCommand, Offer};
+use protocol::lanes_exist;
+
+use super::{Incident, Misplaced, Place, Scene};
+use crate::plan::LinkPlan;
+use crate::scenario::{Lanes, Speed};
+
+kernel::parameters! {
+    /// Keys of a link that degrades.
+    pub struct Degrade {
+        /// The lanes that still work; none for all that do now.
+        lanes: Option<Lanes> = None, from "our choice: all";
+        /// The highest rate that still works, as a generation or as a speed; none for the highest that does now.
+        generation: Option<Speed> = None, from "our choice: all";
+    }
+}
+
+impl Incident for Degrade {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        let link = place.upstream_link()?;
+        if self.lanes.is_none() && self.generation.is_none() {
+            let advice = "write lanes, generation, or both, of what still works";
+            return Err(("lanes", format!("nothing of {} fails; {advice}", link.id)));
+        }
+        if let Some(Lanes(lanes)) = self.lanes
+            && lanes >= link.lanes
+        {
+            let widths: Vec<u8> = (1..link.lanes).filter(|n| lanes_exist(*n)).collect();
+            let message = format!(
+                "{} cannot degrade to {lanes} lanes, because it has {}; {}",
+                link.id,
+                link.lanes,
+                choice(&widths, "lanes", "generation")
+            );
+            return Err(("lanes", message));
+        }
+        if let Some(Speed(generation)) = self.generation
+            && generation >= link.generation
+        {
+            let below: Vec<u8> = (1..link.generation.number()).collect();
+            let message = format!(
+                "{} cannot degrade to {} GT/s, because its rate is {} GT/s; {}",
+                link.id,
+                generation.gigatransfers(),
+                link.generation.gigatransfers(),
+                choice(&below, "generation", "lanes")
+            );
+            return Err(("generation", message));
+        }
+        Ok(())
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        let Some(link) = scene.plan.nodes[node].upstream else {
+            return;
+        };
+        let LinkPlan {
+            generation, lanes, ..
+        } = scene.plan.links[link];
+        let limit = Offer {
+            generation: self.generation.map_or(generation, |speed| speed.0),
+            lanes: self.lanes.map_or(lanes, |lanes| lanes.0),
+        };
+        scene.command_upper_end(link, LinkCommand::Limit(limit));
+    }
+}
+
+/// Advice about the value of `key`, of which these are possible; about the key `other` if there is none.
+fn choice(possible: &[u8], key: &str, other: &str) -> String {
+    match possible {
+        [] => format!("leave {key} out and write {other}"),
+        [only] => format!("write {only}"),
+        [all @ .., last] => {
+            let all: Vec<String> = all.iter().map(u8::to_string).collect();
+            format!("write {} or {last}", all.join(", "))
+        }
+    }
+}
+
+kernel::parameters! {
+    /// Keys of a link that is restored: none.
+    pub struct Restore {}
+}
+
+impl Incident for Restore {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        place.upstream_link().map(drop)
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        if let Some(link) = scene.plan.nodes[node].upstream {
+            scene.command_upper_end(link, LinkCommand::Restore);
+        }
+    }
+}

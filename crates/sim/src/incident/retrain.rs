@@ -1,0 +1,53 @@
+//! A link that software retrains: Retrain Link of the port above (PCIe Base 7.5.3.7).
+
+use host::recovery::change;
+use protocol::register;
+use transaction::FunctionPlace;
+
+use super::{Incident, Misplaced, Place, Scene};
+use crate::scenario::Speed;
+
+kernel::parameters! {
+    /// Keys of a link that software retrains.
+    pub struct Retrain {
+        /// The rate that the host writes to Target Link Speed of the port above before, as a generation or as a speed; none leaves the
+        /// register as it is.
+        generation: Option<Speed> = None, from "our choice: the link keeps its rate";
+    }
+}
+
+impl Incident for Retrain {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        let link = place.upstream_link()?;
+        place.host()?;
+        match self.generation {
+            Some(Speed(generation)) if generation > link.generation => {
+                let rate = link.generation.gigatransfers();
+                let number = link.generation.number();
+                let message =
+                    format!("the port above has no rate above {rate} GT/s; write 1 to {number}");
+                Err(("generation", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        let Some(link) = scene.plan.nodes[node].upstream else {
+            return;
+        };
+        let above = &scene.plan.nodes[scene.plan.links[link].upstream.0];
+        let index = above.downstream.iter().position(|port| port.link == link);
+        let Some(index) = index else { return };
+        let port = above.functions.id_of(FunctionPlace::Port(index));
+        let target = self.generation.map(|speed| u32::from(speed.0.number()));
+        scene.spawn(node, move |system| async move {
+            if let Some(target) = target {
+                let field = (register::TARGET_LINK_SPEED, target);
+                change(&system, (port, register::LINK_CONTROL_2), field).await;
+            }
+            let retrain = (register::RETRAIN_LINK, register::RETRAIN_LINK);
+            change(&system, (port, register::LINK_CONTROL), retrain).await;
+        });
+    }
+}

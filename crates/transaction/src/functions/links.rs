@@ -1,0 +1,107 @@
+//! What the links of functions record in their registers: errors, the state of the link, and its changes.
+
+use kernel::{Component, Effects, Time};
+use link::{DownCause, LinkChange, LinkEnd};
+use packet::{Incident, Observation, Pcie};
+use protocol::{ConfigRequest, Severity, UncorrectableError};
+
+use super::{FunctionPlace, Functions, Role};
+use crate::Action;
+
+impl Functions {
+    /// Shows in the registers at `place` what its `link` is like at `now`, and the corrected errors that it has not reported.
+    pub fn show_link(&mut self, place: FunctionPlace, link: &LinkEnd, now: Time) {
+        self.space_mut(place).record_correctable(link.repaired());
+        self.show_state(place, link, now);
+    }
+
+    /// Shows in the registers of the port at `place` that its link has failed.
+    pub fn show_failure(&mut self, place: FunctionPlace) {
+        self.space_mut(place).record_surprise_down();
+    }
+
+    /// Records what the `link` of the function at `place` has detected since the last time, and shows its state.
+    pub fn record_link(&mut self, place: FunctionPlace, link: &mut LinkEnd, now: Time) {
+        for _ in 0..self
+            .space_mut(place)
+            .record_correctable(link.take_repaired())
+        {
+            self.report(place, Severity::Correctable);
+        }
+        self.show_state(place, link, now);
+    }
+
+    fn show_state(&mut self, place: FunctionPlace, link: &LinkEnd, now: Time) {
+        let pending = link.channels_pending();
+        let status = link.status(now);
+        let space = self.space_mut(place);
+        space.set_negotiation_pending(pending);
+        space.show_link(
+            (status.generation, status.lanes),
+            (status.is_training, status.is_active),
+        );
+    }
+
+    /// Records that the link below the port at `place` has failed, if that was not recorded yet.
+    pub fn record_surprise_down<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let Some(detected) = self.space_mut(place).record_surprise_down() else {
+            return;
+        };
+        fx.observe(Observation::Incident {
+            site: self.site(place),
+            what: Incident::Uncorrectable(UncorrectableError::SurpriseDown, detected),
+        });
+        if detected.is_reported {
+            self.report(place, detected.severity);
+        }
+    }
+
+    /// Records a change of the `link` of the function at `place`. The upper end of a link logs it.
+    #[cold]
+    pub fn record_change<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        link: &LinkEnd,
+        change: LinkChange,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let is_above = self.role == Role::Root || place != FunctionPlace::Own;
+        if !is_above {
+            return;
+        }
+        let status = link.status(fx.now());
+        let what = match change {
+            LinkChange::Down(DownCause::LossOfSignal) => {
+                return self.record_surprise_down(place, fx);
+            }
+            LinkChange::Down(_) => Incident::Event("link down"),
+            LinkChange::Up => Incident::LinkUp(status.generation, status.lanes),
+            LinkChange::Retrained { is_notified } => {
+                if is_notified {
+                    self.space_mut(place).record_bandwidth_management();
+                }
+                Incident::Retrained(status.generation, status.lanes)
+            }
+        };
+        let site = self.site(place);
+        fx.observe(Observation::Incident { site, what });
+    }
+
+    /// Whether `action` of `request` on the function at `place` retrains its link: Retrain Link of a downstream port.
+    pub fn retrains_link(
+        &self,
+        place: FunctionPlace,
+        request: &ConfigRequest,
+        action: Action,
+    ) -> bool {
+        let Action::Write { value, .. } = action else {
+            return false;
+        };
+        let space = self.space(place);
+        space.retrains_link(request.register, value, request.first_be)
+    }
+}
