@@ -127,6 +127,8 @@ impl Component {
             for register in 0..DECLARED {
                 let cleared = match other {
                     FunctionPlace::Own if virtual_bars.contains(&register) => old.read(register),
+                    // First VF Offset follows ARI Capable Hierarchy.
+                    FunctionPlace::Own if register == register::VF_OFFSET_AND_STRIDE => 0xffff,
                     _ => 0,
                 };
                 let is_named = other == place && register == request.register;
@@ -186,6 +188,7 @@ impl Fixed {
             for register in 0..DECLARED {
                 space.write(register, value, 0xf);
             }
+            space.apply_virtual_registers();
             fixed.except(&space);
         }
         for error in UNCORRECTABLE {
@@ -233,7 +236,7 @@ fn values_are_legal(space: &ConfigSpace) {
         );
     }
     assert!([32, 256, 768].contains(&space.tags_allowed()));
-    assert!(space.virtual_functions() <= 7);
+    assert!(space.virtual_functions() <= 255);
     assert!((1..=32).contains(&space.invalidate_queue_depth()));
     assert!(space.smallest_translation_unit() >= 4096);
     for vector in 0..32 {
@@ -265,7 +268,7 @@ fn endpoint(capabilities: u8, sizes: u8, counts: u8) -> EndpointFunction {
         msix,
         express: express(PortType::Endpoint, sizes),
         virtual_functions: has(3).then_some(SrIov {
-            total: counts >> 5,
+            total: counts,
             device: 0x5679,
             bars,
             msi_vectors: counts & 3,
@@ -333,6 +336,7 @@ fn express(port: PortType, sizes: u8) -> Express {
         tags: [32, 256, 768][usize::from(sizes % 3)],
         ten_bit_tag_completer: sizes & 2 == 2,
         read_completion_boundary: boundary,
+        ari_forwarding: true,
         data_link_features: None,
         virtual_channels: None,
     }

@@ -12,6 +12,7 @@ def scenario(number: int) -> str:
     # A parameter with a stream of its own leaves the other parameters as they were.
     splits = Random(f"splits {number}").choice([None, 64, 128, 256])
     marks = Random(f"marks {number}")
+    functions = Random(f"functions {number}")
     # Half of the fabrics have virtual channels; every node has as many.
     channels = Random(f"channels {number}")
     extended = channels.choice([0, 0, 0, 1, 2, 7])
@@ -41,6 +42,7 @@ def scenario(number: int) -> str:
             _upstream(random, above),
             f"cut_through = {pick(['true', 'true', 'false'])}",
             f"acs_redirect = {str(redirect).lower()}",
+            f"ari_forwarding = {functions.choice(['true', 'false'])}",
             *_port(random),
             *_channels(channels, extended),
         ]
@@ -55,7 +57,7 @@ def scenario(number: int) -> str:
             f'max_read_request = "{pick([128, 512, 4096])} B"',
             *_port(random),
             f"ten_bit_tag_completer = {marks.choice(['true', 'true', 'false'])}",
-            "virtual_functions = 3",
+            f"virtual_functions = {functions.choice([3, 7, 20])}",
             'virtual_bar = "4 KiB"',
             *_enables(marks),
             *_channels(channels, extended),

@@ -11,9 +11,9 @@ kernel::parameters! {
         bar: Bytes = Bytes(64 * 1024), from "a common choice";
         /// Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for any address.
         bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
-        /// Number of virtual functions (SR-IOV), which are functions 1 to 7 of the device. Firmware enables them, as the driver of
-        /// function 0 would; 0 for no SR-IOV.
-        virtual_functions: u32 = 0, within 0..=7, from "our choice: none";
+        /// Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more than 7 need ARI Forwarding at the port
+        /// above, or else take the next bus number. Firmware enables them, as the driver of function 0 would; 0 for no SR-IOV.
+        virtual_functions: u32 = 0, within 0..=255, from "our choice: none; PCIe Base 6.13: a device has up to 256 functions";
         /// Size of BAR 0 of each virtual function, a power of two.
         virtual_bar: Bytes = Bytes(4096), from "PCIe Base 9.3.3.14: a system page";
         /// Number of MSI vectors that each function requests.

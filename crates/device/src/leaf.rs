@@ -24,6 +24,11 @@ pub trait LeafParameters: Parameters + Any {
         0
     }
 
+    /// Most virtual functions of a device of this model.
+    fn most_virtual_functions(&self) -> u32 {
+        255
+    }
+
     /// Number of interrupts that the physical function signals, each with a vector of its own, from 0 on.
     fn interrupts(&self) -> u32 {
         0

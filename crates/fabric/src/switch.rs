@@ -49,6 +49,10 @@ kernel::parameters! {
         /// Whether requests with translated addresses go directly from one downstream port to another, whatever redirect and egress
         /// control say: Direct Translated P2P in ACS Control of the downstream ports.
         acs_direct_translated: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether downstream ports pass on configuration requests for all 256 functions of a device with ARI: ARI Forwarding Supported in
+        /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
+        /// number of their own.
+        ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
     }
 }
 

@@ -167,9 +167,12 @@ impl Functions {
 
     /// All functions that exist now.
     pub fn places(&self) -> impl Iterator<Item = FunctionPlace> + use<> {
-        std::iter::once(FunctionPlace::Own)
-            .chain((0..self.ports.len()).map(FunctionPlace::Port))
-            .chain(self.virtual_places())
+        self.places_without_virtual().chain(self.virtual_places())
+    }
+
+    fn places_without_virtual(&self) -> impl Iterator<Item = FunctionPlace> + use<> {
+        let ports = (0..self.ports.len()).map(FunctionPlace::Port);
+        std::iter::once(FunctionPlace::Own).chain(ports)
     }
 
     /// All virtual functions that exist now.
@@ -179,7 +182,18 @@ impl Functions {
 
     /// The position of the function with this ID, if it exists.
     pub fn place_of(&self, id: FunctionId) -> Option<FunctionPlace> {
-        self.places().find(|place| self.id_of(*place) == id)
+        let physical = self.places_without_virtual();
+        let own = physical.into_iter().find(|place| self.id_of(*place) == id);
+        own.or_else(|| self.virtual_at(id.0.checked_sub(self.id.0)?))
+    }
+
+    /// The virtual function at this distance of its ID from that of the physical function, if it exists.
+    fn virtual_at(&self, distance: u16) -> Option<FunctionPlace> {
+        if self.virtual_spaces.spaces().is_empty() {
+            return None;
+        }
+        let number = self.own.virtual_number(distance);
+        number.map(FunctionPlace::Virtual)
     }
 
     /// The bus number of the port functions.
@@ -194,23 +208,33 @@ impl Functions {
     pub fn reach(&self, request: &ConfigRequest) -> Reach {
         let id = request.target;
         match (self.role, request.kind) {
-            (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
+            (Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
                 Reach::Here(FunctionPlace::Own)
             }
-            (Role::Device, ConfigKind::Type0) => self.reach_virtual(id),
+            (Role::Device, _) => self.reach_device(request),
             (Role::Switch, ConfigKind::Type1) if !is_below(&self.own, id) => Reach::Nobody,
             (Role::Root, _) if id == FunctionId::default() => Reach::Here(FunctionPlace::Own),
             (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
-            (Role::Device | Role::Switch, _) => Reach::Nobody,
+            (Role::Switch, _) => Reach::Nobody,
         }
     }
 
-    /// Finds a virtual function by its function number. Bus and device number are ignored, because a write may be about to set
-    /// them.
-    fn reach_virtual(&self, id: FunctionId) -> Reach {
-        let found = self
-            .virtual_places()
-            .find(|place| self.id_of(*place).function() == id.function());
+    /// Finds a function of a device: by its function number in requests of type 0, whose bus number is ignored, because a write may be
+    /// about to set it; by its ID in requests of type 1, which are for virtual functions on other buses (PCIe Base 9.2.1.2). A device
+    /// number that is not 0 belongs to an 8-bit function number.
+    fn reach_device(&self, request: &ConfigRequest) -> Reach {
+        let (own, id) = (self.id.0, request.target.0);
+        let distance = match request.kind {
+            ConfigKind::Type0 => Some(id & FUNCTION_WITH_ARI),
+            ConfigKind::Type1 => id
+                .checked_sub(own)
+                .filter(|distance| *distance > FUNCTION_WITH_ARI),
+        };
+        let found = match distance {
+            Some(0) => Some(FunctionPlace::Own),
+            Some(distance) => self.virtual_at(distance),
+            None => None,
+        };
         found.map_or(Reach::Nobody, Reach::Here)
     }
 
@@ -229,8 +253,10 @@ impl Functions {
             Some(index) if self.ports[index].space.secondary_bus() != id.bus() => {
                 Reach::Below(index, ConfigKind::Type1)
             }
-            // Only device 0 exists below a port (PCIe Base 7.3.1).
-            Some(index) if id.device() == 0 => Reach::Below(index, ConfigKind::Type0),
+            // Only device 0 exists below a port (PCIe Base 7.3.1), except that with ARI all numbers are its functions (6.13).
+            Some(index) if id.device() == 0 || self.ports[index].space.forwards_ari() => {
+                Reach::Below(index, ConfigKind::Type0)
+            }
             _ => Reach::Nobody,
         }
     }
@@ -248,7 +274,12 @@ impl Functions {
 
     fn write(&mut self, place: FunctionPlace, request: &ConfigRequest, value: u32) {
         if self.role != Role::Root && request.kind == ConfigKind::Type0 {
-            self.id = FunctionId::new(request.target.bus(), request.target.device(), 0);
+            let device = match self.role {
+                // The device number of all functions with ARI is 0 (PCIe Base 6.13).
+                Role::Device => 0,
+                Role::Switch | Role::Root => request.target.device(),
+            };
+            self.id = FunctionId::new(request.target.bus(), device, 0);
         }
         self.space_mut(place)
             .write(request.register, value, request.first_be);
@@ -532,6 +563,9 @@ impl Functions {
         }
     }
 }
+
+/// The bits of an ID that are a function number with ARI.
+const FUNCTION_WITH_ARI: u16 = 0xff;
 
 /// The header of a packet as the header log has it.
 fn logged(packet: &Packet) -> [u8; 16] {

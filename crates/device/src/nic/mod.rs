@@ -160,6 +160,10 @@ impl LeafParameters for NicParameters {
     fn joins_hosts(&self) -> bool {
         true
     }
+
+    fn most_virtual_functions(&self) -> u32 {
+        FUNCTIONS as u32 - 1
+    }
 }
 
 impl Leaf for Nic {

@@ -84,6 +84,10 @@ kernel::parameters! {
         /// Whether requests with translated addresses pass from one root port to another, whatever egress control says: Direct Translated
         /// P2P in ACS Control of root ports.
         acs_direct_translated: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether root ports pass on configuration requests for all 256 functions of a device with ARI: ARI Forwarding Supported in
+        /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
+        /// number of their own.
+        ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
         /// Most outstanding non-posted requests of the CPU.
         tags: u32 = 32, within 1..=256, from "our choice";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2 of the root ports.

@@ -9,6 +9,11 @@ pub enum FirmwareError {
     /// All 256 bus numbers are in use, and this bridge needs another one.
     #[error("no bus number is left for bridge {0}; use at most 256 buses")]
     NoBus(FunctionId),
+    /// The bus numbers end before the virtual functions of this function.
+    #[error(
+        "no bus number is left for the virtual functions of {0}; enable ARI Forwarding above it, or use fewer buses"
+    )]
+    NoBusForVirtual(FunctionId),
     /// The BARs of one width do not fit in their part of the address space.
     #[error(
         "the BARs do not fit in {room:#x} bytes; make BARs smaller, first the largest, of {function}"

@@ -37,6 +37,7 @@ pub(super) struct FoundExpress {
     completes_ten_bit_tags: bool,
     routes_atomics: bool,
     completes_atomics: bool,
+    supports_ari_forwarding: bool,
     port: Option<PortType>,
 }
 
@@ -122,14 +123,15 @@ pub(super) async fn scan(registers: &Registers) -> Result<Vec<FoundFunction>, Fi
         if id.function() == 0 && header & register::MULTIFUNCTION != 0 {
             bus.functions = 8;
         }
-        let one = look(
-            registers,
-            id,
-            bus.above,
-            header & register::HEADER_LAYOUT == register::TYPE_1,
-        )
-        .await;
+        let port = bus.above.map(|above| &found[above]);
+        let has_ari = enable_ari(registers, port, id).await;
+        let is_bridge = header & register::HEADER_LAYOUT == register::TYPE_1;
+        let one = look(registers, id, bus.above, is_bridge, has_ari).await;
         let devices = one.devices_below();
+        if let Some(virtual_functions) = &one.virtual_functions {
+            let last = u8::try_from(virtual_functions.last_bus(id));
+            last_bus = last_bus.max(last.map_err(|_| FirmwareError::NoBusForVirtual(id))?);
+        }
         let is_bridge = one.is_bridge;
         found.push(one);
         if is_bridge {
@@ -149,17 +151,34 @@ async fn number(registers: &Registers, bridge: FunctionId, secondary: u8, subord
         .await;
 }
 
+/// Enables ARI Forwarding at `port`, if it supports it and the function `id` below has ARI (PCIe Base 6.13). Returns whether it does.
+async fn enable_ari(registers: &Registers, port: Option<&FoundFunction>, id: FunctionId) -> bool {
+    let express = port.and_then(|port| Some((port.id, port.express.as_ref()?)));
+    let express = express.filter(|(_, express)| express.supports_ari_forwarding);
+    let Some((port, express)) = express else {
+        return false;
+    };
+    if registers.extended(id, register::ARI_ID).await.is_none() {
+        return false;
+    }
+    let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
+    let field = Express::ARI_FORWARDING_FIELD;
+    registers.replace(port, control, field).await;
+    true
+}
+
 async fn look(
     registers: &Registers,
     id: FunctionId,
     above: Option<usize>,
     is_bridge: bool,
+    has_ari: bool,
 ) -> FoundFunction {
     let mut asks = Vec::new();
     let mut virtual_functions = None;
     if !is_bridge {
         asks = bars(registers, id, register::BARS, 1).await;
-        virtual_functions = FoundVirtual::of(registers, id).await;
+        virtual_functions = FoundVirtual::of(registers, id, has_ari).await;
     }
     if let Some(found) = &virtual_functions {
         asks.extend(found.asks(registers, id).await);
@@ -192,6 +211,7 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
         extended_tags: Express::has_extended_tags(capabilities),
         ten_bit_tags: Express::has_ten_bit_tags(more),
         completes_ten_bit_tags: Express::completes_ten_bit_tags(more),
+        supports_ari_forwarding: Express::supports_ari_forwarding(more),
         routes_atomics: Express::routes_atomics(more),
         completes_atomics: Express::completes_atomics(more),
     })

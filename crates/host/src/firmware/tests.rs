@@ -9,6 +9,7 @@ use transaction::{FunctionPlace, Functions, PortFunction, Reach};
 
 use super::*;
 use crate::Coroutine;
+use transaction::Action;
 
 /// A tree of components. Each has the indices of the components below its ports.
 struct Tree {
@@ -20,6 +21,18 @@ struct Tree {
 enum Shape {
     Device(Vec<Bar>, u32, Option<SrIov>),
     Switch(Vec<Shape>),
+    /// The same below a port without ARI Forwarding.
+    WithoutAri(Box<Shape>),
+}
+
+impl Shape {
+    /// The component itself, and whether the port above has ARI Forwarding.
+    fn component(&self) -> (&Self, bool) {
+        match self {
+            Shape::WithoutAri(shape) => (shape.component().0, false),
+            shape => (shape, true),
+        }
+    }
 }
 
 const IDENTITY: Identity = Identity {
@@ -39,6 +52,7 @@ fn express(port: PortType, max_payload_supported: u32) -> Express {
         tags: 32,
         ten_bit_tag_completer: true,
         read_completion_boundary: 64,
+        ari_forwarding: true,
         data_link_features: None,
         virtual_channels: None,
     }
@@ -68,16 +82,23 @@ impl Tree {
         first: u8,
         make: &dyn Fn(Vec<PortFunction>) -> Functions,
     ) -> usize {
-        let port = |device| PortFunction {
+        let port = |(device, shape): (u8, &Shape)| PortFunction {
             device,
             function: 0,
-            space: bridge(port),
+            space: ConfigSpace::bridge(&BridgeFunction {
+                identity: IDENTITY,
+                express: Express {
+                    ari_forwarding: shape.component().1,
+                    ..express(port, 4096)
+                },
+            }),
         };
-        let ports = (first..).take(shapes.len()).map(port).collect();
+        let ports = (first..).zip(shapes).map(port).collect();
         let index = self.nodes.len();
         self.nodes.push((make(ports), Vec::new()));
         for shape in shapes {
-            let child = match shape {
+            let child = match shape.component().0 {
+                Shape::WithoutAri(_) => panic!("it is around a component"),
                 Shape::Device(bars, supported, virtual_functions) => {
                     self.add(&[], PortType::Downstream, 0, &|_| {
                         Functions::device(&EndpointFunction {
@@ -133,7 +154,8 @@ impl Tree {
     fn bars(&self, shapes: &[Shape], node: usize) -> Vec<(u64, u64, bool)> {
         let mut all = Vec::new();
         for (port, (shape, child)) in shapes.iter().zip(&self.nodes[node].1).enumerate() {
-            let below = match shape {
+            let below = match shape.component().0 {
+                Shape::WithoutAri(_) => panic!("it is around a component"),
                 Shape::Device(bars, _, virtual_functions) => {
                     let space = self.own(*child);
                     let own = bars.iter().map(|bar| range(bar, space.bar_base(bar.index)));
@@ -423,7 +445,8 @@ fn any_bars(sizes: std::ops::Range<u32>) -> impl Strategy<Value = Vec<Bar>> {
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
-    let virtual_functions = prop::option::of((1..8_u8, any_bars(12..18), 1..5_u8));
+    let total = prop_oneof![1..8_u8, 8..=255_u8];
+    let virtual_functions = prop::option::of((total, any_bars(12..16), 1..5_u8));
     let device = (any_bars(7..24), 0..6_u32, virtual_functions).prop_map(
         |(bars, supported, virtual_functions)| {
             let of = |(total, bars, msi_vectors)| SrIov {
@@ -436,9 +459,70 @@ fn any_shape() -> impl Strategy<Value = Shape> {
             Shape::Device(bars, 128 << supported, virtual_functions.map(of))
         },
     );
-    device.prop_recursive(3, 24, 4, |below| {
-        prop::collection::vec(below, 1..4).prop_map(Shape::Switch)
+    let shape = device.prop_recursive(3, 24, 4, |below| {
+        prop::collection::vec(any_port(below), 1..4).prop_map(Shape::Switch)
+    });
+    any_port(shape)
+}
+
+fn any_port(below: impl Strategy<Value = Shape>) -> impl Strategy<Value = Shape> {
+    (below, any::<bool>()).prop_map(|(shape, has_ari)| match has_ari {
+        true => shape,
+        false => Shape::WithoutAri(Box::new(shape)),
     })
+}
+
+/// The IDs of a device with `total` virtual functions, the first and the last of them, behind a port with ARI Forwarding or without.
+fn virtual_ids(total: u8, has_ari: bool) -> (String, [String; 2], (u8, u8), FunctionId) {
+    let shape = physical(total, Vec::new());
+    let shape = match has_ari {
+        true => shape,
+        false => Shape::WithoutAri(Box::new(shape)),
+    };
+    let mut tree = Tree::below_a_host(&[shape, device(4096)]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let functions = &tree.nodes[1].0;
+    let numbers = [0, usize::from(total) - 1];
+    let ids = numbers.map(|number| functions.id_of(FunctionPlace::Virtual(number)));
+    let port = tree.nodes[0].0.space(FunctionPlace::Port(0));
+    assert_eq!(port.forwards_ari(), has_ari);
+    let next = tree.nodes[2].0.id();
+    let own = functions.id().to_string();
+    (own, ids.map(|id| id.to_string()), port.buses(), next)
+}
+
+#[test]
+fn virtual_functions_without_space_behind_their_physical_function_take_the_next_bus() {
+    for (total, has_ari, first, last, buses) in [
+        (7, true, "01:00.1", "01:00.7", (1, 1)),
+        (7, false, "01:00.1", "01:00.7", (1, 1)),
+        (8, true, "01:00.1", "01:01.0", (1, 1)),
+        (8, false, "02:00.0", "02:00.7", (1, 2)),
+        (255, true, "01:00.1", "01:1f.7", (1, 1)),
+        (255, false, "02:00.0", "02:1f.6", (1, 2)),
+    ] {
+        let (own, ids, found, next) = virtual_ids(total, has_ari);
+        assert_eq!(
+            (own.as_str(), ids),
+            ("01:00.0", [first, last].map(str::to_owned))
+        );
+        assert_eq!(found, buses);
+        assert_eq!(next, FunctionId::new(buses.1 + 1, 0, 0));
+    }
+}
+
+#[test]
+fn virtual_functions_beyond_the_last_bus_are_told_with_their_physical_function() {
+    let chain = |shape| (0..126).fold(shape, |below, _| Shape::Switch(vec![below]));
+    let mut tree = Tree::below_a_host(&[chain(device(4096)), physical(8, Vec::new())]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    assert_eq!(tree.nodes.last().map(|node| node.0.id().bus()), Some(254));
+    let narrow = Shape::WithoutAri(Box::new(physical(8, Vec::new())));
+    let mut tree = Tree::below_a_host(&[chain(device(4096)), narrow.clone()]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let mut tree = Tree::below_a_host(&[chain(device(4096)), device(4096), narrow]);
+    let error = FirmwareError::NoBusForVirtual(FunctionId::new(255, 0, 0));
+    assert_eq!(tree.enumerate(), Err(error));
 }
 
 proptest! {
@@ -456,5 +540,47 @@ proptest! {
             prop_assert!(zone.base <= *first && *last < zone.end);
         }
         prop_assert!(bars.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    }
+
+    #[test]
+    fn each_function_has_an_id_of_its_own_by_which_it_is_reached(
+        shapes in prop::collection::vec(any_shape(), 1..4)
+    ) {
+        let mut tree = Tree::below_a_host(&shapes);
+        prop_assert_eq!(tree.enumerate(), Ok(()));
+        let all = tree.nodes.iter().map(|(functions, _)| {
+            functions.places().map(|place| (functions.id_of(place), place)).collect::<Vec<_>>()
+        });
+        let mut ids = Vec::new();
+        for (node, places) in all.collect::<Vec<_>>().into_iter().enumerate() {
+            for (id, place) in places {
+                ids.push(id);
+                prop_assert_eq!(tree.nodes[node].0.place_of(id), Some(place));
+                // A register without effect here: Message Address of virtual functions, Interrupt Line of others.
+                let (register, value) = match place {
+                    FunctionPlace::Virtual(_) => (register::MSI + 1, u32::from(id.0) << 2),
+                    _ => (register::INTERRUPT, u32::from(id.0) & 0xff),
+                };
+                let action = Action::Write { value, enables: 0xf };
+                tree.answer(ConfigAccess { target: id, register, action });
+                let space = tree.nodes[node].0.space(place);
+                prop_assert_eq!(space.read(register), value, "{} {:?}", id, place);
+            }
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        prop_assert_eq!(ids.len(), count);
+        // Below a bridge all IDs are on its buses.
+        for (functions, below) in &tree.nodes {
+            for (port, child) in below.iter().enumerate() {
+                let (first, last) = functions.space(FunctionPlace::Port(port)).buses();
+                let child = &tree.nodes[*child].0;
+                for place in child.places() {
+                    let bus = child.id_of(place).bus();
+                    prop_assert!((first..=last).contains(&bus), "{bus} in {first} to {last}");
+                }
+            }
+        }
     }
 }

@@ -16,16 +16,29 @@ pub(super) struct FoundVirtual {
 }
 
 impl FoundVirtual {
-    /// The SR-IOV capability of the function `id`, if it has one.
-    pub(super) async fn of(registers: &Registers, id: FunctionId) -> Option<Self> {
+    /// The SR-IOV capability of the function `id`, if it has one; `has_ari` says whether the port above has ARI Forwarding enabled, on which
+    /// the IDs of the virtual functions may depend.
+    pub(super) async fn of(registers: &Registers, id: FunctionId, has_ari: bool) -> Option<Self> {
         let at = registers.extended(id, register::SRIOV_ID).await?;
         let totals = registers.read(id, beyond(at, register::TOTAL_VFS)).await;
+        if has_ari {
+            let control = beyond(at, register::SRIOV_CONTROL);
+            let hierarchy = register::ARI_CAPABLE_HIERARCHY;
+            registers.replace(id, control, (hierarchy, hierarchy)).await;
+        }
         let places = beyond(at, register::VF_OFFSET_AND_STRIDE);
         Some(Self {
             register: at,
             total: (totals >> 16) as u16,
             places: registers.read(id, places).await,
         })
+    }
+
+    /// The number of the last bus with virtual functions of the function `id`, which may be larger than there are bus numbers.
+    pub(super) fn last_bus(&self, id: FunctionId) -> u32 {
+        let (offset, stride) = (self.places & 0xffff, self.places >> 16);
+        let last = u32::from(self.total).saturating_sub(1);
+        (u32::from(id.0) + offset + stride * last) >> 8
     }
 
     /// The BARs of all virtual functions, with 4 KiB pages.

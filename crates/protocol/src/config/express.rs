@@ -58,6 +58,8 @@ const LINK_ACTIVE_REPORTING: u32 = 1 << 20;
 const LINK_CONTROL_BITS: u32 = 0x00c0;
 const BOUNDARY_128: u32 = 1 << 3;
 const SLOT_CLOCK: u32 = 1 << 28;
+const ARI_FORWARDING: u32 = 1 << 5;
+const ARI_FORWARDING_ENABLE: u32 = 1 << 5;
 const ATOMIC_ROUTING: u32 = 1 << 6;
 /// Atomic operations of 32 and 64 bits, and compare and swap of 128 bits.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
@@ -130,6 +132,9 @@ pub struct Express {
     pub ten_bit_tag_completer: bool,
     /// Read completion boundary of a root port in bytes, 64 or 128.
     pub read_completion_boundary: u32,
+    /// Whether a root port or a downstream port of a switch can pass on configuration requests for all 256 functions of the device
+    /// below: ARI Forwarding Supported.
+    pub ari_forwarding: bool,
     /// The features of the data link layer, if the port exchanges them with the far end.
     pub data_link_features: Option<DataLinkFeatures>,
     /// The virtual channels of the port, if it has the capability.
@@ -222,9 +227,14 @@ impl ConfigSpace {
             PortType::RootPort => (ATOMIC_ROUTING | ATOMIC_COMPLETER, ATOMIC_REQUESTER_ENABLE),
             PortType::Upstream | PortType::Downstream => (ATOMIC_ROUTING, 0),
         };
+        let (ari, ari_enable) = if port.is_downstream() && express.ari_forwarding {
+            (ARI_FORWARDING, ARI_FORWARDING_ENABLE)
+        } else {
+            (0, 0)
+        };
         self.declare(
             DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit() | wide_tags | atomics,
+            express.ten_bit_tag_completer_bit() | wide_tags | atomics | ari,
             0,
             0,
         );
@@ -233,7 +243,8 @@ impl ConfigSpace {
             PortType::Endpoint | PortType::RootPort => IDO_REQUEST_ENABLE | IDO_COMPLETION_ENABLE,
             PortType::Upstream | PortType::Downstream => IDO_COMPLETION_ENABLE,
         };
-        self.declare(DEVICE_CONTROL_2, 0, wide_enable | atomics_enable | by_id, 0);
+        let enables = wide_enable | atomics_enable | by_id | ari_enable;
+        self.declare(DEVICE_CONTROL_2, 0, enables, 0);
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
@@ -301,6 +312,12 @@ impl ConfigSpace {
         self.read(DEVICE_CONTROL_2) & IDO_COMPLETION_ENABLE != 0
     }
 
+    /// Whether a downstream port passes on type 0 configuration requests for any device number, which are the upper bits of a function
+    /// number: ARI Forwarding Enable (PCIe Base 6.13).
+    pub fn forwards_ari(&self) -> bool {
+        self.read(DEVICE_CONTROL_2) & ARI_FORWARDING_ENABLE != 0
+    }
+
     /// Whether the function's completions repeat all ten bits of a tag (10-Bit Tag Completer Supported).
     pub fn completes_ten_bit_tags(&self) -> bool {
         self.read(DEVICE_CAPABILITIES_2) & TEN_BIT_TAG_COMPLETER != 0
@@ -361,6 +378,14 @@ impl Express {
     /// 10-Bit Tag Requester Enable in Device Control 2: mask and value.
     pub const TEN_BIT_TAG_FIELD: (u32, u32) =
         (TEN_BIT_TAG_REQUESTER_ENABLE, TEN_BIT_TAG_REQUESTER_ENABLE);
+
+    /// Whether a port with the Device Capabilities 2 `capabilities` supports ARI Forwarding.
+    pub fn supports_ari_forwarding(capabilities: u32) -> bool {
+        capabilities & ARI_FORWARDING != 0
+    }
+
+    /// ARI Forwarding Enable in Device Control 2: mask and value.
+    pub const ARI_FORWARDING_FIELD: (u32, u32) = (ARI_FORWARDING_ENABLE, ARI_FORWARDING_ENABLE);
 
     /// Whether a port with the Device Capabilities 2 `capabilities` routes atomic operations (PCIe Base 6.15.3.1).
     pub fn routes_atomics(capabilities: u32) -> bool {
@@ -427,6 +452,7 @@ mod tests {
             tags,
             ten_bit_tag_completer: true,
             read_completion_boundary: 128,
+            ari_forwarding: port != PortType::RootPort,
             data_link_features: None,
             virtual_channels: None,
         });
@@ -523,6 +549,19 @@ mod tests {
             assert_eq!(field, (1 << 6, 1 << 6));
             space.write(DEVICE_CONTROL_2, field.1, 0b0001);
             assert_eq!(space.atomic_requester_enable(), asks);
+        }
+    }
+
+    #[test]
+    fn ari_forwarding_is_enabled_at_downstream_ports_that_support_it() {
+        for (port, _) in PortType::ENCODING {
+            let mut space = endpoint(port);
+            let offered = Express::supports_ari_forwarding(space.read(DEVICE_CAPABILITIES_2));
+            assert!(!space.forwards_ari());
+            space.write(DEVICE_CONTROL_2, Express::ARI_FORWARDING_FIELD.1, 0b0001);
+            let is_enabled = space.forwards_ari();
+            let expected = port == PortType::Downstream;
+            assert_eq!((offered, is_enabled), (expected, expected), "{port:?}");
         }
     }
 

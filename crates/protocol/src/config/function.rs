@@ -1,7 +1,7 @@
 //! Configuration spaces of complete functions: a host bridge, an endpoint and a bridge, with headers and capabilities.
 
 use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov};
-use super::{acs, ats, data_link, errors, express, interrupts, page_requests, power, sriov};
+use super::{acs, ari, ats, data_link, errors, express, interrupts, page_requests, power, sriov};
 
 /// The function of an endpoint, with its virtual functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl ConfigSpace {
         space.declare_rest(last, &function.express);
         let last = match &function.virtual_functions {
             Some(virtual_functions) => {
-                let last = Some(errors::AER_BYTES);
+                let last = Some(space.declare_ari());
                 space.declare_extended(last, sriov::SRIOV_BYTES, sriov::ID, 1);
                 space.declare_sriov(virtual_functions);
                 sriov::SRIOV_BYTES
@@ -92,8 +92,9 @@ impl ConfigSpace {
         space.declare_virtual_express(&function.express);
         space.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
         space.declare_virtual_errors();
+        let last = space.declare_ari();
         if let Some(AddressTranslation { ats, .. }) = &function.address_translation {
-            space.declare_extended(Some(errors::AER_BYTES), ats::ATS_BYTES, ats::ID, 1);
+            space.declare_extended(Some(last), ats::ATS_BYTES, ats::ID, 1);
             space.declare_virtual_ats(ats);
         }
         Some(space)
@@ -129,6 +130,13 @@ impl ConfigSpace {
             return at;
         }
         ats::ATS_BYTES
+    }
+
+    /// Declares the ARI capability behind error reporting: every function of a device with SR-IOV has it (PCIe Base 9.3.7). Returns its
+    /// byte offset.
+    fn declare_ari(&mut self) -> u16 {
+        self.declare_extended(Some(errors::AER_BYTES), ari::ARI_BYTES, ari::ID, 1);
+        ari::ARI_BYTES
     }
 
     /// Declares what the link of `port` exchanges, behind the extended capability at byte `last`.
@@ -200,6 +208,7 @@ mod tests {
             tags: 32,
             ten_bit_tag_completer: true,
             read_completion_boundary: 64,
+            ari_forwarding: true,
             data_link_features: None,
             virtual_channels: None,
         }
@@ -297,7 +306,7 @@ mod tests {
     #[test]
     fn a_physical_function_tells_of_its_virtual_functions() {
         let space = ConfigSpace::endpoint(&with_virtual_functions());
-        assert_eq!(extended(&space), [0x0001, 0x0010]);
+        assert_eq!(extended(&space), [0x0001, 0x000e, 0x0010]);
         let totals = space.read(sriov::TOTAL_VFS);
         assert_eq!((totals & 0xffff, totals >> 16), (7, 7));
         assert_eq!(ConfigSpace::virtual_function(&function(None)), None);
@@ -316,7 +325,7 @@ mod tests {
         assert_eq!(space.read(express::DEVICE_CONTROL), 0);
         assert_eq!(space.msi(1).map(|(address, _)| address), Some(!3));
         assert_eq!(capabilities(&space), [0x05, 0x10]);
-        assert_eq!(extended(&space), [0x0001]);
+        assert_eq!(extended(&space), [0x0001, 0x000e]);
     }
 
     #[test]
@@ -324,8 +333,8 @@ mod tests {
         let plain = ConfigSpace::endpoint(&with_virtual_functions());
         let cache = ConfigSpace::endpoint(&with_translation(None));
         let pages = ConfigSpace::endpoint(&with_translation(Some(32)));
-        assert_eq!(extended(&cache), [0x0001, 0x0010, 0x000f]);
-        assert_eq!(extended(&pages), [0x0001, 0x0010, 0x000f, 0x0013]);
+        assert_eq!(extended(&cache), [0x0001, 0x000e, 0x0010, 0x000f]);
+        assert_eq!(extended(&pages), [0x0001, 0x000e, 0x0010, 0x000f, 0x0013]);
         let alone = EndpointFunction {
             virtual_functions: None,
             ..with_translation(None)
@@ -342,7 +351,7 @@ mod tests {
     fn a_virtual_function_enables_translation_in_the_units_and_queue_of_its_physical_one() {
         let own = ConfigSpace::virtual_function(&with_translation(Some(32)));
         let mut space = own.expect("it can have some");
-        assert_eq!(extended(&space), [0x0001, 0x000f]);
+        assert_eq!(extended(&space), [0x0001, 0x000e, 0x000f]);
         assert_eq!(space.read(ats::ATS), 0x20);
         space.write(ats::ATS, u32::MAX, 0xf);
         assert_eq!(space.read(ats::ATS), ats::ATS_ENABLE | 0x20);

@@ -17,7 +17,7 @@ pub const CAPABILITIES: u16 = 13;
 /// Subsystem ID and Subsystem Vendor ID of a type 0 header.
 const SUBSYSTEM: u16 = 11;
 /// Interrupt Line, which software may use as it likes, and Interrupt Pin, which is 0: no pin.
-const INTERRUPT: u16 = 15;
+pub const INTERRUPT: u16 = 15;
 
 /// Memory Space Enable (PCIe Base 7.5.1.1.3).
 pub const MEMORY_SPACE: u32 = 1 << 1;

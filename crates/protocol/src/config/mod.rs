@@ -3,6 +3,7 @@
 //! Registers are dwords, numbered from 0. Each capability has one file, with its registers and their meaning for the component.
 
 mod acs;
+mod ari;
 mod ats;
 mod bar;
 mod bridge;
@@ -39,6 +40,7 @@ pub use sriov::{SrIov, VirtualBar};
 /// Numbers of the registers that software accesses, and the bits in them.
 pub mod register {
     pub use super::acs::{ACS, EGRESS_CONTROL_VECTOR, ID as ACS_ID};
+    pub use super::ari::ID as ARI_ID;
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BRIDGE_CONTROL, BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH,
@@ -69,7 +71,7 @@ pub mod register {
     };
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,
-        HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, SECONDARY_STATUS, SERR, TYPE_1,
+        HEADER_TYPE, ID, INTERRUPT, MEMORY_SPACE, MULTIFUNCTION, SECONDARY_STATUS, SERR, TYPE_1,
     };
     pub use super::interrupts::{
         MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID, MSIX, MSIX_ENABLE, MSIX_ENTRY,
@@ -84,7 +86,7 @@ pub mod register {
         PAGE_REQUEST_ENABLE, PAGE_REQUEST_RESET, PAGE_REQUESTS,
     };
     pub use super::sriov::{
-        ID as SRIOV_ID, NUM_VFS, SRIOV, SRIOV_CONTROL, SYSTEM_PAGE_SIZE, TOTAL_VFS, VF_BARS,
-        VF_ENABLE, VF_MEMORY_SPACE, VF_OFFSET_AND_STRIDE,
+        ARI_CAPABLE_HIERARCHY, ID as SRIOV_ID, NUM_VFS, SRIOV, SRIOV_CONTROL, SYSTEM_PAGE_SIZE,
+        TOTAL_VFS, VF_BARS, VF_ENABLE, VF_MEMORY_SPACE, VF_OFFSET_AND_STRIDE,
     };
 }

@@ -24,8 +24,8 @@ pub const VF_BARS: u16 = SRIOV + 9;
 pub const VF_ENABLE: u32 = 1;
 /// VF MSE, Memory Space Enable of all VFs.
 pub const VF_MEMORY_SPACE: u32 = 1 << 3;
-/// ARI Capable Hierarchy, a hint without effect: these VFs are functions of the PF's own device.
-const ARI_CAPABLE: u32 = 1 << 4;
+/// ARI Capable Hierarchy in SR-IOV Control: the port above passes on requests for all 256 functions of the device (PCIe Base 9.3.3.3.5).
+pub const ARI_CAPABLE_HIERARCHY: u32 = 1 << 4;
 
 /// Byte offset of the capability, after error reporting.
 pub(super) const SRIOV_BYTES: u16 = 0x160;
@@ -37,14 +37,18 @@ const SUPPORTED_PAGE_SIZES: u16 = SRIOV + 7;
 /// Supported page sizes, required of every PF: 4, 8, 64 and 256 KiB, 1 and 4 MiB (PCIe Base 9.3.3.12).
 const PAGE_SIZES: u32 = 0x553;
 const PAGE_4_KIB: u32 = 1;
-/// VFs are functions 1, 2, 3... of the PF's own device.
-const FIRST_VF_OFFSET: u32 = 1;
+/// The first VF where all VFs fit behind the PF on its bus: they are functions 1, 2, 3... of its device.
+const BEHIND: u32 = 1;
+/// The first VF where they do not fit: the first function of the next bus.
+const NEXT_BUS: u32 = 1 << 8;
 const VF_STRIDE: u32 = 1;
+/// Functions besides function 0 of a device without ARI.
+const FUNCTIONS_WITHOUT_ARI: u32 = 7;
 
 /// The virtual functions of an endpoint; all have the same properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SrIov {
-    /// `TotalVFs`, 1 to 7.
+    /// `TotalVFs`, 1 to 255.
     pub total: u8,
     /// VF Device ID.
     pub device: u16,
@@ -77,18 +81,14 @@ pub struct VirtualBar {
 
 impl ConfigSpace {
     pub(super) fn declare_sriov(&mut self, sriov: &SrIov) {
-        let total = u32::from(sriov.total.clamp(1, 7));
-        let control = VF_ENABLE | VF_MEMORY_SPACE | ARI_CAPABLE;
+        let total = u32::from(sriov.total.max(1));
+        let control = VF_ENABLE | VF_MEMORY_SPACE | ARI_CAPABLE_HIERARCHY;
         self.declare(SRIOV_CONTROL, 0, control, 0);
         // Without VF migration, InitialVFs equals TotalVFs.
         self.declare(TOTAL_VFS, total << 16 | total, 0, 0);
         self.declare(NUM_VFS, 0, 0xffff, 0);
-        self.declare(
-            VF_OFFSET_AND_STRIDE,
-            VF_STRIDE << 16 | FIRST_VF_OFFSET,
-            0,
-            0,
-        );
+        self.declare(VF_OFFSET_AND_STRIDE, VF_STRIDE << 16, 0, 0);
+        self.place_virtual_functions();
         self.declare(VF_DEVICE_ID, u32::from(sriov.device) << 16, 0, 0);
         self.declare(SUPPORTED_PAGE_SIZES, PAGE_SIZES, 0, 0);
         self.declare(SYSTEM_PAGE_SIZE, PAGE_4_KIB, PAGE_SIZES, 0);
@@ -128,6 +128,14 @@ impl ConfigSpace {
         SrIov::virtual_id(own, self.read(VF_OFFSET_AND_STRIDE), number as u16)
     }
 
+    /// The number of the virtual function at this distance of its ID from that of the PF, if it exists.
+    pub fn virtual_number(&self, distance: u16) -> Option<usize> {
+        let places = self.read(VF_OFFSET_AND_STRIDE);
+        let (offset, stride) = (places as u16, places >> 16);
+        let number = u32::from(distance.checked_sub(offset)?).checked_div(stride)? as usize;
+        (number < self.virtual_functions()).then_some(number)
+    }
+
     /// The location of BAR `index` of the VFs, whether VF Enable and VF MSE are set or not; none if the VFs lack this BAR.
     pub fn virtual_bar(&self, index: u8) -> Option<VirtualBar> {
         let register = VF_BARS + u16::from(index);
@@ -138,11 +146,28 @@ impl ConfigSpace {
         })
     }
 
-    /// Handles a write: aligns VF BARs to the system page size (PCIe Base 9.3.3.14).
-    pub fn align_virtual_bars(&mut self) {
-        if !self.has_sriov() {
-            return;
+    /// Handles a write: aligns VF BARs to the system page size (PCIe Base 9.3.3.14), and finds the place of the first VF, which may depend
+    /// on ARI Capable Hierarchy (9.3.3.8).
+    pub fn apply_virtual_registers(&mut self) {
+        if self.has_sriov() {
+            self.place_virtual_functions();
+            self.align_virtual_bars();
         }
+    }
+
+    /// Without ARI a device has functions 0 to 7 alone: more VFs go to the next bus.
+    fn place_virtual_functions(&mut self) {
+        let total = self.read(TOTAL_VFS) >> 16;
+        let has_ari = self.read(SRIOV_CONTROL) & ARI_CAPABLE_HIERARCHY != 0;
+        let offset = if has_ari || total <= FUNCTIONS_WITHOUT_ARI {
+            BEHIND
+        } else {
+            NEXT_BUS
+        };
+        self.update(VF_OFFSET_AND_STRIDE, 0xffff, offset);
+    }
+
+    fn align_virtual_bars(&mut self) {
         let below = (self.system_page() - 1) as u32 & !FLAGS;
         let mut register = VF_BARS;
         while register < VF_BARS + Bar::COUNT as u16 {
@@ -166,10 +191,14 @@ mod tests {
     use super::*;
 
     fn space(bars: Vec<Bar>) -> ConfigSpace {
+        with_total(4, bars)
+    }
+
+    fn with_total(total: u8, bars: Vec<Bar>) -> ConfigSpace {
         let mut space = ConfigSpace::empty();
         space.declare_extended(None, SRIOV_BYTES, ID, 1);
         space.declare_sriov(&SrIov {
-            total: 4,
+            total,
             device: 0x1234,
             bars,
             msi_vectors: 1,
@@ -208,7 +237,7 @@ mod tests {
         let mut space = ConfigSpace::empty();
         assert_eq!(space.virtual_functions(), 0);
         assert_eq!(space.virtual_bar(0), None);
-        space.align_virtual_bars();
+        space.apply_virtual_registers();
         assert_eq!(space, ConfigSpace::empty());
     }
 
@@ -218,6 +247,34 @@ mod tests {
         let space = space(Vec::new());
         assert_eq!(space.virtual_id(own, 0), FunctionId::new(3, 0, 1));
         assert_eq!(space.virtual_id(own, 3), FunctionId::new(3, 0, 4));
+    }
+
+    #[test]
+    fn more_virtual_functions_than_a_device_has_are_on_the_next_bus_or_need_ari() {
+        let own = FunctionId::new(3, 0, 0);
+        for (total, ari, first, last) in [
+            (7, 0, (3, 0, 1), (3, 0, 7)),
+            (8, 0, (4, 0, 0), (4, 0, 7)),
+            (8, ARI_CAPABLE_HIERARCHY, (3, 0, 1), (3, 1, 0)),
+            (255, 0, (4, 0, 0), (4, 31, 6)),
+            (255, ARI_CAPABLE_HIERARCHY, (3, 0, 1), (3, 31, 7)),
+        ] {
+            let mut space = with_total(total, Vec::new());
+            space.write(NUM_VFS, total.into(), 0b0011);
+            space.write(SRIOV_CONTROL, VF_ENABLE | ari, 0b0011);
+            space.apply_virtual_registers();
+            let id = |(bus, device, function)| FunctionId::new(bus, device, function);
+            let count = usize::from(total);
+            assert_eq!(space.virtual_id(own, 0), id(first));
+            assert_eq!(space.virtual_id(own, count - 1), id(last));
+            for number in 0..count {
+                let distance = space.virtual_id(own, number).0 - own.0;
+                assert_eq!(space.virtual_number(distance), Some(number));
+            }
+            let beyond = id(last).0 - own.0 + 1;
+            assert_eq!(space.virtual_number(beyond), None);
+            assert_eq!(space.virtual_number(0), None);
+        }
     }
 
     #[test]
@@ -238,7 +295,7 @@ mod tests {
         assert_eq!(space.virtual_bar(1), None);
         assert_eq!(space.virtual_bar(2), Some(large));
         space.write(SYSTEM_PAGE_SIZE, 1 << 4, 0xf);
-        space.align_virtual_bars();
+        space.apply_virtual_registers();
         let paged = VirtualBar {
             base: 0xc000_0000,
             share: 64 << 10,
@@ -253,7 +310,7 @@ mod tests {
             let mut space = space(vec![bar(0, 16 << 10, false)]);
             space.write(SYSTEM_PAGE_SIZE, 1 << page, 0xf);
             space.write(VF_BARS, u32::MAX, 0xf);
-            space.align_virtual_bars();
+            space.apply_virtual_registers();
             let sized = Bar::sized(0, space.read(VF_BARS), 0);
             assert_eq!(sized, Some(bar(0, share, false)));
         }

@@ -35,11 +35,21 @@ impl Region {
     }
 }
 
-/// Checks that BAR 0 of each function of `node` has a valid size, and that its MSI-X table has a place.
+/// Checks that `node` has no more virtual functions than its model allows, that BAR 0 of each function has a valid size, and that its MSI-X table has a place.
 pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
+    let most = device.parameters().most_virtual_functions();
+    if endpoint.virtual_functions > most {
+        let message = format!(
+            "{}.virtual_functions: {} is too many for model {:?}, whose packets have space for the numbers of {most}; write {most} at most",
+            node.name.value,
+            endpoint.virtual_functions,
+            device.name()
+        );
+        return Err(scenario.error(node.lines.of("virtual_functions"), message));
+    }
     if let Some(bar) = endpoint.bar() {
         check_size(scenario, node, "bar", bar, SMALLEST_BAR)?;
     }
@@ -47,7 +57,7 @@ pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
         Some(bar) => check_size(scenario, node, "virtual_bar", bar, SMALLEST_VIRTUAL_BAR),
         None if node.lines.has("virtual_bar") => {
             let message = format!(
-                "{}.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 7, or leave it out",
+                "{}.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 255, or leave it out",
                 node.name.value
             );
             Err(scenario.error(node.lines.of("virtual_bar"), message))

@@ -115,6 +115,15 @@ impl Firmware<'_> {
                 );
                 self.scenario.error(node.name.line, message)
             }
+            FirmwareError::NoBusForVirtual(function) => {
+                let node = self.needing(host, function);
+                let message = format!(
+                    "the tree of {name} needs more than 256 buses by the virtual functions of {}, more than 7 of which take a bus of their own without ARI; write ari_forwarding = true for the node above, or virtual_functions = 7",
+                    node.name.value
+                );
+                self.scenario
+                    .error(node.lines.of("virtual_functions"), message)
+            }
             FirmwareError::NoRoom { function, wide, .. } => {
                 let node = self.needing(host, function);
                 let (bits, zone, advice) = if wide {

@@ -143,6 +143,11 @@ fn express(
             NodeKind::Host(host, _) => host.read_completion_boundary.0 as u32,
             _ => 64,
         },
+        ari_forwarding: match &node.kind {
+            NodeKind::Host(host, _) => host.ari_forwarding,
+            NodeKind::Switch(switch) => switch.ari_forwarding,
+            NodeKind::IoPort(_) | NodeKind::Device(..) => true,
+        },
         data_link_features: features,
         virtual_channels: channels::capability(node, link, children),
     }

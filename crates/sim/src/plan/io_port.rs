@@ -59,7 +59,7 @@ fn plan_one(
         owners: Vec::new(),
         owned: Vec::new(),
     };
-    for (number, (owner, place)) in (0..).zip(node.owners.iter().zip(places)) {
+    for (number, (owner, place)) in (0..=u8::MAX).zip(node.owners.iter().zip(places)) {
         let found = owner_of(nodes, controllers, port, &owner.value);
         let Some((host, processor)) = found else {
             if !nodes.iter().any(|node| node.name == owner.value) {

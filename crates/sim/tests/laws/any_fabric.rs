@@ -58,8 +58,19 @@ struct Switch {
 struct Device {
     node: Node,
     lines: String,
+    /// The number of virtual functions, in the steps of [`VIRTUAL_FUNCTIONS`].
+    functions: Option<Index>,
     /// The lines of a scatter/gather engine, if it is one.
     engine: Option<String>,
+}
+
+const VIRTUAL_FUNCTIONS: [usize; 5] = [0, 0, 1, 7, 20];
+
+impl Device {
+    fn virtual_functions(&self) -> usize {
+        self.functions
+            .map_or(0, |index| *index.get(&VIRTUAL_FUNCTIONS))
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +81,8 @@ struct Flow {
     amount: Amount,
     request: u32,
     interval: Option<u32>,
+    /// The function of a device without a driver that it comes from.
+    function: Index,
     /// The start and the request size of a flow that a driver moves.
     transfer: (Option<u32>, Option<u32>),
     /// Attributes of the requests, and the traffic class, which a driver does not choose.
@@ -104,8 +117,13 @@ impl Scenario {
         for (number, device) in self.devices.iter().enumerate() {
             let node = self.node(&device.node, self.switches.len());
             let engine = device.engine.as_deref().unwrap_or_default();
-            write!(text, "[devices.d{number}]\n{node}{}{engine}", device.lines)
-                .expect("a text takes all");
+            let functions = device.virtual_functions();
+            write!(
+                text,
+                "[devices.d{number}]\n{node}{}virtual_functions = {functions}\n{engine}",
+                device.lines
+            )
+            .expect("a text takes all");
         }
         // The BAR is large enough that no two flows use the same bytes.
         let node = self.node(&self.reflector, self.switches.len());
@@ -173,12 +191,16 @@ impl Scenario {
             name(from),
             name(to)
         );
+        let functions = self.devices.get(from).map(Device::virtual_functions);
+        let function = functions.map(|more| flow.function.index(more + 1));
         let is_engine = from < devices && self.devices[from].engine.is_some();
         Some(
             ends + &if is_engine {
                 flow.transfer()
             } else {
-                flow.lines(from == devices, to > devices) + &flow.mark.1
+                let function =
+                    function.map_or(String::new(), |number| format!("function = {number}\n"));
+                flow.lines(from == devices, to > devices) + &flow.mark.1 + &function
             } + &flow.mark.0,
         )
     }
@@ -342,11 +364,12 @@ fn switch(acs_redirect: bool) -> impl Strategy<Value = Switch> {
         setting("output_queue", queue),
         setting("acs_source_validation", &["false", "true"]),
         any::<bool>(),
+        setting("ari_forwarding", &["true", "false"]),
     );
-    let lines = lines.prop_map(move |(stores, faster, queue, validates, completions)| {
+    let lines = lines.prop_map(move |(stores, faster, queue, validates, completions, ari)| {
         let completions = acs_redirect && completions;
         format!(
-            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\nacs_completion_redirect = {completions}\n{faster}{queue}{validates}",
+            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\nacs_completion_redirect = {completions}\n{faster}{queue}{validates}{ari}",
             stores.is_none()
         )
     });
@@ -366,7 +389,7 @@ fn device() -> impl Strategy<Value = Device> {
             "max_read_request",
             &[r#""512 B""#, r#""128 B""#, r#""4096 B""#],
         ),
-        setting("virtual_functions", &["0", "0", "1", "7"]),
+        weighted(0.9, any::<Index>()),
         setting("receive_datapath", &[r#""0 B""#, r#""32 B""#]),
         setting("receive_idle_cycles", &["0", "2"]),
         setting("completion_buffer", &[r#""1 MiB""#, r#""1000 B""#]),
@@ -374,11 +397,12 @@ fn device() -> impl Strategy<Value = Device> {
         (latency, weighted(0.33, select(&[3, 200][..]))),
     );
     (node(), lines, weighted(0.33, engine()), enables()).prop_map(
-        |(node, (a, b, c, d, e, f, g, h, i, j, (k, vectors)), engine, enables)| Device {
+        |(node, (a, b, c, d, e, functions, g, h, i, j, (k, vectors)), engine, enables)| Device {
             node,
+            functions,
             lines: "bar = \"256 KiB\"\n".to_owned()
                 + &enables
-                + &[a, b, c, d, e, f, g, h, i, j, k].concat()
+                + &[a, b, c, d, e, g, h, i, j, k].concat()
                 + &vectors.map_or(String::new(), |vectors| {
                     format!("msix_vectors = {vectors}\nmsix_bar = 4\n")
                 }),
@@ -410,7 +434,7 @@ fn flow() -> impl Strategy<Value = Flow> {
     );
     let interval = weighted(0.5, select(&[100, 1000][..]));
     (
-        any::<(Index, Index, Index)>(),
+        any::<(Index, Index, Index, Index)>(),
         amount,
         1_u32..=128,
         interval,
@@ -418,10 +442,11 @@ fn flow() -> impl Strategy<Value = Flow> {
         mark(),
     )
         .prop_map(
-            |((from, to, direction), amount, request, interval, transfer, mark)| Flow {
+            |((from, to, direction, function), amount, request, interval, transfer, mark)| Flow {
                 from,
                 to,
                 direction,
+                function,
                 amount,
                 request,
                 interval,

@@ -19,10 +19,11 @@ max_payload_supported = "256 B"
 [switches.right]
 upstream = { to = "top", port = 40 }
 max_payload = "128 B"
+ari_forwarding = false
 [devices.a]
 upstream = "left"
 bar = "16 MiB"
-virtual_functions = 7
+virtual_functions = 40
 msi_vectors = 2
 [devices.b]
 upstream = { to = "left", port = 8 }
@@ -35,7 +36,7 @@ virtual_bar = "1 MiB"
 upstream = "right"
 max_read_request = "4 KiB"
 memory_enable = false
-virtual_functions = 1
+virtual_functions = 9
 [devices.d]
 upstream = { to = "right", port = 3 }
 bar = "0 B"

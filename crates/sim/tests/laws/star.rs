@@ -178,6 +178,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 tags: 32,
                 ten_bit_tag_completer: true,
                 read_completion_boundary: 64,
+                ari_forwarding: true,
                 data_link_features: None,
                 virtual_channels: None,
             },

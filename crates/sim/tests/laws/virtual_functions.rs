@@ -1,5 +1,11 @@
 //! Virtual functions in a running fabric: who answers where, under whose control.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
 use protocol::register::{
     AER, NUM_VFS, SRIOV_CONTROL, SYSTEM_PAGE_SIZE, VF_ENABLE, VF_MEMORY_SPACE,
 };
@@ -7,6 +13,7 @@ use protocol::{FunctionId, UncorrectableError};
 use sim::AccessError;
 use transaction::FunctionPlace;
 
+use crate::cases::cases;
 use crate::fixture::*;
 
 const PAIR: &str = "[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n[devices.b]\nupstream = \"s\"\nvirtual_functions = 3\nvirtual_bar = \"8 KiB\"\n";
@@ -121,4 +128,147 @@ fn a_virtual_function_records_what_it_refuses() {
         FunctionPlace::Virtual(2),
     ];
     assert_eq!(others.map(recorded), [0; 3]);
+}
+
+/// A host, a chain of switches, and at its end a device with virtual functions beside one without.
+#[derive(Clone, Debug)]
+struct Chain {
+    /// Whether the host, and then each switch, supports ARI Forwarding.
+    ari: Vec<bool>,
+    total: u8,
+    /// The functions that send, and whether they read; the physical function is 0.
+    senders: Vec<(Index, bool)>,
+    targets: Vec<Index>,
+}
+
+impl Chain {
+    fn above(&self, switch: usize) -> String {
+        match switch {
+            0 => "h".to_owned(),
+            number => format!("s{number}"),
+        }
+    }
+
+    /// The functions that send, and whether they read.
+    fn senders(&self) -> BTreeMap<usize, bool> {
+        let functions = usize::from(self.total) + 1;
+        let senders = self.senders.iter();
+        senders
+            .map(|(sender, reads)| (sender.index(functions), *reads))
+            .collect()
+    }
+
+    fn targets(&self) -> BTreeSet<usize> {
+        let functions = usize::from(self.total) + 1;
+        self.targets
+            .iter()
+            .map(|target| target.index(functions))
+            .collect()
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (number, ari) in self.ari.iter().enumerate() {
+            match number {
+                0 => text += "[hosts.h]\n",
+                number => {
+                    let above = self.above(number - 1);
+                    write!(text, "[switches.s{number}]\nupstream = \"{above}\"\n")
+                        .expect("a text takes all");
+                }
+            }
+            write!(
+                text,
+                "ari_forwarding = {ari}\nacs_source_validation = true\n"
+            )
+            .expect("a text takes all");
+        }
+        let above = self.above(self.ari.len() - 1);
+        let Chain { total, .. } = self;
+        write!(
+            text,
+            "[devices.b]\nupstream = \"{above}\"\nvirtual_functions = {total}\nmsix_vectors = 2\nmsix_bar = 4\n[devices.c]\nupstream = \"{above}\"\n"
+        )
+        .expect("a text takes all");
+        for (function, reads) in self.senders() {
+            let direction = if reads { "read" } else { "write" };
+            write!(text, "[[flows]]\nid = \"{function}\"\nfrom = \"b\"\nfunction = {function}\nto = \"h\"\ndirection = \"{direction}\"\nsize = \"1 KiB\"\n").expect("a text takes all");
+        }
+        text
+    }
+
+    /// The ID of a function of the device, whose bus has this number.
+    fn id(&self, bus: u8, function: usize) -> FunctionId {
+        let has_ari = self.ari.last() == Some(&true);
+        let own = u16::from(bus) << 8;
+        FunctionId(match function {
+            0 => own,
+            number if has_ari || self.total <= 7 => own + number as u16,
+            number => own + 256 + number as u16 - 1,
+        })
+    }
+}
+
+fn chain() -> impl Strategy<Value = Chain> {
+    let total = prop_oneof![1..=7_u8, 8..=40_u8, 200..=255_u8];
+    let senders = vec(any::<(Index, bool)>(), 1..6);
+    let targets = vec(any::<Index>(), 1..6);
+    (vec(any::<bool>(), 1..4), total, senders, targets).prop_map(
+        |(ari, total, senders, targets)| Chain {
+            ari,
+            total,
+            senders,
+            targets,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases(16))]
+    #[test]
+    fn each_function_asks_with_its_own_id_and_holds_its_own_memory(chain in chain()) {
+        let text = chain.text();
+        let (result, lines) = trace(&text);
+        result.all_intact();
+        let node = chain.ari.len();
+        let mut simulation = simulation(&text);
+        let bus = simulation.plan().nodes[node].id.bus();
+        prop_assert_eq!(simulation.plan().nodes[node].name.as_str(), "b");
+        let asks = lines.iter().filter(|line| ["MRd", "MWr"].iter().any(|tlp| line["tlp"] == *tlp));
+        let asked: BTreeSet<(String, String)> = asks
+            .map(|line| [&line["flow"], &line["requester"]].map(|value| value.as_str().expect("both are there").to_owned()))
+            .map(|[flow, requester]| (flow, requester))
+            .collect();
+        let expected = chain.senders().into_keys();
+        let expected = expected.map(|function| (function.to_string(), chain.id(bus, function).to_string()));
+        prop_assert_eq!(asked, expected.collect());
+        let base = |simulation: &sim::Simulation, function: usize| {
+            let region = simulation.plan().nodes[node].registers(function as u8);
+            region.expect("there is such a function").base
+        };
+        for (turn, function) in (1..).zip(chain.targets()) {
+            let address = base(&simulation, function) + 256;
+            let who = ["h", "c"][usize::from(turn % 2_u8)];
+            simulation.write(who, address, vec![turn; 300]).expect("both make requests");
+        }
+        while simulation.step() {}
+        for (turn, function) in (1..).zip(chain.targets()) {
+            let address = base(&simulation, function) + 256;
+            let own = simulation.read_back("h", address, 300, &mut || true);
+            prop_assert_eq!(own, Ok(vec![turn; 300]));
+            let id = chain.id(bus, function);
+            let class = simulation.config_read("h", id, 8, 4, &mut || true);
+            prop_assert_eq!(class, Ok(0x1200_0000));
+        }
+        let neighbours = chain.targets().into_iter().flat_map(|function| [function.wrapping_sub(1), function + 1]);
+        let others: Vec<usize> = neighbours
+            .filter(|one| *one <= usize::from(chain.total) && !chain.targets().contains(one))
+            .collect();
+        for function in others {
+            let address = base(&simulation, function) + 256;
+            let own = simulation.read_back("h", address, 300, &mut || true);
+            prop_assert_eq!(own, Ok(vec![0; 300]), "function {}", function);
+        }
+        prop_assert!(simulation.result().errors.is_empty());
+    }
 }

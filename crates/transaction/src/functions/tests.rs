@@ -4,7 +4,8 @@ use kernel::{ComponentId, Port, World};
 
 use super::*;
 use protocol::register::{
-    AER, BUS_MASTER, BUSES, COMMAND, MEMORY_SPACE, NUM_VFS, SRIOV_CONTROL, VF_ENABLE,
+    AER, ARI_CAPABLE_HIERARCHY, BUS_MASTER, BUSES, COMMAND, DEVICE_CONTROL_2, MEMORY_SPACE,
+    NUM_VFS, SRIOV_CONTROL, VF_ENABLE,
 };
 use protocol::{
     BridgeFunction, EndpointFunction, Express, Generation, Identity, PortType, SrIov, Tag,
@@ -27,6 +28,7 @@ fn express(port: PortType) -> Express {
         tags: 32,
         ten_bit_tag_completer: true,
         read_completion_boundary: 64,
+        ari_forwarding: true,
         data_link_features: None,
         virtual_channels: None,
     }
@@ -80,8 +82,12 @@ fn device(virtual_functions: Option<SrIov>) -> Functions {
 
 /// A device on bus 9 that can have four virtual functions.
 fn physical() -> Functions {
+    physical_with(4)
+}
+
+fn physical_with(total: u8) -> Functions {
     let mut device = device(Some(SrIov {
-        total: 4,
+        total,
         device: 2,
         bars: Vec::new(),
         msi_vectors: 1,
@@ -123,6 +129,68 @@ fn a_request_is_turned_into_type_0_when_it_reaches_its_bus() {
     assert_eq!(reach(4, 0), Reach::Below(1, ConfigKind::Type0));
     assert_eq!(reach(6, 7), Reach::Below(1, ConfigKind::Type1));
     assert_eq!(reach(7, 0), Reach::Nobody);
+}
+
+#[test]
+fn with_ari_all_device_numbers_are_below_a_port() {
+    let mut switch = switch();
+    let port = request(ConfigKind::Type1, FunctionId::new(2, 0, 0));
+    let value = Express::ARI_FORWARDING_FIELD.1;
+    let control = ConfigRequest {
+        register: DEVICE_CONTROL_2,
+        ..port
+    };
+    let enables = 0b0001;
+    switch.access(
+        FunctionPlace::Port(0),
+        &control,
+        Action::Write { value, enables },
+    );
+    let reach =
+        |bus, device| switch.reach(&request(ConfigKind::Type1, FunctionId::new(bus, device, 5)));
+    assert_eq!(reach(3, 31), Reach::Below(0, ConfigKind::Type0));
+    assert_eq!(reach(4, 31), Reach::Nobody);
+}
+
+#[test]
+fn a_virtual_function_is_reached_by_eight_bits_or_on_the_next_bus() {
+    let reached = |control: u32, kind, bus, device, function| {
+        let mut physical = physical_with(20);
+        enable(&mut physical, 20, VF_ENABLE | control);
+        physical.reach(&request(kind, FunctionId::new(bus, device, function)))
+    };
+    let here = |number| Reach::Here(FunctionPlace::Virtual(number));
+    let (ari, type_0, type_1) = (ARI_CAPABLE_HIERARCHY, ConfigKind::Type0, ConfigKind::Type1);
+    assert_eq!(reached(ari, type_0, 9, 0, 1), here(0));
+    assert_eq!(reached(ari, type_0, 9, 2, 4), here(19));
+    assert_eq!(reached(ari, type_0, 9, 2, 5), Reach::Nobody);
+    assert_eq!(reached(ari, type_1, 10, 0, 0), Reach::Nobody);
+    assert_eq!(reached(0, type_0, 9, 0, 1), Reach::Nobody);
+    assert_eq!(reached(0, type_1, 10, 0, 0), here(0));
+    assert_eq!(reached(0, type_1, 10, 2, 3), here(19));
+    assert_eq!(reached(0, type_1, 10, 2, 4), Reach::Nobody);
+    assert_eq!(reached(0, type_1, 9, 0, 0), Reach::Nobody);
+}
+
+#[test]
+fn a_write_to_a_virtual_function_on_the_next_bus_leaves_the_captured_bus() {
+    let mut physical = physical_with(20);
+    enable(&mut physical, 20, VF_ENABLE);
+    let request = request(ConfigKind::Type1, FunctionId::new(10, 0, 3));
+    let Reach::Here(place) = physical.reach(&request) else {
+        panic!("VF 4 is there");
+    };
+    let action = Action::Write {
+        value: BUS_MASTER,
+        enables: 0b0001,
+    };
+    physical.access(place, &request, action);
+    assert!(
+        physical
+            .space(FunctionPlace::Virtual(3))
+            .bus_master_enable()
+    );
+    assert_eq!(physical.id(), FunctionId::new(9, 0, 0));
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl VirtualSpaces {
     /// Applies a write to the `physical` function. Newly enabled virtual functions start in reset state.
     pub(super) fn apply_registers(&mut self, physical: &mut ConfigSpace) {
         let Some(reset) = &self.reset else { return };
-        physical.align_virtual_bars();
+        physical.apply_virtual_registers();
         self.spaces
             .resize_with(physical.virtual_functions(), || reset.clone());
     }

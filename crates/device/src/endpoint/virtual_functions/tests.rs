@@ -45,6 +45,7 @@ fn function() -> EndpointFunction {
             tags: 32,
             ten_bit_tag_completer: true,
             read_completion_boundary: 64,
+            ari_forwarding: true,
             data_link_features: None,
             virtual_channels: None,
         },

@@ -125,7 +125,7 @@ kernel::parameters! {
         /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size.
         smallest: Option<Bytes> = None, from "messages of one size";
         /// The function of a nic whose queue pair sends the messages: 0 is the physical one; none for any that is free.
-        function: Option<u32> = None, within Some(0)..=Some(7), from "each flow has a queue pair of its own";
+        function: Option<u32> = None, within Some(0)..=Some(255), from "each flow has a queue pair of its own";
         /// Whether requests have the attribute Relaxed Ordering, with which they may pass earlier writes. The requester sets it while Enable Relaxed Ordering in its Device Control is set.
         relaxed_ordering: bool = false, from "PCIe Base 2.2.6.4: the default ordering";
         /// Whether requests have the attribute ID-based Ordering, with which they may pass earlier writes of other requesters. The requester sets it while IDO Request Enable in its Device Control 2 is set.

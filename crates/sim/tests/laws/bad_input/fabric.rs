@@ -421,10 +421,36 @@ fn a_bar_of_virtual_functions_is_a_page_at_least_and_somebodys() {
     );
     assert_eq!(
         pair("virtual_bar = \"4 KiB\""),
-        "bad.toml:8: b.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 7, or leave it out"
+        "bad.toml:8: b.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 255, or leave it out"
     );
     assert!(
-        pair("virtual_functions = 8").contains("8 is out of range; write a value from 0 up to 7")
+        pair("virtual_functions = 256")
+            .contains("256 is out of range; write a value from 0 up to 255")
+    );
+}
+
+#[test]
+fn virtual_functions_need_numbers() {
+    assert_eq!(
+        pair("model = \"nic\"\nvirtual_functions = 8"),
+        "bad.toml:9: b.virtual_functions: 8 is too many for model \"nic\", whose packets have space for the numbers of 7; write 7 at most"
+    );
+    let switch =
+        |number| format!("[switches.s{number}]\nupstream = \"h\"\nari_forwarding = false\n");
+    let device = |number| {
+        let above = number / 63;
+        format!("[devices.d{number}]\nupstream = \"s{above}\"\nvirtual_functions = 8\n")
+    };
+    let text = format!("[hosts.h]\n{}{}", switch(0), switch(1));
+    let devices: String = (0..126).map(device).collect();
+    assert_eq!(
+        refusal(&(text.clone() + &devices)),
+        "bad.toml:385: the tree of h needs more than 256 buses by the virtual functions of d125, more than 7 of which take a bus of their own without ARI; write ari_forwarding = true for the node above, or virtual_functions = 7"
+    );
+    let flow = "[[flows]]\nfrom = \"d0\"\nfunction = 9\nto = \"h\"\ncount = 1\n";
+    assert_eq!(
+        refusal(&(text + &device(0) + flow)),
+        "bad.toml:13: flow \"flow-1\", function: d0 has no function 9; write a smaller one, or virtual_functions = 9 or more there"
     );
 }
 
