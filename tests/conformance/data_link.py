@@ -41,7 +41,9 @@ def sequence_numbers(trace: Trace) -> Iterator[Finding]:
 def replays(trace: Trace) -> Iterator[Finding]:
     """3.6.2.1: after a Nak or the replay timer, all unacknowledged TLPs go again, oldest first."""
     for wire in trace.wires.values():
-        buffer = _ReplayBuffer(wire.link.replay_limit_ns)
+        # The timer keeps the limit with which it was started.
+        limit = min(link.replay_limit_ns for link in wire.links)
+        buffer = _ReplayBuffer(limit, [one.begin_ns for one in wire.recoveries])
         answers = deque(_acknowledgements_of(wire, wire.pipeline_ns))
         for sent, _ in wire.tlps:
             while answers and answers[0][0] <= sent.ns + TOLERANCE_NS:
@@ -53,11 +55,19 @@ def replays(trace: Trace) -> Iterator[Finding]:
                 yield Finding("replays", wire.name, sent.ns, wrong)
 
 
+REPLAYS = 4
+"""REPLAY_NUM has two bits (3.6.2.1)."""
+
+
 class _ReplayBuffer:
     """The unacknowledged TLPs of a transmitter, and how far a replay of them is."""
 
-    def __init__(self, limit_ns: float) -> None:
+    def __init__(self, limit_ns: float, recoveries: list[float]) -> None:
         self.limit_ns = limit_ns
+        self.recoveries = recoveries
+        """When the transmitter went to Recovery."""
+        self.replays: list[float] = []
+        """When each replay since the last progress began: REPLAY_NUM of them."""
         self.kept: list[int] = []
         self.ends: dict[int, float] = {}
         """When each was last sent."""
@@ -70,6 +80,7 @@ class _ReplayBuffer:
         kept = [one for one in self.kept if _is_after(one, sequence)]
         if len(kept) < len(self.kept):
             self.progress_ns = ns
+            self.replays = []
         if self.following is not None and self.following not in kept:
             self.following = kept[0] if kept else None
         self.kept = kept
@@ -101,6 +112,11 @@ class _ReplayBuffer:
         if sent.sequence != self.kept[0]:
             return f"a replay begins with {sent.sequence}, and {self.kept[0]} is older"
         waited = sent.ns - max(self.progress_ns, self.ends[sent.sequence])
+        self.replays.append(sent.ns)
+        if len(self.replays) == REPLAYS:
+            self.replays = []
+            if not any(self.progress_ns <= ns < sent.ns for ns in self.recoveries):
+                return "the fourth replay without progress, and the link did not retrain"
         if not had_nak and waited < self.limit_ns - TOLERANCE_NS:
             return f"a replay without a Nak, {waited:.1f} ns after the last progress"
         return None
@@ -155,9 +171,10 @@ def _acknowledged_in_time(wire: Wire) -> Iterator[Finding]:
         back.pipeline_ns
         + back.longest_ns
         + 2 * skips
-        + WAITING_DLLPS * DLLP_BYTES * back.link.byte_ns
+        + WAITING_DLLPS * DLLP_BYTES * back.longest_byte_ns
     )
-    limit = wire.link.ack_limit_ns + slack + TOLERANCE_NS
+    longest = max(link.ack_limit_ns for link in wire.links)
+    limit = longest + slack + TOLERANCE_NS
     end_of_trace = max(sent.ns for sent in back.sent)
     position, acknowledged = 0, -1
     for number, (sent, _) in enumerate(wire.in_sequence()):
@@ -167,13 +184,15 @@ def _acknowledged_in_time(wire: Wire) -> Iterator[Finding]:
             upto = acknowledged + (sequence - acknowledged) % SEQUENCES
             if upto - acknowledged >= SEQUENCES // 2:
                 upto = acknowledged
-            if upto >= number and ns > sent.arrival.ns + limit:
+            recovery = wire.recovery_ns(sent.arrival.ns, ns)
+            if upto >= number and ns > sent.arrival.ns + limit + recovery:
                 text = f"acknowledged {ns - sent.arrival.ns:.1f} ns after its end"
                 yield Finding("acknowledgements", wire.name, sent.ns, text)
                 return
             acknowledged = max(acknowledged, upto)
             position += 1
-        if acknowledged < number and end_of_trace > sent.arrival.ns + limit:
+        recovery = wire.recovery_ns(sent.arrival.ns, end_of_trace)
+        if acknowledged < number and end_of_trace > sent.arrival.ns + limit + recovery:
             text = "it is never acknowledged"
             yield Finding("acknowledgements", wire.name, sent.ns, text)
             return
@@ -186,7 +205,7 @@ def _named(wire: Wire) -> Iterator[Finding]:
     naks = 0
     # A DLLP passes the pipeline, and may wait for older ones and for an ordered set.
     wait_ns = wire.other.pipeline_ns
-    wait_ns += WAITING_DLLPS * DLLP_BYTES * wire.link.byte_ns
+    wait_ns += WAITING_DLLPS * DLLP_BYTES * wire.longest_byte_ns
     wait_ns += max((end - start for start, end in wire.other.ordered_sets), default=0.0)
     for sent, dllp in wire.other.dllps:
         if dllp.kind not in ("Ack", "Nak"):

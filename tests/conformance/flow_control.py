@@ -130,7 +130,7 @@ def credit_refresh(trace: Trace) -> Iterator[Finding]:
             last = None
             times = [s.ns for s, d in wire.dllps if d.is_credit and (d.channel, d.credit) == key]
             for ns in [*times, wire.sent[-1].ns]:
-                if last is not None and ns - last > latest:
+                if last is not None and ns - last > latest + wire.recovery_ns(last, ns):
                     text = f"no limit of {_name(key)} since {last:.1f} ns"
                     yield Finding("credit_refresh", wire.name, ns, text)
                     break

@@ -56,8 +56,15 @@ from = "b"
 to = "h0"
 size = "4 B"
 start = "150 us"
+
+[[incidents]]
+at = "40 us"
+what = "degrade"
+node = "a"
+lanes = 2
+generation = 2
 """
-"""A scenario whose trace has replays, completions, and limits that are reached."""
+"""A scenario whose trace has replays, completions, limits that are reached, and Recovery."""
 
 
 def _find(lines: list[Line], skip: int = 0, **wanted: object) -> Line:
@@ -102,6 +109,18 @@ def no_ordered_set(lines: list[Line]) -> None:
 
 def set_within_a_block(lines: list[Line]) -> None:
     _find(lines, 2, ordered_set="SKP", link="s0-b", direction="down")["ns"] += 1.015625
+
+
+def answer_before_the_question(lines: list[Line]) -> None:
+    _find(lines, training="TS2")["ns"] = _find(lines, training="TS1")["ns"]
+
+
+def data_stream_without_an_answer(lines: list[Line]) -> None:
+    lines.remove(_find(lines, training="TS2"))
+
+
+def another_width_than_agreed(lines: list[Line]) -> None:
+    _find(lines, training="TS2", lanes=2)["lanes"] = 1
 
 
 def no_refresh(lines: list[Line]) -> None:
@@ -313,6 +332,9 @@ WITHOUT_PERMISSION: tuple[Mutation, ...] = (
 """Changes that take a permission to pass from every packet of `PASSING`."""
 
 MUTATIONS: tuple[tuple[str, Mutation], ...] = (
+    ("recovery", answer_before_the_question),
+    ("recovery", data_stream_without_an_answer),
+    ("time_on_the_wire", another_width_than_agreed),
     ("one_thing_at_a_time", two_at_once),
     ("time_on_the_wire", too_long),
     ("arrivals", late_arrival),

@@ -9,7 +9,7 @@ from conformance.finding import TOLERANCE_NS, Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.trace import Trace, Wire
+    from conformance.trace import Trace, Training, Wire
 
 SKIPS_8B10B = 1180, 1538
 """Symbol times between SKP ordered sets (4.2.7.1)."""
@@ -25,6 +25,7 @@ def one_thing_at_a_time(trace: Trace) -> Iterator[Finding]:
     """4.2.1, 4.2.2: a lane carries one symbol stream."""
     for wire in trace.wires.values():
         times = [(sent.ns, sent.end_ns) for sent in wire.sent] + wire.ordered_sets
+        times += [(one.ns, one.end_ns) for one in wire.trainings]
         free = 0.0
         for start, end in sorted(times):
             if start < free - TOLERANCE_NS:
@@ -36,7 +37,7 @@ def time_on_the_wire(trace: Trace) -> Iterator[Finding]:
     """4.2.1.2, 4.2.2.3: a TLP takes its header, data, LCRC and framing, striped over the lanes."""
     for wire in trace.wires.values():
         for sent, tlp in wire.tlps:
-            due = tlp.size * wire.link.byte_ns
+            due = tlp.size * wire.at(sent.ns).byte_ns
             took = sent.end_ns - sent.ns
             if abs(took - due) > TOLERANCE_NS:
                 text = f"{tlp.size} B take {took:.4f} ns, not {due:.4f}"
@@ -63,18 +64,24 @@ def arrivals(trace: Trace) -> Iterator[Finding]:
 def ordered_sets(trace: Trace) -> Iterator[Finding]:
     """4.2.7: SKP ordered sets at their interval or after the packet on the wire, none forgotten."""
     for wire in trace.wires.values():
-        yield from _spacing(wire)
+        begin = 0.0
+        for one in [*wire.recoveries, None]:
+            # Each data stream has a schedule of its own.
+            end = one.begin_ns if one else float("inf")
+            yield from _spacing(wire, begin, end)
+            begin = one.end_ns if one else end
 
 
-def _spacing(wire: Wire) -> Iterator[Finding]:
-    symbol = wire.link.symbol_ns
-    least, most = SKIPS_8B10B if wire.link.is_8b10b else SKIPS_128B130B
+def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding]:
+    link = wire.at(begin)
+    symbol = link.symbol_ns
+    least, most = SKIPS_8B10B if link.is_8b10b else SKIPS_128B130B
     # A set waits for the packet on the wire, and may wait for a block to begin.
-    slack = wire.longest_ns + (0 if wire.link.is_8b10b else 2 * BLOCK * symbol) + TOLERANCE_NS
-    slack += max((end - start for start, end in wire.ordered_sets), default=0.0)
-    sets = sorted(wire.ordered_sets)
+    slack = wire.longest_ns + (0 if link.is_8b10b else 2 * BLOCK * symbol) + TOLERANCE_NS
+    sets = sorted(one for one in wire.ordered_sets if begin <= one[0] < end_of_stream)
+    slack += max((end - start for start, end in sets), default=0.0)
     for number, (start, end) in enumerate(sets):
-        length = 4 * symbol if wire.link.is_8b10b else BLOCK * symbol + 4 * wire.link.byte_ns
+        length = 4 * symbol if link.is_8b10b else BLOCK * symbol + 4 * link.byte_ns
         if abs(end - start - length) > TOLERANCE_NS:
             text = f"takes {end - start:.4f} ns, not {length:.4f}"
             yield Finding("ordered_sets", wire.name, start, text)
@@ -84,20 +91,24 @@ def _spacing(wire: Wire) -> Iterator[Finding]:
             if not earliest - slack <= since <= latest + slack:
                 text = f"{since:.1f} ns after the one {intervals} before it"
                 yield Finding("ordered_sets", wire.name, start, text)
-    if not wire.link.is_8b10b:
-        yield from _alignment(wire, sets)
+    if not link.is_8b10b:
+        yield from _alignment(wire, symbol, sets)
     # Those that are missing after the last one, or altogether.
-    last = sets[-1][0] if sets else 0.0
+    last = sets[-1][0] if sets else begin
     for sent in wire.sent:
+        if not begin <= sent.ns < end_of_stream:
+            continue
         if sent.ns > last + most * symbol + slack and (not sets or sent.ns > sets[-1][1]):
             text = f"no ordered set since {last:.1f} ns"
             yield Finding("ordered_sets", wire.name, sent.ns, text)
             return
 
 
-def _alignment(wire: Wire, sets: list[tuple[float, float]]) -> Iterator[Finding]:
+def _alignment(
+    wire: Wire, symbol: float, sets: list[tuple[float, float]]
+) -> Iterator[Finding]:
     """4.2.2.1, 4.2.2.3: an ordered set is a block, so that all begin at multiples of a block."""
-    block = BLOCK * wire.link.symbol_ns
+    block = BLOCK * symbol
     for start, _ in sets:
         blocks = (start - sets[0][0]) / block
         if abs(blocks - round(blocks)) * block > TOLERANCE_NS:
@@ -105,4 +116,45 @@ def _alignment(wire: Wire, sets: list[tuple[float, float]]) -> Iterator[Finding]
             yield Finding("ordered_sets", wire.name, start, text)
 
 
-RULES = (one_thing_at_a_time, time_on_the_wire, arrivals, ordered_sets)
+def recovery(trace: Trace) -> Iterator[Finding]:
+    """4.2.6.4: TS1, then TS2 when the other end trains too; a data stream when both sent TS2."""
+    for wire in trace.wires.values():
+        for wrong, ns in _wrong_in_recovery(wire):
+            yield Finding("recovery", wire.name, ns, wrong)
+
+
+def _wrong_in_recovery(wire: Wire) -> Iterator[tuple[str, float]]:
+    flight = min((s.arrival.ns - s.end_ns for s in wire.other.sent if s.arrival), default=0.0)
+    times = sorted([(sent.ns, sent.end_ns) for sent in wire.sent] + wire.ordered_sets)
+    rounds = _rounds(wire)
+    answers = _rounds(wire.other)
+    for number, sets in enumerate(rounds):
+        kinds = [one.kind for one in sets]
+        if kinds not in (["TS1"], ["TS1", "TS2"]):
+            yield f"a link trains by {kinds}", sets[0].ns
+            return
+        if any(sets[0].ns <= ns < sets[-1].end_ns - TOLERANCE_NS for ns, _ in times):
+            yield "a data stream between TS1 and TS2", sets[0].ns
+        answer = answers[number] if number < len(answers) else []
+        if len(sets) < 2:
+            continue
+        if not answer or sets[1].ns < answer[0].end_ns + flight - TOLERANCE_NS:
+            yield "TS2 before the first TS1 of the other end", sets[1].ns
+        goes_on = next((ns for ns, _ in times if ns >= sets[1].ns), None)
+        if goes_on is None:
+            continue
+        if len(answer) < 2 or goes_on < answer[1].end_ns + flight - TOLERANCE_NS:
+            yield "a data stream before the TS2 of the other end", goes_on
+
+
+def _rounds(wire: Wire) -> list[list[Training]]:
+    """The ordered sets of each Recovery, which ends with TS2."""
+    rounds: list[list[Training]] = []
+    for one in wire.trainings:
+        if not rounds or rounds[-1][-1].kind == "TS2":
+            rounds.append([])
+        rounds[-1].append(one)
+    return rounds
+
+
+RULES = (recovery, one_thing_at_a_time, time_on_the_wire, arrivals, ordered_sets)

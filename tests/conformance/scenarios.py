@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 
@@ -77,7 +78,23 @@ def scenario(number: int) -> str:
             *([] if source == "h0" else [f"function = {marks.choice([0, 0, 1, 3])}"]),
             *_mark(marks),
         ]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return text + _retrainings(Random(f"retrainings {number}"), text, [*above[1:], *devices])
+
+
+def _retrainings(random: Random, text: str, nodes: list[str]) -> str:
+    """Links of half of the fabrics retrain; where every link has other lanes, with fewer."""
+    kinds = ['"retrain"', '"retrain"\ngeneration = 1', '"restore"']
+    if not re.search(r"lanes = 1\b", text):
+        kinds.append('"degrade"\nlanes = 1')
+    if not re.search(r"generation = 1\b", text):
+        kinds.append('"degrade"\ngeneration = 1')
+    count = random.choice([0, 0, 1, 3])
+    return "".join(
+        f'[[incidents]]\nat = "{random.randrange(15_000)} ns"\nnode = "{random.choice(nodes)}"\n'
+        f"what = {random.choice(kinds)}\n"
+        for _ in range(count)
+    )
 
 
 def _map(random: Random, extended: int) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from conformance.packets import Dllp, Foreign, Tlp
@@ -59,6 +60,32 @@ class Sent:
 
 
 @dataclass
+class Training:
+    """Ordered sets that train a link, of which a trace has the first."""
+
+    ns: float
+    end_ns: float
+    kind: str
+    numbered: bool
+    """Whether the link is up, so that it is in Recovery."""
+    gigatransfers: float
+    """The highest rate that the sender offers."""
+    lanes: int
+    """The lanes that the sender offers."""
+
+
+@dataclass
+class Recovery:
+    """The time in which one direction of a link carries no data stream."""
+
+    begin_ns: float
+    end_ns: float
+    """When the data stream goes on; infinite at the end of a trace."""
+    after: Link
+    """The link with the rate and width that it has then."""
+
+
+@dataclass
 class Wire:
     """One direction of a link."""
 
@@ -69,6 +96,8 @@ class Wire:
     """TLPs and DLLPs, in the order in which they left."""
     ordered_sets: list[tuple[float, float]] = field(default_factory=list)
     """Begin and end of each."""
+    trainings: list[Training] = field(default_factory=list)
+    recoveries: list[Recovery] = field(default_factory=list)
     back: Wire | None = None
     """The other direction."""
     extra_arrivals: int = 0
@@ -89,6 +118,25 @@ class Wire:
     def other(self) -> Wire:
         assert self.back is not None
         return self.back
+
+    def at(self, ns: float) -> Link:
+        """The link with the rate and width that its data stream has at a time."""
+        before = [one for one in self.recoveries if one.end_ns <= ns]
+        return before[-1].after if before else self.link
+
+    @property
+    def links(self) -> list[Link]:
+        """The link with each rate and width that it has had."""
+        return [self.link, *(one.after for one in self.recoveries)]
+
+    @property
+    def longest_byte_ns(self) -> float:
+        return max(link.byte_ns for link in self.links)
+
+    def recovery_ns(self, begin: float, end: float) -> float:
+        """The time in Recovery of either direction between two times."""
+        both = [*self.recoveries, *self.other.recoveries]
+        return sum(max(0.0, min(end, one.end_ns) - max(begin, one.begin_ns)) for one in both)
 
     @property
     def tlps(self) -> list[tuple[Sent, Tlp]]:
@@ -142,16 +190,23 @@ def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
         up.back, down.back = down, up
         wires[name, "up"], wires[name, "down"] = up, down
     arrivals: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    lines = [line for line in lines if (line["link"], line["direction"]) in wires]
+    down = _down(lines)
+    lines = [line for line in lines if line["ns"] < down.get(line["link"], float("inf"))]
+    for line in lines:
+        if line.get("ordered_set") == "TS":
+            wires[line["link"], line["direction"]].trainings.append(_training(line))
+    for key, wire in wires.items():
+        own = (line for line in lines if (line["link"], line["direction"]) == key)
+        wire.recoveries = _recoveries(wire, [line["ns"] for line in own if _is_stream(line)])
     for line in lines:
         key = line["link"], line["direction"]
-        if key not in wires:
-            continue
         if "arrival" in line:
             arrivals[key].append(line)
-        elif "ordered_set" in line:
+        elif line.get("ordered_set") == "SKP":
             wires[key].ordered_sets.extend(_sets(line))
         elif "tlp" in line or "dllp" in line:
-            wires[key].sent.append(_sent(line, wires[key].link))
+            wires[key].sent.append(_sent(line, wires[key].at(line["ns"])))
     for key, wire in wires.items():
         found = arrivals[key]
         # What arrives is in the order in which it left.
@@ -159,6 +214,60 @@ def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
             sent.arrival = Arrival(line["ns"], line["verdict"], line.get("wrong_bits", 0))
         wire.extra_arrivals = max(0, len(found) - len(wire.sent))
     return Trace(fabric, wires)
+
+
+def _is_stream(line: Line) -> bool:
+    """Whether a line is of a data stream."""
+    return "arrival" not in line and line.get("ordered_set") != "TS"
+
+
+def _down(lines: Iterable[Line]) -> dict[str, float]:
+    """When each link first goes down: what follows is another life of it, which is not judged."""
+    down: dict[str, float] = {}
+    for line in lines:
+        if line.get("ordered_set") == "TS" and not line["numbered"]:
+            down[line["link"]] = min(line["ns"], down.get(line["link"], float("inf")))
+    return down
+
+
+def _training(line: Line) -> Training:
+    return Training(
+        line["ns"],
+        line["ns"] + line["length_ns"],
+        line["training"],
+        line["numbered"],
+        line["gigatransfers"],
+        line["lanes"],
+    )
+
+
+def _recoveries(wire: Wire, stream: list[float]) -> list[Recovery]:
+    """The times of Recovery: from the first TS1 until the data stream goes on after TS2.
+
+    Both ends offer what they are capable of, and the link gets what both are (4.2.6.4).
+    """
+    found = []
+    answers = [one for one in wire.other.trainings if one.kind == "TS2"]
+    begin = None
+    for one in wire.trainings:
+        begin = one.ns if begin is None else begin
+        if one.kind != "TS2":
+            continue
+        number = len(found)
+        after = wire.link
+        if number < len(answers):
+            after = replace(
+                wire.link,
+                gigatransfers=min(one.gigatransfers, answers[number].gigatransfers),
+                lanes=min(one.lanes, answers[number].lanes),
+            )
+        position = bisect_left(stream, one.ns)
+        end = stream[position] if position < len(stream) else float("inf")
+        found.append(Recovery(begin, end, after))
+        begin = None
+    if begin is not None:
+        found.append(Recovery(begin, float("inf"), wire.link))
+    return found
 
 
 def _sets(line: Line) -> list[tuple[float, float]]:

@@ -114,10 +114,10 @@ impl Skips {
     /// A schedule on which no ordered set is due, for the time in which a link is not in L0.
     pub(crate) const SUSPENDED: Skips = Skips { next: Time::NEVER };
 
-    /// The schedule of a wire whose data stream begins at `now`.
+    /// The schedule of a wire whose data stream begins at `now`, or at the next symbol or block.
     pub(crate) fn starting(now: Time, timing: &WireTiming) -> Self {
         Skips {
-            next: now + timing.skip_interval,
+            next: now.round_up(timing.alignment) + timing.skip_interval,
         }
     }
 
@@ -284,6 +284,19 @@ mod tests {
         let interval = Span::from_ns(4 * 1180);
         let at = Time::ZERO + interval * 3 + Span::from_ns(100);
         assert_eq!(skips.pass(at, Time::ZERO, &wire), (at, 3));
+    }
+
+    /// PCIe Base 4.2.2.1: a data stream after Recovery has its ordered sets at the beginnings of blocks, too.
+    #[test]
+    fn ordered_sets_of_a_stream_that_begins_late_are_blocks() {
+        let wire = WireTiming::new(Generation::Gen4, 8, 0.5);
+        let block = wire.symbol() * 16;
+        for ns in 1..50 {
+            let begun = Time::ZERO + Span::from_ns(ns);
+            let skips = Skips::starting(begun, &wire);
+            assert_eq!(skips.next.as_fs() % block.as_fs(), 0);
+            assert!(skips.next.since(begun) < wire.skip_interval + block);
+        }
     }
 
     #[test]

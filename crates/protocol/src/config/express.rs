@@ -1,6 +1,5 @@
 //! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
-use super::link::{BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, LINK_ACTIVE};
 use super::{ConfigSpace, DataLinkFeatures, VirtualChannels};
 use crate::{Attributes, Generation};
 
@@ -30,6 +29,26 @@ const ROOT_STATUS: u16 = EXPRESS + 8;
 const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
 /// Link Status 2 and Link Control 2.
 pub const LINK_CONTROL_2: u16 = EXPRESS + 12;
+
+/// Retrain Link in Link Control; reads as 0.
+pub const RETRAIN_LINK: u32 = 1 << 5;
+/// Current Link Speed in Link Status.
+pub const LINK_SPEED: u32 = 0xf << 16;
+/// Negotiated Link Width in Link Status, and the number of bits below it.
+pub const LINK_WIDTH: u32 = 0x3f << LINK_WIDTH_SHIFT;
+/// The number of bits below Negotiated Link Width.
+pub const LINK_WIDTH_SHIFT: u32 = 20;
+/// Link Training in Link Status.
+pub const LINK_TRAINING: u32 = 1 << 27;
+/// Data Link Layer Link Active in Link Status.
+pub const LINK_ACTIVE: u32 = 1 << 29;
+/// Link Bandwidth Management Status in Link Status.
+pub const BANDWIDTH_MANAGEMENT: u32 = 1 << 30;
+/// Target Link Speed in Link Control 2.
+pub const TARGET_LINK_SPEED: u32 = 0xf;
+
+/// Link Bandwidth Notification Capability in Link Capabilities, which a downstream port has.
+pub(super) const BANDWIDTH_NOTIFICATION: u32 = 1 << 21;
 
 /// Initiate Function Level Reset in Device Control; reads as 0.
 pub const INITIATE_FUNCTION_LEVEL_RESET: u32 = 1 << 15;

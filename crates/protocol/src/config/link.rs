@@ -1,28 +1,12 @@
 //! Link Status, and the requests of software in Link Control and Link Control 2 (PCIe Base 7.5.3.7, 7.5.3.8, 7.5.3.19).
 
 use super::ConfigSpace;
-use super::express::{EXPRESS, ID, LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2};
+use super::express::{
+    BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, EXPRESS, ID, LINK_ACTIVE, LINK_CAPABILITIES,
+    LINK_CONTROL, LINK_CONTROL_2, LINK_SPEED, LINK_TRAINING, LINK_WIDTH, LINK_WIDTH_SHIFT,
+    RETRAIN_LINK, TARGET_LINK_SPEED,
+};
 use crate::Generation;
-
-/// Retrain Link in Link Control; reads as 0.
-pub const RETRAIN_LINK: u32 = 1 << 5;
-/// Current Link Speed in Link Status.
-pub const LINK_SPEED: u32 = 0xf << 16;
-/// Negotiated Link Width in Link Status, and the number of bits below it.
-pub const LINK_WIDTH: u32 = 0x3f << LINK_WIDTH_SHIFT;
-/// The number of bits below Negotiated Link Width.
-pub const LINK_WIDTH_SHIFT: u32 = 20;
-/// Link Training in Link Status.
-pub const LINK_TRAINING: u32 = 1 << 27;
-/// Data Link Layer Link Active in Link Status.
-pub const LINK_ACTIVE: u32 = 1 << 29;
-/// Link Bandwidth Management Status in Link Status.
-pub const BANDWIDTH_MANAGEMENT: u32 = 1 << 30;
-/// Target Link Speed in Link Control 2.
-pub const TARGET_LINK_SPEED: u32 = 0xf;
-
-/// Link Bandwidth Notification Capability in Link Capabilities, which a downstream port has.
-pub(super) const BANDWIDTH_NOTIFICATION: u32 = 1 << 21;
 
 impl ConfigSpace {
     /// Whether a downstream port says that its link is up: Data Link Layer Link Active in Link Status.
