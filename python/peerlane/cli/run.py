@@ -244,8 +244,6 @@ def _simulate(simulation: Simulation, what: str) -> _Outcome:
             result = simulation.run(lambda fraction: bar(what, fraction))
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
-        except BrokenPipeError:
-            raise
         except OSError as raised:
             full, result = raised, simulation.result()
     return _Outcome(result, interrupt, list(incomplete(simulation, full)))
