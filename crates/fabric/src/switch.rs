@@ -281,11 +281,12 @@ impl Switch {
         fx: &mut Effects<'_, Self>,
     ) {
         let packet = &fx.store()[delivery.packet];
-        let (header, wire_len) = (*packet.header(), packet.wire_len());
+        let (header, wire_len) = (packet.header(), packet.wire_len());
         if !corrupt && header.payload_len() as u32 > self.ports[from.index()].max_payload {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
-        let Some(to) = self.egress(from, &header) else {
+        let Some(to) = self.egress(from, header) else {
+            let header = *header;
             if corrupt {
                 return fx.store().release(delivery.packet);
             }
