@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,6 +103,51 @@ def test_a_trace_goes_to_a_pipe_and_not_to_the_file_of_the_result(
         )
     assert done.returncode == 2
     assert "standard output has the result" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--trace", "--perfetto", "--vcd", "--pcap"])
+def test_a_capture_whose_reader_goes_away_is_incomplete(
+    peerlane: Run, scenario: Write, tmp_path: Path, option: str
+) -> None:
+    """The run goes on, and its result is printed, as where a disk is full."""
+    os.mkfifo(tmp_path / "pipe")
+    reader = threading.Thread(target=lambda: (tmp_path / "pipe").open("rb").close())
+    reader.start()
+    ran = peerlane("run", scenario(), option, "pipe")
+    reader.join()
+    assert ran.status == 1
+    assert "pipe: broken pipe; the file is incomplete" in ran.err
+    assert "intact" in ran.out
+
+
+@pytest.mark.parametrize("options", [(), ("--trace", "/dev/stdout")])
+def test_a_command_whose_reader_goes_away_says_nothing(
+    scenario: Write, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "peerlane", "run", str(scenario()), *options]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.stderr
+        assert (process.stderr.read(), process.wait()) == (b"", 1)
+
+
+def test_an_interrupt_ends_the_wait_for_the_reader_of_a_pipe(
+    scenario: Write, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    # What a shell runs in the background ignores interrupts, and so does what that starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = [sys.executable, "-m", "peerlane", "run", str(scenario()), "--trace", "pipe"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        threads = Path(f"/proc/{process.pid}/task")
+        while not any("open\n" in one.read_text() for one in threads.glob("*/comm")):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[1] == b"interrupted\n"
+    assert process.returncode == 130
 
 
 @pytest.mark.parametrize("command", ["run", "show"])

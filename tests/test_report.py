@@ -34,7 +34,7 @@ from peerlane.report.run import run_page
 from peerlane.report.sweep import loads_page, points_page
 from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
-from peerlane.report.words import duration, number, percent, rate, size, slug
+from peerlane.report.words import duration, number, percent, rate, size, slug, variant_name
 from peerlane.reproduction.catalogue import folder_of, systems
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.plots import Plot
@@ -229,6 +229,51 @@ def test_a_page_takes_the_place_of_its_own_name_alone(tmp_path: Path) -> None:
         [CONTENTS, IMAGES, INDEX, "notes.txt", "one.html", "two.html"]
     )
     assert {one.name for one in (tmp_path / IMAGES).iterdir()} == {"one-1.svg", "one-1.png"}
+
+
+def test_each_variant_has_a_page_and_images_of_its_own(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index tells them apart, and the same settings take the place of the earlier page."""
+    monkeypatch.setattr(vega, "svg", lambda _: "")
+    monkeypatch.setattr(vega, "png", lambda _: b"")
+    folder = tmp_path / "report"
+    gen1, gen2 = ("--set", "links.generation=1"), ("--set", "links.generation=2")
+    lanes = ("--set", "links.s0-b.lanes=2")
+    for settings in [(), gen1, gen2, (*gen1, *lanes), (*lanes, *gen1)]:
+        ran = peerlane("run", "pair", *settings, "--report", folder)
+        assert ran.status == 0, ran.err
+    pages = Folder.open(folder).contents.pages
+    assert [(entry.file, entry.title) for entry in pages] == [
+        ("pair.html", "pair"),
+        ("pair-with-links.generation-1.html", "pair, with links.generation=1"),
+        ("pair-with-links.generation-2.html", "pair, with links.generation=2"),
+        (
+            "pair-with-links.generation-1-links.s0-b.lanes-2.html",
+            "pair, with links.s0-b.lanes=2, links.generation=1",
+        ),
+    ]
+    files = [file for entry in pages for file in (entry.file, *entry.files)]
+    assert len(set(files)) == len(files) > 20
+    assert all((folder / file).is_file() for file in files)
+    index = (folder / INDEX).read_text(encoding="utf-8")
+    assert all(f'<a href="{entry.file}">{entry.title}</a>' for entry in pages)
+    assert index.count("<li>") == len(pages)
+
+
+def test_the_page_of_a_variant_of_a_system_has_no_part_in_the_errors_of_systems() -> None:
+    report = report_of("rosta")
+    variant = system_page(replace(report, settings={"links.generation": 2}), MADE)
+    assert system_page(report, MADE).deviations
+    assert (variant.name, variant.deviations) == ("rosta-with-links.generation-2", ())
+    assert variant.title.endswith(", with links.generation=2")
+
+
+def test_settings_that_differ_have_names_that_differ() -> None:
+    settings = ["a=1", "a=-1", "a=*", "a=+", f"a={'x' * 99}", f"a={'x' * 98}y", "a=é", "a=è"]
+    names = {variant_name("one", one) for one in settings}
+    assert len(names) == len(settings)
+    assert all(len(name) <= 80 and slug(name) == name for name in names)
 
 
 def test_a_file_of_no_report_is_never_overwritten(tmp_path: Path) -> None:

@@ -227,6 +227,9 @@ impl MemoryRequest {
     /// Bytes from the first enabled one to the last; 0 for a zero-length request.
     #[inline]
     pub const fn byte_len(&self) -> u32 {
+        if self.enables == ALL_BYTES {
+            return self.dwords as u32 * 4;
+        }
         if self.is_zero_length() {
             return 0;
         }

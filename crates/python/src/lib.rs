@@ -4,12 +4,12 @@ mod afu;
 mod arithmetic;
 mod host_thread;
 mod job;
+mod new_file;
 mod session;
 mod wire;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::num::NonZeroU64;
 use std::time::Instant;
 
@@ -84,7 +84,13 @@ impl Simulation {
         window.map(|(from, until)| (from.as_ns(), until.as_ns()))
     }
 
-    fn capture(&mut self, how: &str, path: &str, only: FilterParts) -> PyResult<()> {
+    fn capture(
+        &mut self,
+        py: Python<'_>,
+        how: &str,
+        path: &str,
+        only: FilterParts,
+    ) -> PyResult<()> {
         let (at, kinds, address, flows, window) = only;
         let filter = FilterOptions {
             at,
@@ -98,7 +104,7 @@ impl Simulation {
             .ok_or_else(|| PyValueError::new_err(format!("{how} is no format of captures")))?;
         // A file is made only for a capture that begins.
         self.0.filter(&filter).map_err(wrong)?;
-        let file = File::create(path).map_err(|error| os_error(&error, path))?;
+        let file = new_file::create(py, path)?;
         self.0.capture(format, &filter, file).map_err(wrong)?;
         self.1.push(path.to_owned());
         Ok(())

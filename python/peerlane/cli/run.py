@@ -35,6 +35,7 @@ from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
+from peerlane.fabric.paths import read_setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -214,7 +215,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         told = replace(told, waits=None)
     document = head("result", scenario_digest=simulation.scenario_digest) | told.to_json()
     emit(document, tables(result, tree, lines), json_to)
-    is_written = write_pages(folder, lambda: [_page(simulation, result)])
+    is_written = write_pages(folder, lambda: [_page(simulation, result, settings)])
     if result.series and interval_ns and result.series.interval_ns > interval_ns:
         longer = duration(result.series.interval_ns).replace(" ", "")
         warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
@@ -244,17 +245,16 @@ def _simulate(simulation: Simulation, what: str) -> _Outcome:
             result = simulation.run(lambda fraction: bar(what, fraction))
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
-        except BrokenPipeError:
-            raise
         except OSError as raised:
             full, result = raised, simulation.result()
     return _Outcome(result, interrupt, list(incomplete(simulation, full)))
 
 
-def _page(simulation: Simulation, result: RunResult) -> Page:
+def _page(simulation: Simulation, result: RunResult, settings: Sequence[str] | None) -> Page:
     from peerlane.report.run import run_page  # noqa: PLC0415 - for reports alone
 
-    return run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
+    page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
+    return page.with_settings(dict(map(read_setting, settings or ())))
 
 
 def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:

@@ -237,7 +237,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
     document = head("points", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, points_table(outcome), json_to)
     made = _seeds(outcome), digest_of(text)
-    is_written = write_pages(folder, lambda: [_points_page(outcome, *made)])
+    is_written = write_pages(folder, lambda: [_points_page(outcome, *made).with_settings(given)])
     if scheduler is not None:
         ran, threads = len(outcome) - outcome.resumed, outcome.workers
         say(
@@ -326,7 +326,8 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
     document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, loads_table(outcome), json_to)
     seed = simulation.result().seed if seed is None else seed
-    is_written = write_pages(folder, lambda: [_loads_page(outcome, str(seed), digest_of(text))])
+    made = str(seed), digest_of(text)
+    is_written = write_pages(folder, lambda: [_loads_page(outcome, *made).with_settings(settings)])
     if lost := sum(point.lost for point in outcome.points):
         complain(f"{lost} packets were lost; peerlane run {source} says where")
         raise typer.Exit(FAILED)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from peerlane.fabric.variant import told
 from peerlane.report import vega
 from peerlane.report.charts.published import SHAPES
 from peerlane.report.colours import DARK, LIGHT, properties
+from peerlane.report.words import variant_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from jinja2 import Environment
 
+    from peerlane.fabric.settings import Setting
     from peerlane.report.charts.chart import Chart
     from peerlane.report.charts.errors import Deviation
     from peerlane.report.table import Table
@@ -39,6 +42,9 @@ class Drawing:
         """Its width on the page where it has room, in pixels."""
         found = re.search(r'<svg[^>]* width="([\d.]+)"', self.page)
         return found[1] if found else "0"
+
+
+_Named = TypeVar("_Named", "Chart", Drawing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,34 @@ class Page:
         """The names of the images of charts and drawings."""
         yield from (drawing.name for drawing in self.drawings)
         yield from (chart.name for chart in self.charts)
+
+    def with_settings(self, settings: Mapping[str, Setting]) -> Page:
+        """The page of what was made with keys of the scenario set otherwise, named after these.
+
+        It has no deviations: they tell of the system itself.
+        """
+        if not settings:
+            return self
+        name = variant_name(self.name, told(dict(sorted(settings.items()))))
+
+        def renamed(one: _Named) -> _Named:
+            return replace(one, name=f"{name}{one.name.removeprefix(self.name)}")
+
+        sections = (
+            replace(
+                section,
+                charts=tuple(map(renamed, section.charts)),
+                drawing=section.drawing and renamed(section.drawing),
+            )
+            for section in self.sections
+        )
+        return replace(
+            self,
+            name=name,
+            title=f"{self.title}, with {told(settings)}",
+            sections=tuple(sections),
+            deviations=(),
+        )
 
 
 def html(page: Page, script: str, *, index: str | None = "index.html") -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from peerlane.fabric.variant import told
 from peerlane.report.charts.errors import deviations, errors
 from peerlane.report.charts.published import published
 from peerlane.report.page import Page, Section
@@ -42,15 +41,12 @@ def system_page(report: Report, origin: Origin) -> Page:
         *_fitted(report),
         *_left_out([heading(name) for name in report.about if name not in figures]),
     ]
-    title = f"{report.system}: {report.title}"
-    if report.settings:
-        title += f", with {told(report.settings)}"
     tally = report.tally
     found = tally.predictions
     median = found.median_error_percent
-    return Page(
+    page = Page(
         name=slug(report.system),
-        title=title,
+        title=f"{report.system}: {report.title}",
         what=f"{report.source}.",
         figures=(
             ("predicted", str(found.count)),
@@ -66,6 +62,7 @@ def system_page(report: Report, origin: Origin) -> Page:
         keyed=True,
         deviations=deviations(report.rows),
     )
+    return page.with_settings(report.settings)
 
 
 def heading(figure: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 _LONGEST = 80
 """Letters of the name of a file."""
@@ -60,3 +61,17 @@ def slug(name: str) -> str:
     """A name as that of a file, but for that of the index: letters, digits, ., - and _ stay."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_LONGEST]
     return f"{plain}-" if plain in {"", "index"} else plain
+
+
+def variant_name(name: str, settings: str) -> str:
+    """The name of a file for what `name` names, with settings; a digest where these are not plain.
+
+    Args:
+        name: The name of the file without settings.
+        settings: The settings, in an order that follows from them.
+    """
+    words = f"{name}-with-{settings}"
+    if len(words) <= _LONGEST and not re.search(r"[^A-Za-z0-9._=, -]", words):
+        return slug(words)
+    digest = sha256(settings.encode()).hexdigest()[:8]
+    return f"{slug(words)[: _LONGEST - len(digest) - 1]}-{digest}"

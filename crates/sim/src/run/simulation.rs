@@ -52,7 +52,7 @@ pub struct Simulation {
     interval: Interval,
     series: Option<Series>,
     captures: Option<Box<Captures>>,
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
     waits: Option<Box<Waits>>,
     happened: Happened,
     /// Link ends that have not come up yet.
@@ -617,7 +617,7 @@ impl Simulation {
     pub fn watch_coherence(&mut self, every: NonZeroU64) -> bool {
         let mut hosts = self.models.iter().filter_map(Model::host);
         let is_coherent = hosts.any(|host| host.cores().next().is_some());
-        self.watch = is_coherent.then(|| Watch::new(every));
+        self.watch = is_coherent.then(|| Box::new(Watch::new(every)));
         is_coherent
     }
 
@@ -634,7 +634,7 @@ impl Simulation {
             now: self.world.now(),
         };
         let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
-        result.incoherence = self.watch.as_ref().and_then(Watch::found);
+        result.incoherence = self.watch.as_deref().and_then(Watch::found);
         result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
         result.series = self
             .series
