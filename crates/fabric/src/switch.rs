@@ -1,8 +1,10 @@
 //! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
-use link::{Arrival, At, Delivery, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Pcie, Refusal};
+use link::{
+    Arrival, At, Delivery, DownCause, Finished, LinkChange, LinkCommand, LinkEnd, LinkTimer, Waiting,
+};
+use packet::{Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
 use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
@@ -202,6 +204,21 @@ impl Switch {
         functions
     }
 
+    /// Resets the registers of all ports; those of a switch without power with the sticky ones.
+    #[cold]
+    fn reset(&mut self, is_powered: bool, fx: &mut Effects<'_, Self>) {
+        if is_powered {
+            self.functions.hot_reset();
+            fx.observe(Observation::Incident {
+                site: Site::Port(UPSTREAM.0),
+                what: Incident::Event("hot reset"),
+            });
+        } else {
+            self.functions.cold_reset();
+        }
+        self.apply_registers();
+    }
+
     /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
     fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
         let reset_at = self.ports[UPSTREAM.index()].link.fails_at();
@@ -216,11 +233,38 @@ impl Switch {
             if self.fails_alone(&self.ports[index], now) {
                 self.functions.record_surprise_down(place, fx);
             }
-            let link = &mut self.ports[index].link;
-            while let Some(change) = link.take_change() {
+            while let Some(change) = self.ports[index].link.take_change() {
+                let link = &self.ports[index].link;
                 self.functions.record_change(place, link, change, fx);
+                if Port(index as u16) == UPSTREAM {
+                    self.follow_upstream_link(change, fx);
+                }
             }
+            let link = &mut self.ports[index].link;
             self.functions.record_link(place, link, now);
+        }
+    }
+
+    /// Resets the switch when its upstream link has gone down, and what is below it (PCIe Base 2.9.1, 6.6.1). A switch that was taken
+    /// out, and not reset from above, has no power. The links below train when the upstream link is up again.
+    #[cold]
+    fn follow_upstream_link(&mut self, change: LinkChange, fx: &mut Effects<'_, Self>) {
+        let command = match change {
+            LinkChange::Down(cause) => {
+                let is_powered = cause != DownCause::Command;
+                self.reset(is_powered, fx);
+                if is_powered {
+                    LinkCommand::HotReset
+                } else {
+                    LinkCommand::TakeDown
+                }
+            }
+            LinkChange::Up => LinkCommand::Train,
+            LinkChange::Retrained { .. } => return,
+        };
+        for port in (1..self.ports.len() as u16).map(Port) {
+            let finished = self.link(port).command(command, &mut At::new(fx, port));
+            self.settle(port, finished, fx);
         }
     }
 

@@ -522,14 +522,25 @@ impl Functions {
         }
     }
 
-    /// A hot reset of a switch: its registers return to their values after reset, except sticky ones, and the links of its downstream
-    /// ports go down (PCIe Base 6.6.1).
+    /// A hot reset of a device or switch: its registers return to their values after reset, except sticky ones. There are no virtual
+    /// functions any more, and the links of downstream ports go down (PCIe Base 6.6.1).
     pub fn hot_reset(&mut self) {
+        self.reset_all(ConfigSpace::hot_reset);
+    }
+
+    /// A reset of a device or switch that has lost its power: sticky registers do not keep their values either.
+    pub fn cold_reset(&mut self) {
+        self.reset_all(ConfigSpace::cold_reset);
+    }
+
+    fn reset_all(&mut self, reset: impl Fn(&mut ConfigSpace)) {
         self.id = FunctionId::default();
-        self.own.hot_reset();
+        reset(&mut self.own);
+        self.virtual_spaces.apply_registers(&mut self.own);
         for port in &mut self.ports {
-            port.space.hot_reset();
+            reset(&mut port.space);
         }
+        self.reports.clear();
     }
 }
 

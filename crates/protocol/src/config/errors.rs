@@ -392,7 +392,13 @@ impl ConfigSpace {
 
     /// A hot reset of the function (PCIe Base 6.6.1). The link of a downstream port goes down with it, which is no error.
     pub fn hot_reset(&mut self) {
-        self.reset();
+        self.reset(false);
+        self.clear_link_active();
+    }
+
+    /// A reset of the function because its component has lost its power: sticky registers return to their values after reset, too.
+    pub fn cold_reset(&mut self) {
+        self.reset(true);
         self.clear_link_active();
     }
 

@@ -1,10 +1,11 @@
 //! A fabric at the time of an incident, and what an incident can do to it.
 
+use fabric::Switch;
 use host::recovery::SavedState;
 use host::{System, ThreadId};
 use kernel::{ComponentId, World};
 use link::LinkCommand;
-use packet::Pcie;
+use packet::{Incident, Observation, Pcie, Site};
 
 use crate::build::ends;
 use crate::model::Model;
@@ -35,6 +36,21 @@ impl Scene<'_> {
         let (upper, _) = ends(self.plan, &self.plan.links[link]);
         let (node, port) = (upper.0.0 as usize, upper.1 as u16);
         self.models[node].command_link((upper.0, port), command, self.world);
+    }
+
+    /// Gives the lower end of the link above `node` a command.
+    pub(crate) fn command_lower_end(&mut self, node: usize, command: LinkCommand) {
+        let lower = (ComponentId(node as u32), 0);
+        self.models[node].command_link(lower, command, self.world);
+    }
+
+    /// Adds a line about `node` to the log of incidents.
+    pub(crate) fn log(&mut self, node: usize, what: &'static str) {
+        let mut fx = self.world.effects::<Switch>(ComponentId(node as u32));
+        fx.observe(Observation::Incident {
+            site: Site::Node,
+            what: Incident::Event(what),
+        });
     }
 
     /// Starts a program on the host above `node` now. The run goes on until it has ended.
