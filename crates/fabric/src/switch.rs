@@ -2,15 +2,16 @@
 
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{
-    Arrival, At, Delivery, DownCause, Finished, LinkChange, LinkCommand, LinkEnd, LinkTimer, Waiting,
+    Arrival, At, Delivery, DownCause, Finished, LinkChange, LinkCommand, LinkEnd, LinkTimer,
+    Waiting,
 };
 use packet::{Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
-use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
-use transaction::{FunctionPlace, Functions, Reach, retype};
+use protocol::{Class, ConfigRequest, FunctionId, Header, Kind, Message, Severity};
+use transaction::{FunctionPlace, Functions, PortAction, Reach, retype};
 
 use crate::access_control::{PeerRoute, is_violation, peer_route};
 use crate::output_queues::OutputQueues;
-use crate::{Route, Routes};
+use crate::{Route, Routes, held_links};
 
 kernel::parameters! {
     /// The parameters of a switch.
@@ -263,6 +264,9 @@ impl Switch {
             LinkChange::Retrained { .. } => return,
         };
         for port in (1..self.ports.len() as u16).map(Port) {
+            if command == LinkCommand::Train && self.functions.holds_link_down(place(port)) {
+                continue;
+            }
             let finished = self.link(port).command(command, &mut At::new(fx, port));
             self.settle(port, finished, fx);
         }
@@ -491,7 +495,7 @@ impl Switch {
                 if let Message::Error(severity) = request.message
                     && from != UPSTREAM =>
             {
-                return self.forward_error(from, delivery, severity, fx);
+                return self.forward_error(from, delivery, (severity, request.requester), fx);
             }
             Kind::Completion(_) => Refusal::UnexpectedCompletion,
             _ => Refusal::UnsupportedRequest,
@@ -517,8 +521,8 @@ impl Switch {
         let charge = fx.store()[packet].charge();
         if to != UPSTREAM && charge.class != Class::Completion {
             self.record_links(fx);
-            let why = Refusal::UnsupportedRequest;
-            return self.refuse_at(place(to), from, delivery, why, fx);
+            let answer = self.functions.refuse_below(place(to), packet, fx);
+            return self.finish_refusal((from, charge), complete, answer, fx);
         }
         fx.store().release(packet);
         self.link(from)
@@ -681,6 +685,17 @@ impl Switch {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
         let answer = self.functions.refuse(place, packet, why, fx);
+        self.finish_refusal((from, charge), complete, answer, fx);
+    }
+
+    /// Frees the buffer of a packet from `from` that was refused, reports it, and answers it.
+    fn finish_refusal(
+        &mut self,
+        (from, charge): (Port, Charge),
+        complete: Time,
+        answer: Option<PacketId>,
+        fx: &mut Effects<'_, Self>,
+    ) {
         self.report_errors(fx);
         self.link(from)
             .free_later(charge, complete, &mut At::new(fx, from));
@@ -695,12 +710,13 @@ impl Switch {
         &mut self,
         from: Port,
         delivery: Delivery,
-        severity: Severity,
+        error: (Severity, FunctionId),
         fx: &mut Effects<'_, Self>,
     ) {
         let Delivery { packet, complete } = delivery;
-        let goes_on = self.functions.forwards_error(place(from), severity)
-            && self.functions.forwards_error(place(UPSTREAM), severity);
+        let goes_on = self.functions.forwards_error(place(from), error)
+            && self.functions.forwards_error(place(UPSTREAM), error);
+        self.act_on_ports(fx);
         if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
             let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
             return self.pass_on((from, UPSTREAM), waiting, complete, fx);
@@ -715,14 +731,43 @@ impl Switch {
     fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             let is_own = report.place == place(UPSTREAM);
+            let source = self.functions.id_of(report.place);
             let goes_on = is_own
                 || self
                     .functions
-                    .forwards_error(place(UPSTREAM), report.severity);
+                    .forwards_error(place(UPSTREAM), (report.severity, source));
             if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
                 let message = self.functions.error_message(report, fx.store());
                 self.answer(UPSTREAM, message, fx.now(), fx);
             }
+        }
+        self.act_on_ports(fx);
+    }
+
+    /// Does what registers of downstream ports ask to be done with their links.
+    fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some((index, action)) = self.functions.take_port_action() {
+            self.act_on_port(Port(index as u16 + 1), action, fx);
+        }
+    }
+
+    #[cold]
+    fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
+        if let Some(what) = held_links::event(action) {
+            let site = Site::Port(port.0);
+            fx.observe(Observation::Incident { site, what });
+        }
+        let command = held_links::command(action);
+        let finished = self.link(port).command(command, &mut At::new(fx, port));
+        self.settle(port, finished, fx);
+        if let PortAction::Contain(_) = action
+            && let Some(message) = self.functions.containment_message(place(port))
+            && self.functions.space(place(UPSTREAM)).bus_master_enable()
+        {
+            let packet = self
+                .functions
+                .message_packet(place(port), message, fx.store());
+            self.answer(UPSTREAM, packet, fx.now(), fx);
         }
     }
 

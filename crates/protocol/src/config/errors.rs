@@ -220,7 +220,7 @@ pub struct Detected {
 
 impl ErrorControl {
     /// Whether the function sends, or forwards from below, messages of this severity (PCIe Base 6.2.6).
-    const fn enables(self, severity: Severity) -> bool {
+    pub(super) const fn enables(self, severity: Severity) -> bool {
         self.enables & severity.enable() != 0
             || self.serr && !matches!(severity, Severity::Correctable)
     }
@@ -232,6 +232,11 @@ impl ErrorControl {
             return self.serr && !matches!(severity, Severity::Correctable);
         }
         self.enables(severity)
+    }
+
+    /// Whether the function does not report the error.
+    pub const fn masks(self, error: UncorrectableError) -> bool {
+        self.masked & 1 << error as u32 != 0
     }
 
     const fn is_advisory_masked(self) -> bool {

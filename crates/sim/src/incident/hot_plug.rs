@@ -1,6 +1,6 @@
 //! A node that is taken out or put in while the fabric runs (PCIe Base 6.7).
 
-use host::recovery::{SavedState, set_up};
+use host::recovery::set_up;
 use kernel::Span;
 use link::LinkCommand;
 
@@ -14,15 +14,7 @@ kernel::parameters! {
 impl Incident for Removal {
     fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
         place.upstream_link()?;
-        match place.coherent_below() {
-            None => Ok(()),
-            Some(accelerator) => {
-                let message = format!(
-                    "{accelerator} has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device"
-                );
-                Err(("node", message))
-            }
-        }
+        place.without_coherence()
     }
 
     fn presence(&self) -> Option<Presence> {
@@ -65,19 +57,5 @@ impl Incident for Insertion {
                 set_up(&system, &states).await;
             });
         }
-    }
-}
-
-impl Scene<'_> {
-    /// What firmware has set in the registers of the functions of `node` and of all nodes below it, the upper nodes first.
-    pub(crate) fn saved_below(&self, node: usize) -> Vec<Vec<SavedState>> {
-        let mut nodes = vec![node];
-        let mut next = 0;
-        while let Some(node) = nodes.get(next).copied() {
-            let below = self.plan.nodes[node].downstream.iter();
-            nodes.extend(below.map(|port| self.plan.links[port.link].downstream.0));
-            next += 1;
-        }
-        nodes.into_iter().map(|node| self.saved(node)).collect()
     }
 }

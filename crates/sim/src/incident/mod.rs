@@ -2,6 +2,7 @@
 //!
 //! A new kind needs its file, which implements [`Incident`], and its line in the list of kinds below.
 
+mod bus_reset;
 mod completer_abort;
 mod damage;
 mod degrade;
@@ -88,6 +89,10 @@ kinds! {
     "surprise-removal" => hot_plug::Removal;
     /// A node that was taken out is put in again: its link trains, and the host above sets it up.
     "insertion" => hot_plug::Insertion;
+    /// The host above resets what is below the port above a node by Secondary Bus Reset.
+    "secondary-bus-reset" => bus_reset::SecondaryBusReset;
+    /// The host above contains what is below the port above a node by DPC Software Trigger.
+    "containment" => bus_reset::Containment;
 }
 
 /// An incident of any kind, with its keys.

@@ -53,20 +53,24 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// The name of a device that exchanges coherence messages: the node, or one below it.
-    pub fn coherent_below(&self) -> Option<&'a str> {
+    /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.
+    pub fn without_coherence(&self) -> Result<(), Misplaced> {
         let mut open = vec![self.node];
         while let Some(node) = open.pop() {
             let node = &self.nodes[node];
             if let NodeKind::Device(_, device) = &node.kind
                 && device.parameters().is_coherent()
             {
-                return Some(&node.name);
+                let message = format!(
+                    "{} has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device",
+                    node.name
+                );
+                return Err(("node", message));
             }
             let below = node.downstream.iter();
             open.extend(below.map(|port| self.links[port.link].downstream.0));
         }
-        None
+        Ok(())
     }
 
     /// The host above the node, whose software makes configuration requests.

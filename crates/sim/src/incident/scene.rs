@@ -2,14 +2,19 @@
 
 use fabric::Switch;
 use host::recovery::SavedState;
-use host::{System, ThreadId};
+use host::{DriverParameters, System, ThreadId};
 use kernel::{ComponentId, World};
 use link::LinkCommand;
 use packet::{Incident, Observation, Pcie, Site};
 
 use crate::build::ends;
+use crate::build::errors::{saved, saved_below};
+use protocol::FunctionId;
+use transaction::FunctionPlace;
+
 use crate::model::Model;
 use crate::plan::FabricPlan;
+use crate::scenario::NodeKind;
 
 /// A fabric at the time of an incident.
 pub struct Scene<'a> {
@@ -24,11 +29,28 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// What firmware has set in the registers of all functions of `node`: the physical function, then the virtual ones.
     pub(crate) fn saved(&self, node: usize) -> Vec<SavedState> {
-        let functions = &self.plan.nodes[node].functions;
-        let places = functions.places();
-        let saved =
-            places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
-        saved.collect()
+        saved(&self.plan.nodes[node])
+    }
+
+    /// What firmware has set in the registers of the functions of `node` and of all nodes below it, the upper nodes first.
+    pub(crate) fn saved_below(&self, node: usize) -> Vec<Vec<SavedState>> {
+        saved_below(self.plan, node)
+    }
+
+    /// The downstream port above `node`.
+    pub(crate) fn port_above(&self, node: usize) -> Option<FunctionId> {
+        let link = self.plan.nodes[node].upstream?;
+        let above = &self.plan.nodes[self.plan.links[link].upstream.0];
+        let index = above.downstream.iter().position(|port| port.link == link)?;
+        Some(above.functions.id_of(FunctionPlace::Port(index)))
+    }
+
+    /// The time that software of the host above `node` takes.
+    pub(crate) fn costs(&self, node: usize) -> Option<DriverParameters> {
+        match &self.plan.nodes[self.plan.nodes[node].root].kind {
+            NodeKind::Host(_, costs) => Some(costs.clone()),
+            _ => None,
+        }
     }
 
     /// Gives the upper end of a link a command.

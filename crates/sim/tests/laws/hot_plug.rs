@@ -8,10 +8,10 @@ use proptest::sample::select;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A flow of 256 KiB, which takes longer than until 5 us.
+/// A flow of 64 KiB, which takes longer than until 5 us.
 fn flow(id: &str, (from, to): (&str, &str), direction: &str, more: &str) -> String {
     format!(
-        "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"256 KiB\"\ndirection = \"{direction}\"\nrequest_size = \"256 B\"\n{more}\n"
+        "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"64 KiB\"\ndirection = \"{direction}\"\nrequest_size = \"256 B\"\n{more}\n"
     )
 }
 
@@ -21,8 +21,9 @@ fn incident(at: &str, what: &str, node: &str, keys: &str) -> String {
 
 /// A host, a switch with devices `a` and `b`, and device `c` at a second root port.
 fn machine(more: &str) -> String {
-    let device =
-        |name: &str, above: &str| format!("[devices.{name}]\nupstream = \"{above}\"\nbar = \"256 KiB\"\n");
+    let device = |name: &str, above: &str| {
+        format!("[devices.{name}]\nupstream = \"{above}\"\nbar = \"256 KiB\"\n")
+    };
     let devices = [("a", "s"), ("b", "s"), ("c", "h0")].map(|(name, above)| device(name, above));
     format!(
         "[links]\ngeneration = 3\nlanes = 4\n{HOST}[switches.s]\nupstream = \"h0\"\n{}{more}",
@@ -86,9 +87,20 @@ fn a_device_that_is_taken_out_takes_its_flows_along_and_no_others() {
         }
         let above = if node == "a" { "s" } else { "h0" };
         let log = log(&simulation);
-        assert!(log.contains(&(node.into(), "surprise removal".into())), "{log:?}");
-        assert!(log.contains(&(format!("{above} to {node}"), "Surprise Down".into())), "{log:?}");
-        assert!(!simulation.lspci().lines().any(|line| line.ends_with(&format!(" {node}"))));
+        assert!(
+            log.contains(&(node.into(), "surprise removal".into())),
+            "{log:?}"
+        );
+        assert!(
+            log.contains(&(format!("{above} to {node}"), "Surprise Down".into())),
+            "{log:?}"
+        );
+        assert!(
+            !simulation
+                .lspci()
+                .lines()
+                .any(|line| line.ends_with(&format!(" {node}")))
+        );
     }
 }
 
@@ -99,8 +111,12 @@ fn a_device_that_is_put_in_again_works_as_before() {
             + &flow("late", ("h0", "a"), "write", "start = \"1000 us\"")
             + &flow("c", ("c", "h0"), "read", "start = \"1000 us\"");
         let text = machine(
-            &(flow("early", (if node == "s" { "b" } else { node }, "h0"), "read", "")
-                + &later
+            &(flow(
+                "early",
+                (if node == "s" { "b" } else { node }, "h0"),
+                "read",
+                "",
+            ) + &later
                 + &incident("5 us", "surprise-removal", node, "")
                 + &incident("100 us", "insertion", node, "wait = \"200 us\"")),
         );
@@ -109,8 +125,76 @@ fn a_device_that_is_put_in_again_works_as_before() {
         assert!(!result.flow("early").completed);
         for id in ["later", "late", "c"] {
             let flow = result.flow(id);
-            assert!(flow.completed && flow.intact, "{node}: {flow:?} {:?}", log(&simulation));
+            assert!(
+                flow.completed && flow.intact,
+                "{node}: {flow:?} {:?}",
+                log(&simulation)
+            );
         }
+    }
+}
+
+/// PCIe Base 6.2.10: a port that contains an error takes its link down, answers requests for what is below, and is released by software.
+#[test]
+fn a_port_that_contains_an_error_is_released_and_what_is_below_works_again() {
+    let keys = "containment = \"fatal\"\nlink_up_wait = \"200 us\"\n";
+    for node in ["a", "c", "s"] {
+        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+        let text = machine(
+            &(every_flow()
+                + &later("later", ("a", "h0"))
+                + &later("latest", ("c", "h0"))
+                + &incident("5 us", "containment", node, "")),
+        );
+        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+        let simulation = rested(&text);
+        let result = simulation.result();
+        for flow in &result.flows {
+            let arrives = flow.completed && flow.intact;
+            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
+            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
+        }
+        let log = log(&simulation);
+        for what in ["containment released", "set up again"] {
+            assert!(log.contains(&("h0".into(), what.into())), "{log:?}");
+        }
+        // No flow of the others is for `c`.
+        let refused = if node == "a" { "s" } else { "h0" };
+        assert_eq!(result.errors(refused, "contained") > 0, node != "c");
+        assert_eq!(result.errors(refused, "completer abort") > 0, node != "c");
+    }
+}
+
+#[test]
+fn a_secondary_bus_reset_resets_what_is_below_and_nothing_else() {
+    for node in ["a", "c", "s"] {
+        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+        let text = machine(
+            &(every_flow()
+                + &later("later", ("a", "h0"))
+                + &later("latest", ("c", "h0"))
+                + &incident("5 us", "secondary-bus-reset", node, "hold = \"20 us\"")),
+        );
+        let keys = "link_up_wait = \"200 us\"\n";
+        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+        let simulation = rested(&text);
+        let result = simulation.result();
+        for flow in &result.flows {
+            let arrives = flow.completed && flow.intact;
+            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
+            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
+        }
+        let log = log(&simulation);
+        let has = |place: &str, what: &str| log.contains(&(place.into(), what.into()));
+        assert!(
+            has(node, "hot reset") && has("h0", "set up again"),
+            "{log:?}"
+        );
+        // It is no error.
+        assert!(
+            !log.iter().any(|(_, what)| what == "Surprise Down"),
+            "{log:?}"
+        );
     }
 }
 
