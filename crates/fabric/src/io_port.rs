@@ -260,7 +260,10 @@ impl IoPort {
             }
             Kind::Message(request) if let Message::Error(severity) = request.message => {
                 let place = FunctionPlace::Port(0);
-                if self.functions.forwards_error(place, severity) {
+                if self
+                    .functions
+                    .forwards_error(place, (severity, request.requester))
+                {
                     self.record_error((severity, request.requester), fx);
                 }
                 fx.store().release(packet);

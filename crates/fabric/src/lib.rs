@@ -2,6 +2,7 @@
 
 mod access_control;
 mod crossbar;
+mod held_links;
 mod io_port;
 mod output_queues;
 mod root_complex;

@@ -1,14 +1,17 @@
 //! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
-use link::{Arrival, At, Delivery, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Pcie, Refusal};
-use protocol::{Class, ConfigRequest, Header, Kind, Message, Severity};
-use transaction::{FunctionPlace, Functions, Reach, retype};
+use link::{
+    Arrival, At, Delivery, DownCause, Finished, LinkChange, LinkCommand, LinkEnd, LinkTimer,
+    Waiting,
+};
+use packet::{Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
+use protocol::{Class, ConfigRequest, FunctionId, Header, Kind, Message, Severity};
+use transaction::{FunctionPlace, Functions, PortAction, Reach, retype};
 
 use crate::access_control::{PeerRoute, is_violation, peer_route};
 use crate::output_queues::OutputQueues;
-use crate::{Route, Routes};
+use crate::{Route, Routes, held_links};
 
 kernel::parameters! {
     /// The parameters of a switch.
@@ -206,6 +209,21 @@ impl Switch {
         functions
     }
 
+    /// Resets the registers of all ports; those of a switch without power with the sticky ones.
+    #[cold]
+    fn reset(&mut self, is_powered: bool, fx: &mut Effects<'_, Self>) {
+        if is_powered {
+            self.functions.hot_reset();
+            fx.observe(Observation::Incident {
+                site: Site::Port(UPSTREAM.0),
+                what: Incident::Event("hot reset"),
+            });
+        } else {
+            self.functions.cold_reset();
+        }
+        self.apply_registers();
+    }
+
     /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
     fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
         let reset_at = self.ports[UPSTREAM.index()].link.fails_at();
@@ -220,11 +238,41 @@ impl Switch {
             if self.fails_alone(&self.ports[index], now) {
                 self.functions.record_surprise_down(place, fx);
             }
-            let link = &mut self.ports[index].link;
-            while let Some(change) = link.take_change() {
+            while let Some(change) = self.ports[index].link.take_change() {
+                let link = &self.ports[index].link;
                 self.functions.record_change(place, link, change, fx);
+                if Port(index as u16) == UPSTREAM {
+                    self.follow_upstream_link(change, fx);
+                }
             }
+            let link = &mut self.ports[index].link;
             self.functions.record_link(place, link, now);
+        }
+    }
+
+    /// Resets the switch when its upstream link has gone down, and what is below it (PCIe Base 2.9.1, 6.6.1). A switch that was taken
+    /// out, and not reset from above, has no power. The links below train when the upstream link is up again.
+    #[cold]
+    fn follow_upstream_link(&mut self, change: LinkChange, fx: &mut Effects<'_, Self>) {
+        let command = match change {
+            LinkChange::Down(cause) => {
+                let is_powered = cause != DownCause::Command;
+                self.reset(is_powered, fx);
+                if is_powered {
+                    LinkCommand::HotReset
+                } else {
+                    LinkCommand::TakeDown
+                }
+            }
+            LinkChange::Up => LinkCommand::Train,
+            LinkChange::Retrained { .. } => return,
+        };
+        for port in (1..self.ports.len() as u16).map(Port) {
+            if command == LinkCommand::Train && self.functions.holds_link_down(place(port)) {
+                continue;
+            }
+            let finished = self.link(port).command(command, &mut At::new(fx, port));
+            self.settle(port, finished, fx);
         }
     }
 
@@ -451,7 +499,7 @@ impl Switch {
                 if let Message::Error(severity) = request.message
                     && from != UPSTREAM =>
             {
-                return self.forward_error(from, delivery, severity, fx);
+                return self.forward_error(from, delivery, (severity, request.requester), fx);
             }
             Kind::Completion(_) => Refusal::UnexpectedCompletion,
             _ => Refusal::UnsupportedRequest,
@@ -477,8 +525,8 @@ impl Switch {
         let charge = fx.store()[packet].charge();
         if to != UPSTREAM && charge.class != Class::Completion {
             self.record_links(fx);
-            let why = Refusal::UnsupportedRequest;
-            return self.refuse_at(place(to), from, delivery, why, fx);
+            let answer = self.functions.refuse_below(place(to), packet, fx);
+            return self.finish_refusal((from, charge), complete, answer, fx);
         }
         fx.store().release(packet);
         self.link(from)
@@ -641,6 +689,17 @@ impl Switch {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
         let answer = self.functions.refuse(place, packet, why, fx);
+        self.finish_refusal((from, charge), complete, answer, fx);
+    }
+
+    /// Frees the buffer of a packet from `from` that was refused, reports it, and answers it.
+    fn finish_refusal(
+        &mut self,
+        (from, charge): (Port, Charge),
+        complete: Time,
+        answer: Option<PacketId>,
+        fx: &mut Effects<'_, Self>,
+    ) {
         self.report_errors(fx);
         self.link(from)
             .free_later(charge, complete, &mut At::new(fx, from));
@@ -655,12 +714,13 @@ impl Switch {
         &mut self,
         from: Port,
         delivery: Delivery,
-        severity: Severity,
+        error: (Severity, FunctionId),
         fx: &mut Effects<'_, Self>,
     ) {
         let Delivery { packet, complete } = delivery;
-        let goes_on = self.functions.forwards_error(place(from), severity)
-            && self.functions.forwards_error(place(UPSTREAM), severity);
+        let goes_on = self.functions.forwards_error(place(from), error)
+            && self.functions.forwards_error(place(UPSTREAM), error);
+        self.act_on_ports(fx);
         if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
             let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
             return self.pass_on((from, UPSTREAM), waiting, complete, fx);
@@ -675,14 +735,43 @@ impl Switch {
     fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             let is_own = report.place == place(UPSTREAM);
+            let source = self.functions.id_of(report.place);
             let goes_on = is_own
                 || self
                     .functions
-                    .forwards_error(place(UPSTREAM), report.severity);
+                    .forwards_error(place(UPSTREAM), (report.severity, source));
             if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
                 let message = self.functions.error_message(report, fx.store());
                 self.answer(UPSTREAM, message, fx.now(), fx);
             }
+        }
+        self.act_on_ports(fx);
+    }
+
+    /// Does what registers of downstream ports ask to be done with their links.
+    fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some((index, action)) = self.functions.take_port_action() {
+            self.act_on_port(Port(index as u16 + 1), action, fx);
+        }
+    }
+
+    #[cold]
+    fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
+        if let Some(what) = held_links::event(action) {
+            let site = Site::Port(port.0);
+            fx.observe(Observation::Incident { site, what });
+        }
+        let command = held_links::command(action);
+        let finished = self.link(port).command(command, &mut At::new(fx, port));
+        self.settle(port, finished, fx);
+        if let PortAction::Contain(_) = action
+            && let Some(message) = self.functions.containment_message(place(port))
+            && self.functions.space(place(UPSTREAM)).bus_master_enable()
+        {
+            let packet = self
+                .functions
+                .message_packet(place(port), message, fx.store());
+            self.answer(UPSTREAM, packet, fx.now(), fx);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use kernel::{Bandwidth, Span};
 
+use crate::containment::ContainedErrors;
+
 kernel::parameters! {
     /// The time that software on a host takes.
     pub struct DriverParameters {
@@ -25,6 +27,12 @@ kernel::parameters! {
         /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
         /// root ports for errors: it reads and clears the status of the functions that reported them.
         error_reporting: bool = false, from "our choice: only some firmware leaves error reporting to the operating system; then Linux does so";
+        /// The errors for which firmware enables Downstream Port Containment of all ports below the host that have it: "none", "fatal",
+        /// or "non-fatal" for both severities. The operating system then releases a port that has contained an error, and sets up
+        /// again what is below it.
+        containment: ContainedErrors = ContainedErrors::None, from "PCIe Base 7.9.14.3: off after reset; Linux enables it for fatal errors";
+        /// Time from when the link below a port is up again until software makes the first configuration request to what is below.
+        link_up_wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms";
         /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to
         /// each packet that they send, and check that of packets that they receive.
         ecrc: bool = false, from "our choice: off, as after reset; Linux leaves it as firmware has set it";
@@ -40,5 +48,12 @@ kernel::parameters! {
         failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
         /// Time between the wake-ups of two threads that leave a barrier.
         thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
+    }
+}
+
+impl DriverParameters {
+    /// Whether firmware enables Downstream Port Containment.
+    pub fn contains_errors(&self) -> bool {
+        self.containment != ContainedErrors::None
     }
 }

@@ -5,29 +5,21 @@ use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, Severity, register};
 use transaction::{Action, ConfigAccess};
 
-use crate::{DriverParameters, System};
+use crate::System;
 
 /// A root port whose errors are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPort {
     /// The root port.
     pub function: FunctionId,
-    /// The message of its interrupt.
-    pub message: u32,
     /// The functions below it, which are all looked at when several of them have sent messages.
     pub below: Vec<FunctionId>,
 }
 
-/// The service of one root port, for ever.
-pub async fn serve(system: System, costs: DriverParameters, port: ErrorPort) {
-    loop {
-        system.interrupt(port.message).await;
-        system.sleep(costs.interrupt_latency).await;
-        let service = Service {
-            system: &system,
-            port: &port,
-        };
-        while service.serve_once().await {}
+impl ErrorPort {
+    /// Serves the messages that the root port has recorded. Returns whether there were any.
+    pub(crate) async fn serve_once(&self, system: &System) -> bool {
+        Service { system, port: self }.serve_once().await
     }
 }
 

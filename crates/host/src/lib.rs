@@ -2,6 +2,7 @@
 
 pub mod accesses;
 pub mod commanded;
+pub mod containment;
 mod coroutine;
 mod costs;
 pub mod driver;
@@ -13,6 +14,7 @@ pub mod locked;
 pub mod message;
 pub mod migration;
 pub mod nvme;
+pub mod port_services;
 mod processor;
 pub mod queue_pair;
 pub mod ranks;

@@ -47,6 +47,20 @@ pub async fn restore(system: &System, states: &[SavedState]) {
     }
 }
 
+/// Writes the saved states of nodes again, each when its first function answers: the upper nodes first. Returns whether all do.
+pub async fn set_up(system: &System, nodes: &[Vec<SavedState>]) -> bool {
+    for states in nodes {
+        let Some(first) = states.first() else {
+            continue;
+        };
+        if !is_ready(system, first.function).await {
+            return false;
+        }
+        restore(system, states).await;
+    }
+    true
+}
+
 /// Reads a register of a function; none if no function answers.
 pub async fn read(system: &System, target: FunctionId, register: u16) -> Option<u32> {
     let action = Action::Read;

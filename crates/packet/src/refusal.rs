@@ -19,6 +19,8 @@ pub enum Refusal {
     InReset,
     /// Access Control Services of a downstream port do not let the request pass.
     AcsViolation,
+    /// A posted request or completion was for what is below a port that contains an error: it is discarded.
+    Contained,
     /// No completion arrived before the completion timeout.
     CompletionTimeout,
     /// Bit errors on a fibre destroyed the packet, and it was not sent again.

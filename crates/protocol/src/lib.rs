@@ -29,9 +29,9 @@ pub use completion::{Completion, Status};
 pub use config::{
     AccessService, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelControl,
     ChannelsControl, ConfigSpace, CorrectableError, DataLinkFeatures, Detected, EndpointFunction,
-    ErrorControl, ErrorRecord, Express, Identity, Interval, MOST_CHANNELS, MsixTable, PageRequests,
-    PortType, Severity, Signalling, SrIov, UncorrectableError, VirtualBar, VirtualChannels,
-    WINDOW_BYTES, register,
+    ErrorControl, ErrorRecord, Express, Identity, Interval, LinkHold, MOST_CHANNELS, MsixTable,
+    PageRequests, PortType, Severity, Signalling, SrIov, TriggerReason, UncorrectableError,
+    VirtualBar, VirtualChannels, WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, ecrc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};

@@ -3,6 +3,7 @@
 //! Components in a running fabric and the firmware that plans one use the same code, so they always agree.
 
 mod links;
+mod ports;
 mod virtual_spaces;
 
 use std::collections::VecDeque;
@@ -11,10 +12,11 @@ use kernel::{Component, Effects};
 use packet::{Incident, Observation, Packet, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
     Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord,
-    FunctionId, Header, Kind, Message, Severity, Status, UncorrectableError,
+    FunctionId, Header, Kind, Message, Severity, Status, TriggerReason, UncorrectableError,
 };
 
 use crate::{Action, refuse};
+pub use ports::PortAction;
 use virtual_spaces::VirtualSpaces;
 
 /// The kind of component, which decides how configuration requests are routed.
@@ -36,6 +38,8 @@ pub struct Functions {
     virtual_spaces: VirtualSpaces,
     /// Errors of functions here that are to be reported by messages.
     reports: VecDeque<ErrorReport>,
+    /// What registers of downstream ports ask to be done with their links.
+    actions: VecDeque<(usize, PortAction)>,
 }
 
 /// An error that a function reports: by a message, or, at a root port, in the root error registers.
@@ -131,6 +135,7 @@ impl Functions {
             ports,
             virtual_spaces: VirtualSpaces::default(),
             reports: VecDeque::new(),
+            actions: VecDeque::new(),
         }
     }
 
@@ -281,8 +286,12 @@ impl Functions {
             };
             self.id = FunctionId::new(request.target.bus(), device, 0);
         }
-        self.space_mut(place)
-            .write(request.register, value, request.first_be);
+        match place {
+            FunctionPlace::Port(index) => self.write_port(index, request, value),
+            _ => self
+                .space_mut(place)
+                .write(request.register, value, request.first_be),
+        }
         if place == FunctionPlace::Own {
             self.virtual_spaces.apply_registers(&mut self.own);
         }
@@ -439,6 +448,8 @@ impl Functions {
             | Refusal::Overflow
             // A function in reset drops packets without an error (PCIe Base 6.6.2).
             | Refusal::InReset
+            // Packets for what is below a contained port are no errors (PCIe Base 2.9.3).
+            | Refusal::Contained
             | Refusal::Nic(_) => return,
         };
         self.record_error(place, (error, advisory), header, fx);
@@ -465,7 +476,7 @@ impl Functions {
             site: self.site(place),
             what: Incident::Uncorrectable(error, detected),
         });
-        if detected.is_reported {
+        if !self.contain_error(place, error, detected.severity) && detected.is_reported {
             self.report(place, detected.severity);
         }
     }
@@ -487,8 +498,16 @@ impl Functions {
         packet
     }
 
-    /// Takes an error message from below the bridge at `place`. Returns whether it goes on (PCIe Base 6.2.6).
-    pub fn forwards_error(&mut self, place: FunctionPlace, severity: Severity) -> bool {
+    /// Takes an error message of `source` from below the bridge at `place`. Returns whether it goes on (PCIe Base 6.2.6): not if the port
+    /// contains the error (PCIe Base 6.2.10).
+    pub fn forwards_error(
+        &mut self,
+        place: FunctionPlace,
+        (severity, source): (Severity, FunctionId),
+    ) -> bool {
+        if self.contain(place, TriggerReason::Message(severity, source)) {
+            return false;
+        }
         self.space_mut(place).forwards_error(severity)
     }
 
@@ -553,14 +572,25 @@ impl Functions {
         }
     }
 
-    /// A hot reset of a switch: its registers return to their values after reset, except sticky ones, and the links of its downstream
-    /// ports go down (PCIe Base 6.6.1).
+    /// A hot reset of a device or switch: its registers return to their values after reset, except sticky ones. There are no virtual
+    /// functions any more, and the links of downstream ports go down (PCIe Base 6.6.1).
     pub fn hot_reset(&mut self) {
+        self.reset_all(ConfigSpace::hot_reset);
+    }
+
+    /// A reset of a device or switch that has lost its power: sticky registers do not keep their values either.
+    pub fn cold_reset(&mut self) {
+        self.reset_all(ConfigSpace::cold_reset);
+    }
+
+    fn reset_all(&mut self, reset: impl Fn(&mut ConfigSpace)) {
         self.id = FunctionId::default();
-        self.own.hot_reset();
+        reset(&mut self.own);
+        self.virtual_spaces.apply_registers(&mut self.own);
         for port in &mut self.ports {
-            port.space.hot_reset();
+            reset(&mut port.space);
         }
+        self.reports.clear();
     }
 }
 

@@ -39,7 +39,9 @@ pub use completion_buffer::CompletionBuffer;
 pub use completions::Completions;
 pub use datapath::Datapath;
 pub use flow::{Content, Direction, Disguise, Extent, Flow};
-pub use functions::{ErrorReport, FunctionPlace, Functions, PortFunction, Reach, Served, retype};
+pub use functions::{
+    ErrorReport, FunctionPlace, Functions, PortAction, PortFunction, Reach, Served, retype,
+};
 pub use limits::{RequesterLimits, Staging};
 pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,

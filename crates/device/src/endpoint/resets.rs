@@ -1,8 +1,10 @@
-//! Function level resets of an endpoint's functions (PCIe Base 6.6.2): registers, interrupts, and packets on their way.
+//! Resets of an endpoint: function level resets of its functions (PCIe Base 6.6.2), and the reset of all of them when the link goes down
+//! (PCIe Base 2.9.1): registers, interrupts, and packets on their way.
 //!
 //! The engine takes each reset when the event with the request is over, and forgets what it did for the function.
 
 use kernel::{Effects, Time};
+use link::DownCause;
 use packet::{Incident, Observation, PacketId, Site};
 use protocol::{FunctionId, Kind};
 use transaction::FunctionPlace;
@@ -53,6 +55,41 @@ impl Endpoint {
             site: site(place),
             what: Incident::Event("Function Level Reset"),
         });
+    }
+
+    /// Begins a reset of all functions, because the link has gone down. A device that has taken it down itself was taken out, and has no
+    /// power.
+    #[cold]
+    pub(super) fn begin_reset_of_link<C: Device>(
+        &mut self,
+        cause: DownCause,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.drop_answers(FunctionPlace::Own, fx);
+        self.drop_inbound(fx);
+        if cause == DownCause::Command {
+            self.functions.cold_reset();
+        } else {
+            self.functions.hot_reset();
+            fx.observe(Observation::Incident {
+                site: site(FunctionPlace::Own),
+                what: Incident::Event("hot reset"),
+            });
+        }
+        self.reset_tables(FunctionPlace::Own);
+        self.apply_registers();
+        let resets = self.resets.get_or_insert_default();
+        resets.ends.clear();
+        resets.pending = vec![FunctionPlace::Own];
+    }
+
+    /// Drops the packets that have arrived and have not reached the engine.
+    fn drop_inbound<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        for (_, packet) in std::mem::take(&mut self.inbound) {
+            let charge = fx.store()[packet].charge();
+            fx.store().release(packet);
+            self.free(charge, fx);
+        }
     }
 
     /// Drops the completions that the function at `place` has not handed to its link; those of all functions, if it is the physical

@@ -1,7 +1,7 @@
 //! The endpoint as a completer: requests to its memory and its configuration space, and packets that it must refuse.
 
 use kernel::Effects;
-use link::{At, LinkCommand};
+use link::{At, LinkChange, LinkCommand};
 use packet::{PacketId, Packets, Refusal};
 use protocol::{ConfigRequest, Header, Kind};
 use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
@@ -112,6 +112,9 @@ impl Endpoint {
         while let Some(change) = self.link.take_change() {
             let (own, link) = (FunctionPlace::Own, &self.link);
             self.functions.record_change(own, link, change, fx);
+            if let LinkChange::Down(cause) = change {
+                self.begin_reset_of_link(cause, fx);
+            }
         }
         let (own, now) = (FunctionPlace::Own, fx.now());
         self.functions.record_link(own, &mut self.link, now);

@@ -1,13 +1,14 @@
 //! Error messages that reach root ports, and errors of root ports themselves: root error registers and their interrupt (PCIe Base
 //! 6.2.4.1).
 
-use kernel::Effects;
+use kernel::{Effects, Port};
 use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, Severity};
-use transaction::FunctionPlace;
+use transaction::{FunctionPlace, PortAction};
 
 use super::cpu::{Cpu, Notice};
 use super::{Inbound, RootComplex};
+use crate::held_links;
 
 impl<C: Cpu> RootComplex<C> {
     /// Handles an error message from below, which the root port passes on to its root error registers as a bridge passes it upstream
@@ -20,9 +21,10 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) {
         let place = FunctionPlace::Port(inbound.port.index());
-        if self.functions.forwards_error(place, severity) {
+        if self.functions.forwards_error(place, (severity, source)) {
             self.record_error(place, (severity, source), fx);
         }
+        self.act_on_ports(fx);
         self.finish(inbound, fx);
     }
 
@@ -34,6 +36,31 @@ impl<C: Cpu> RootComplex<C> {
                 let source = self.functions.id_of(report.place);
                 self.record_error(report.place, (report.severity, source), fx);
             }
+        }
+        self.act_on_ports(fx);
+    }
+
+    /// Does what registers of root ports ask to be done with their links.
+    pub(super) fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some((index, action)) = self.functions.take_port_action() {
+            self.act_on_port(Port(index as u16), action, fx);
+        }
+    }
+
+    #[cold]
+    fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
+        if let Some(what) = held_links::event(action) {
+            let site = Site::Port(port.0);
+            fx.observe(Observation::Incident { site, what });
+        }
+        let sent = self.ports.command(port, held_links::command(action), fx);
+        self.settle(sent, fx);
+        let place = FunctionPlace::Port(port.index());
+        if let PortAction::Contain(_) = action
+            && let Some((_, message)) = self.functions.containment_message(place)
+        {
+            let due = fx.now() + self.parameters.latency;
+            self.notify(due, Notice::Interrupt(message), fx);
         }
     }
 

@@ -478,7 +478,9 @@ impl<C: Cpu> RootComplex<C> {
             return self.finish(inbound, fx);
         }
         self.record_links(fx);
-        self.refuse_at(to, inbound, Refusal::UnsupportedRequest, fx);
+        let place = FunctionPlace::Port(to.index());
+        let answer = self.functions.refuse_below(place, inbound.packet, fx);
+        self.finish_refusal(inbound, answer, fx);
     }
 
     /// Records what the links of root ports have detected, and reports it.
@@ -502,6 +504,16 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let place = FunctionPlace::Port(at.index());
         let answer = self.functions.refuse(place, inbound.packet, why, fx);
+        self.finish_refusal(inbound, answer, fx);
+    }
+
+    /// Frees the receive buffer of a packet that was refused, reports it, and answers it.
+    fn finish_refusal(
+        &mut self,
+        inbound: Inbound<'_>,
+        answer: Option<PacketId>,
+        fx: &mut Effects<'_, Self>,
+    ) {
         self.report_errors(fx);
         self.free(inbound, fx);
         if let Some(answer) = answer {
@@ -834,8 +846,13 @@ impl<C: Cpu> RootComplex<C> {
     /// of devices (PCIe Base 2.9.1).
     fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);
-        let why = Refusal::UnsupportedRequest;
-        let answer = self.functions.refuse(place, packet, why, fx);
+        let answer = match place {
+            FunctionPlace::Port(_) => self.functions.refuse_below(place, packet, fx),
+            _ => {
+                let why = Refusal::UnsupportedRequest;
+                self.functions.refuse(place, packet, why, fx)
+            }
+        };
         self.report_errors(fx);
         if let Some(answer) = answer {
             self.take_answer(answer, fx);
@@ -969,6 +986,7 @@ impl<C: Cpu> RootComplex<C> {
                         self.settle(Some(sent), fx);
                     }
                     self.interrupt_for_errors(place, had_reason, fx);
+                    self.report_errors(fx);
                 }
                 self.configuration.answer(Some(value));
             }

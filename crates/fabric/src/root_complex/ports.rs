@@ -213,6 +213,18 @@ impl RootPorts {
             .command_later(command, &mut At::new(fx, port));
     }
 
+    /// Gives the end of the link at `port` a command.
+    #[cold]
+    pub(super) fn command<K: RootComponent>(
+        &mut self,
+        port: Port,
+        command: LinkCommand,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let finished = self.link(port).command(command, &mut At::new(fx, port));
+        self.settle(port, finished, fx)
+    }
+
     /// Retrains the link of `port`, whose Retrain Link has been written.
     #[cold]
     pub(super) fn retrain<K: RootComponent>(

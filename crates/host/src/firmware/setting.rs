@@ -32,6 +32,8 @@ pub enum Setting {
     ReportErrors,
     /// ECRC Generation Enable and ECRC Check Enable, of functions that have them.
     Ecrc,
+    /// Downstream Port Containment of a port that has it, with its interrupt, for fatal errors, and for non-fatal errors if true.
+    Containment(bool),
     /// An Access Control Service.
     Access(AccessService, bool),
     /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
@@ -45,6 +47,9 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
         match setting {
             Setting::ReportErrors => registers.report_errors(function).await,
             Setting::Ecrc => registers.enable_ecrc(function).await,
+            Setting::Containment(non_fatal) => {
+                registers.enable_containment(function, non_fatal).await;
+            }
             _ => registers.make(function, setting).await,
         }
     }
@@ -64,7 +69,10 @@ impl Registers {
                 self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
-            Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => None,
+            Setting::Channels(_)
+            | Setting::ReportErrors
+            | Setting::Ecrc
+            | Setting::Containment(_) => None,
             Setting::Access(..) => self.access_control(function).await,
             Setting::EgressControl(number, _) => {
                 let access_control = self.access_control(function).await;
@@ -80,7 +88,10 @@ impl Registers {
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
-            Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => (0, 0),
+            Setting::Channels(_)
+            | Setting::ReportErrors
+            | Setting::Ecrc
+            | Setting::Containment(_) => (0, 0),
             Setting::Access(service, on) => flag(service.control(), on),
             Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
         };
@@ -116,6 +127,20 @@ impl Registers {
             let interrupts = register::ROOT_ERROR_INTERRUPTS;
             self.replace(function, command, (interrupts, interrupts))
                 .await;
+        }
+    }
+
+    /// Enables containment and its interrupt.
+    async fn enable_containment(&self, function: FunctionId, non_fatal: bool) {
+        if let Some(capability) = self.extended(function, register::CONTAINMENT_ID).await {
+            let trigger = if non_fatal {
+                register::TRIGGER_NON_FATAL
+            } else {
+                register::TRIGGER_FATAL
+            };
+            let mask = register::TRIGGER_ENABLE | register::CONTAINMENT_INTERRUPT;
+            let value = trigger | register::CONTAINMENT_INTERRUPT;
+            self.replace(function, capability + 1, (mask, value)).await;
         }
     }
 

@@ -20,11 +20,20 @@ pub const WINDOW_BYTES: u64 = 1 << 20;
 pub const BRIDGE_CONTROL: u16 = 15;
 /// SERR# Enable of Bridge Control: error messages from below go on.
 pub const SERR_FORWARDING: u32 = 1 << 17;
-/// Parity Error Response Enable and SERR# Enable.
+/// Secondary Bus Reset of Bridge Control: a hot reset of what is below, as long as it is set.
+pub const SECONDARY_BUS_RESET: u32 = 1 << 22;
+/// Parity Error Response Enable, SERR# Enable, and, at a port with its link below it, Secondary Bus Reset.
 const BRIDGE_CONTROL_BITS: u32 = 0x0003_0000;
 /// Address bits 31:20 of limit and base; the low four bits of each say which type the window has.
 const WINDOW_BITS: u32 = 0xfff0_fff0;
 const WIDE_WINDOW: u32 = 0x0001_0001;
+
+/// The reason why software holds the link below a bridge down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkHold {
+    /// Secondary Bus Reset is set.
+    Reset,
+}
 
 /// First and last number of a range; the range is empty when first > last.
 pub type Interval<N> = (N, N);
@@ -38,6 +47,17 @@ impl ConfigSpace {
         self.declare(PREFETCHABLE_BASE_HIGH, 0, u32::MAX, 0);
         self.declare(PREFETCHABLE_LIMIT_HIGH, 0, u32::MAX, 0);
         self.declare(BRIDGE_CONTROL, 0, BRIDGE_CONTROL_BITS, 0);
+    }
+
+    /// Declares Secondary Bus Reset of a port with its link below it.
+    pub(super) fn declare_secondary_bus_reset(&mut self) {
+        self.declare(BRIDGE_CONTROL, 0, SECONDARY_BUS_RESET, 0);
+    }
+
+    /// The reason why software holds the link below this bridge down, if it does.
+    pub fn link_hold(&self) -> Option<LinkHold> {
+        let is_reset = self.is_bridge() && self.read(BRIDGE_CONTROL) & SECONDARY_BUS_RESET != 0;
+        is_reset.then_some(LinkHold::Reset)
     }
 
     /// The secondary bus number.
@@ -125,7 +145,6 @@ mod tests {
     fn a_reset_that_would_not_be_carried_out_cannot_be_written() {
         let mut space = bridge();
         space.write(BRIDGE_CONTROL, u32::MAX, 0xf);
-        let secondary_bus_reset = 1 << 22;
-        assert_eq!(space.read(BRIDGE_CONTROL) & secondary_bus_reset, 0);
+        assert_eq!(space.read(BRIDGE_CONTROL) & SECONDARY_BUS_RESET, 0);
     }
 }

@@ -220,7 +220,7 @@ pub struct Detected {
 
 impl ErrorControl {
     /// Whether the function sends, or forwards from below, messages of this severity (PCIe Base 6.2.6).
-    const fn enables(self, severity: Severity) -> bool {
+    pub(super) const fn enables(self, severity: Severity) -> bool {
         self.enables & severity.enable() != 0
             || self.serr && !matches!(severity, Severity::Correctable)
     }
@@ -232,6 +232,11 @@ impl ErrorControl {
             return self.serr && !matches!(severity, Severity::Correctable);
         }
         self.enables(severity)
+    }
+
+    /// Whether the function does not report the error.
+    pub const fn masks(self, error: UncorrectableError) -> bool {
+        self.masked & 1 << error as u32 != 0
     }
 
     const fn is_advisory_masked(self) -> bool {
@@ -392,7 +397,13 @@ impl ConfigSpace {
 
     /// A hot reset of the function (PCIe Base 6.6.1). The link of a downstream port goes down with it, which is no error.
     pub fn hot_reset(&mut self) {
-        self.reset();
+        self.reset(false);
+        self.clear_link_active();
+    }
+
+    /// A reset of the function because its component has lost its power: sticky registers return to their values after reset, too.
+    pub fn cold_reset(&mut self) {
+        self.reset(true);
         self.clear_link_active();
     }
 

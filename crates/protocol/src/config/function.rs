@@ -1,7 +1,9 @@
 //! Configuration spaces of complete functions: a host bridge, an endpoint and a bridge, with headers and capabilities.
 
 use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov};
-use super::{acs, ari, ats, data_link, errors, express, interrupts, page_requests, power, sriov};
+use super::{
+    acs, ari, ats, containment, data_link, errors, express, interrupts, page_requests, power, sriov,
+};
 
 /// The function of an endpoint, with its virtual functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +114,11 @@ impl ConfigSpace {
         if function.express.port.is_downstream() {
             space.declare_extended(Some(last), acs::ACS_BYTES, acs::ID, 1);
             space.declare_acs();
-            last = acs::ACS_BYTES;
+            space.declare_secondary_bus_reset();
+            let at = containment::CONTAINMENT_BYTES;
+            space.declare_extended(Some(acs::ACS_BYTES), at, containment::ID, 1);
+            space.declare_containment();
+            last = at;
         }
         space.declare_link(last, &function.express);
         space

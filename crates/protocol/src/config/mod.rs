@@ -8,6 +8,7 @@ mod ats;
 mod bar;
 mod bridge;
 mod channels;
+mod containment;
 mod data_link;
 mod errors;
 mod express;
@@ -23,8 +24,9 @@ mod sriov;
 pub use acs::AccessService;
 pub use ats::Ats;
 pub use bar::Bar;
-pub use bridge::{Interval, WINDOW_BYTES};
+pub use bridge::{Interval, LinkHold, WINDOW_BYTES};
 pub use channels::{Arbitration, ChannelControl, ChannelsControl, MOST_CHANNELS, VirtualChannels};
+pub use containment::TriggerReason;
 pub use data_link::DataLinkFeatures;
 pub use errors::{
     CorrectableError, Detected, ErrorControl, ErrorRecord, Severity, UncorrectableError,
@@ -44,7 +46,7 @@ pub mod register {
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BRIDGE_CONTROL, BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH,
-        PREFETCHABLE_WINDOW, SERR_FORWARDING,
+        PREFETCHABLE_WINDOW, SECONDARY_BUS_RESET, SERR_FORWARDING,
     };
     pub use super::channels::{
         CHANNEL_ENABLE, CHANNEL_ID, CHANNEL_ID_SHIFT, CHANNEL_RESOURCES, CHANNELS, CLASS_MAP,
@@ -52,6 +54,11 @@ pub mod register {
         PORT_ARBITRATION_SELECT, PORT_ARBITRATION_SHIFT, PORT_CHANNELS, PORT_CHANNELS_2,
         PORT_CHANNELS_CONTROL, RESOURCE_REGISTERS, TABLE_OFFSET_SHIFT, TABLE_UNIT,
         VC_ARBITRATION_SELECT, VC_ARBITRATION_SHIFT,
+    };
+    pub use super::containment::{
+        CONTAINMENT, CONTAINMENT_COMPLETION, CONTAINMENT_INTERRUPT, CONTAINMENT_INTERRUPT_STATUS,
+        CONTAINMENT_MESSAGE, CONTAINMENT_STATUS, ID as CONTAINMENT_ID, SOFTWARE_TRIGGER,
+        TRIGGER_ENABLE, TRIGGER_FATAL, TRIGGER_NON_FATAL, TRIGGER_STATUS,
     };
     pub use super::data_link::{
         DATA_LINK_FEATURES, FEATURE_EXCHANGE, ID as DATA_LINK_ID, SCALED_FLOW_CONTROL,

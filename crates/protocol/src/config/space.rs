@@ -169,9 +169,10 @@ impl ConfigSpace {
         }
     }
 
-    /// A hot reset: all bits that software or hardware has changed return to their values after reset, except sticky ones.
-    pub(super) fn reset(&mut self) {
-        for field in self.fields.iter().filter(|field| !field.sticky) {
+    /// A hot reset, or a cold one: all bits that software or hardware has changed return to their values after reset, after a hot
+    /// reset except sticky ones.
+    pub(super) fn reset(&mut self, is_cold: bool) {
+        for field in self.fields.iter().filter(|field| is_cold || !field.sticky) {
             let changed = field.writable | field.cleared;
             let dword = &mut self.dwords[usize::from(field.register)];
             *dword = *dword & !changed | field.reset & changed;
@@ -246,8 +247,10 @@ mod tests {
             space.write(register, 0x22, 0xf);
             space.raise(register, 0x100);
         }
-        space.reset();
+        space.reset(false);
         assert_eq!((space.read(3), space.read(4)), (0x10, 0x122));
+        space.reset(true);
+        assert_eq!((space.read(3), space.read(4)), (0x10, 0x10));
     }
 
     #[test]
@@ -278,7 +281,7 @@ mod tests {
         }
         space.function_level_reset();
         assert_eq!((space.read(3), space.read(4)), (0, 0x20));
-        space.reset();
+        space.reset(false);
         assert_eq!((space.read(3), space.read(4)), (0, 0));
     }
 

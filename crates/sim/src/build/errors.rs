@@ -1,51 +1,84 @@
-//! The software of hosts that serves the errors which root ports report.
+//! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, and for containment.
 
-use host::errors::{self, ErrorPort};
+use host::containment::PortBelow;
+use host::errors::ErrorPort;
+use host::port_services::{PortService, serve};
+use host::recovery::SavedState;
 use kernel::{Span, Time};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
 
 use crate::model::Model;
-use crate::plan::FabricPlan;
+use crate::plan::{FabricPlan, NodePlan};
 use crate::scenario::NodeKind;
 
-/// Starts the error service of every root port whose host has one, from the time `up` on.
+/// Starts the service of every downstream port whose host has one, from the time `up` on.
 pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
-    for (node, model) in plan.nodes.iter().zip(models) {
-        let (NodeKind::Host(_, costs), Some(host)) = (&node.kind, model.host_mut()) else {
+    for (number, node) in plan.nodes.iter().enumerate() {
+        let NodeKind::Host(_, costs) = &plan.nodes[node.root].kind else {
             continue;
         };
-        if !costs.error_reporting {
+        let serves_errors = costs.error_reporting && number == node.root;
+        if !serves_errors && !costs.contains_errors() {
             continue;
         }
+        let Some(host) = models[node.root].host_mut() else {
+            continue;
+        };
         for (index, port) in node.downstream.iter().enumerate() {
             let place = FunctionPlace::Port(index);
             let Some((_, message)) = node.functions.space(place).msi(0) else {
                 continue;
             };
-            let service = ErrorPort {
-                function: node.functions.id_of(place),
+            let function = node.functions.id_of(place);
+            let errors = serves_errors.then(|| ErrorPort {
+                function,
+                below: functions_below(plan, port.link),
+            });
+            let containment = costs.contains_errors().then(|| PortBelow {
+                function,
+                below: saved_below(plan, plan.links[port.link].downstream.0),
+            });
+            let service = PortService {
                 message,
-                below: below(plan, port.link),
+                errors,
+                containment,
             };
             let costs = costs.clone();
             let start = Time::ZERO + up;
             host.cpu_mut()
-                .spawn(start, |system| errors::serve(system, costs, service));
+                .spawn(start, |system| serve(system, costs, service));
         }
     }
 }
 
+/// What firmware has set in the registers of the functions of `node` and of all nodes below it, the upper nodes first.
+pub fn saved_below(plan: &FabricPlan, node: usize) -> Vec<Vec<SavedState>> {
+    let nodes = plan.nodes_below(node);
+    nodes
+        .into_iter()
+        .map(|node| saved(&plan.nodes[node]))
+        .collect()
+}
+
+/// What firmware has set in the registers of all functions of `node`: the physical function, then the virtual ones.
+pub fn saved(node: &NodePlan) -> Vec<SavedState> {
+    let functions = &node.functions;
+    let places = functions.places();
+    let saved = places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
+    saved.collect()
+}
+
 /// All functions below a link, the upper ones first.
-fn below(plan: &FabricPlan, link: usize) -> Vec<FunctionId> {
-    let mut found = Vec::new();
-    let mut open = vec![link];
-    while let Some(link) = open.pop() {
-        let node = &plan.nodes[plan.links[link].downstream.0];
-        let functions = &node.functions;
-        found.extend(functions.places().map(|place| functions.id_of(place)));
-        open.extend(node.downstream.iter().map(|port| port.link));
-    }
+fn functions_below(plan: &FabricPlan, link: usize) -> Vec<FunctionId> {
+    let nodes = plan.nodes_below(plan.links[link].downstream.0).into_iter();
+    let mut found: Vec<FunctionId> = nodes
+        .flat_map(|node| {
+            let functions = &plan.nodes[node].functions;
+            let places = functions.places();
+            places.map(|place| functions.id_of(place))
+        })
+        .collect();
     found.sort();
     found
 }

@@ -2,10 +2,12 @@
 //!
 //! A new kind needs its file, which implements [`Incident`], and its line in the list of kinds below.
 
+mod bus_reset;
 mod completer_abort;
 mod damage;
 mod degrade;
 mod function_level_reset;
+mod hot_plug;
 mod plan;
 mod poison;
 mod retrain;
@@ -26,8 +28,22 @@ pub trait Incident: Parameters + Debug + Send + Sync {
     /// Refuses a place where the incident cannot happen.
     fn check(&self, place: &Place<'_>) -> Result<(), Misplaced>;
 
+    /// Whether the node is there after the incident, if the incident takes it out or puts it in.
+    fn presence(&self) -> Option<Presence> {
+        None
+    }
+
     /// Lets the incident happen now.
     fn happen(&self, node: usize, scene: &mut Scene<'_>);
+}
+
+/// Whether a node is there: at the lower end of its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is not.
+    Absent,
+    /// It is.
+    Present,
 }
 
 /// A kind of incident.
@@ -69,6 +85,14 @@ kinds! {
     "degrade" => degrade::Degrade;
     /// All lanes and rates of the link above a node work again.
     "restore" => degrade::Restore;
+    /// A node is taken out without notice: its link loses its signal, and the node its power.
+    "surprise-removal" => hot_plug::Removal;
+    /// A node that was taken out is put in again: its link trains, and the host above sets it up.
+    "insertion" => hot_plug::Insertion;
+    /// The host above resets what is below the port above a node by Secondary Bus Reset.
+    "secondary-bus-reset" => bus_reset::SecondaryBusReset;
+    /// The host above contains what is below the port above a node by DPC Software Trigger.
+    "containment" => bus_reset::Containment;
 }
 
 /// An incident of any kind, with its keys.

@@ -4,7 +4,7 @@ use kernel::Span;
 
 use ::scenario::{ScenarioError, advice};
 
-use super::Any;
+use super::{Any, Presence};
 use crate::plan::{LinkPlan, NodePlan};
 use crate::scenario::{NodeKind, Scenario};
 
@@ -51,6 +51,26 @@ impl<'a> Place<'a> {
             let advice = "write the name of a switch or of a device";
             ("node", format!("{name} has no link above it; {advice}"))
         })
+    }
+
+    /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.
+    pub fn without_coherence(&self) -> Result<(), Misplaced> {
+        let mut open = vec![self.node];
+        while let Some(node) = open.pop() {
+            let node = &self.nodes[node];
+            if let NodeKind::Device(_, device) = &node.kind
+                && device.parameters().is_coherent()
+            {
+                let message = format!(
+                    "{} has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device",
+                    node.name
+                );
+                return Err(("node", message));
+            }
+            let below = node.downstream.iter();
+            open.extend(below.map(|port| self.links[port.link].downstream.0));
+        }
+        Ok(())
     }
 
     /// The host above the node, whose software makes configuration requests.
@@ -113,5 +133,42 @@ pub(crate) fn plan(
         });
     }
     planned.sort_by_key(|one| one.at);
+    check_presence(scenario, &planned)?;
     Ok(planned)
+}
+
+/// Refuses the removal of a node that is not there, and the insertion of one that is.
+fn check_presence(scenario: &Scenario, planned: &[IncidentPlan]) -> Result<(), ScenarioError> {
+    for (number, one) in planned.iter().enumerate() {
+        let Some(presence) = one.kind.presence() else {
+            continue;
+        };
+        let before = planned[..number].iter().rev();
+        let before = before.filter(|other| other.node == one.node);
+        let last = before.filter_map(|other| Some((other, other.kind.presence()?)));
+        let last = last.map(|(other, presence)| (Some(other), presence)).next();
+        let (other, was) = last.unwrap_or((None, Presence::Present));
+        if was != presence {
+            continue;
+        }
+        let Some(written) = scenario.incidents.iter().find(|two| two.id.value == one.id) else {
+            continue;
+        };
+        let name = &written.node.value;
+        let message = match (presence, other) {
+            (Presence::Absent, _) => {
+                format!("{name} is not there at this time; write an insertion of {name} before")
+            }
+            (Presence::Present, None) => format!(
+                "{name} is there from the beginning; write a surprise-removal of {name} before"
+            ),
+            (Presence::Present, Some(other)) => format!(
+                "{name} is there since {:?}; write a surprise-removal of {name} between",
+                other.id
+            ),
+        };
+        let message = format!("incidents {:?}, node: {message}", one.id);
+        return Err(scenario.error(written.lines.of("node"), message));
+    }
+    Ok(())
 }

@@ -1,14 +1,20 @@
 //! A fabric at the time of an incident, and what an incident can do to it.
 
+use fabric::Switch;
 use host::recovery::SavedState;
-use host::{System, ThreadId};
+use host::{DriverParameters, System, ThreadId};
 use kernel::{ComponentId, World};
 use link::LinkCommand;
-use packet::Pcie;
+use packet::{Incident, Observation, Pcie, Site};
 
 use crate::build::ends;
+use crate::build::errors::{saved, saved_below};
+use protocol::FunctionId;
+use transaction::FunctionPlace;
+
 use crate::model::Model;
 use crate::plan::FabricPlan;
+use crate::scenario::NodeKind;
 
 /// A fabric at the time of an incident.
 pub struct Scene<'a> {
@@ -23,11 +29,28 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// What firmware has set in the registers of all functions of `node`: the physical function, then the virtual ones.
     pub(crate) fn saved(&self, node: usize) -> Vec<SavedState> {
-        let functions = &self.plan.nodes[node].functions;
-        let places = functions.places();
-        let saved =
-            places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
-        saved.collect()
+        saved(&self.plan.nodes[node])
+    }
+
+    /// What firmware has set in the registers of the functions of `node` and of all nodes below it, the upper nodes first.
+    pub(crate) fn saved_below(&self, node: usize) -> Vec<Vec<SavedState>> {
+        saved_below(self.plan, node)
+    }
+
+    /// The downstream port above `node`.
+    pub(crate) fn port_above(&self, node: usize) -> Option<FunctionId> {
+        let link = self.plan.nodes[node].upstream?;
+        let above = &self.plan.nodes[self.plan.links[link].upstream.0];
+        let index = above.downstream.iter().position(|port| port.link == link)?;
+        Some(above.functions.id_of(FunctionPlace::Port(index)))
+    }
+
+    /// The time that software of the host above `node` takes.
+    pub(crate) fn costs(&self, node: usize) -> Option<DriverParameters> {
+        match &self.plan.nodes[self.plan.nodes[node].root].kind {
+            NodeKind::Host(_, costs) => Some(costs.clone()),
+            _ => None,
+        }
     }
 
     /// Gives the upper end of a link a command.
@@ -35,6 +58,21 @@ impl Scene<'_> {
         let (upper, _) = ends(self.plan, &self.plan.links[link]);
         let (node, port) = (upper.0.0 as usize, upper.1 as u16);
         self.models[node].command_link((upper.0, port), command, self.world);
+    }
+
+    /// Gives the lower end of the link above `node` a command.
+    pub(crate) fn command_lower_end(&mut self, node: usize, command: LinkCommand) {
+        let lower = (ComponentId(node as u32), 0);
+        self.models[node].command_link(lower, command, self.world);
+    }
+
+    /// Adds a line about `node` to the log of incidents.
+    pub(crate) fn log(&mut self, node: usize, what: &'static str) {
+        let mut fx = self.world.effects::<Switch>(ComponentId(node as u32));
+        fx.observe(Observation::Incident {
+            site: Site::Node,
+            what: Incident::Event(what),
+        });
     }
 
     /// Starts a program on the host above `node` now. The run goes on until it has ended.

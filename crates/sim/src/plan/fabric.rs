@@ -123,6 +123,20 @@ pub struct NodePlan {
     pub settings: Vec<(FunctionId, Setting)>,
 }
 
+impl FabricPlan {
+    /// The node and all nodes below it, the upper ones first.
+    pub(crate) fn nodes_below(&self, node: usize) -> Vec<usize> {
+        let mut nodes = vec![node];
+        let mut next = 0;
+        while let Some(node) = nodes.get(next).copied() {
+            let below = self.nodes[node].downstream.iter();
+            nodes.extend(below.map(|port| self.links[port.link].downstream.0));
+            next += 1;
+        }
+        nodes
+    }
+}
+
 impl NodePlan {
     /// Whether the node's requests carry virtual addresses.
     pub fn has_virtual_addresses(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The firmware of each host, which enumerates the host's tree in no simulated time.
 
 use host::Coroutine;
+use host::containment::ContainedErrors;
 use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
@@ -50,6 +51,11 @@ impl Firmware<'_> {
             ];
             for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
                 settings.extend(physical(functions).map(|id| (id, *setting)));
+            }
+            if costs.contains_errors() {
+                let non_fatal = costs.containment == ContainedErrors::NonFatal;
+                let setting = Setting::Containment(non_fatal);
+                settings.extend(physical(functions).map(|id| (id, setting)));
             }
         }
         let services = access_services(&self.scenario.nodes[node].kind);

@@ -189,6 +189,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::EcrcError => "ECRC error",
         Refusal::UnexpectedCompletion => "unexpected completion",
         Refusal::InReset => "function in reset",
+        Refusal::Contained => "contained",
         Refusal::AcsViolation => "ACS violation",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",

@@ -7,6 +7,7 @@ use kernel::{ComponentId, Time};
 use protocol::{ConfigRequest, ConfigSpace, FunctionId};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
+use crate::build::ends;
 use crate::plan::Plan;
 use crate::run::simulation::CHUNK;
 use crate::{AccessError, Simulation};
@@ -150,6 +151,13 @@ impl Simulation {
         dump
     }
 
+    /// Whether a link is up at its upper end.
+    fn is_up(&self, link: usize) -> bool {
+        let ((component, port), _) = ends(&self.plan().fabric, &self.plan().links[link]);
+        let end = self.models[component.0 as usize].link(port as usize);
+        end.is_some_and(|end| !end.has_failed(self.world.now()))
+    }
+
     /// The numbered functions below `host`, in order.
     fn reachable(&self, host: usize) -> Vec<(FunctionId, Vec<u8>, String)> {
         let mut all = Vec::new();
@@ -180,7 +188,7 @@ impl Simulation {
                     bytes(space),
                     port_name,
                 ));
-                let is_up = self.plan().links[port.link].fails_at > self.world.now();
+                let is_up = self.is_up(port.link);
                 if is_up && space.secondary_bus() != 0 {
                     let below = FunctionId::new(space.secondary_bus(), 0, 0);
                     open.push((child(self.plan(), port.link), below));

@@ -2,6 +2,7 @@
 //! has reported.
 
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -34,6 +35,10 @@ enum Fault {
     BitErrors(&'static str),
     /// The link above a node loses lanes and its higher rates, and has them again after this time.
     Degrade(&'static str, u32, u32),
+    /// A node is taken out, and perhaps put in again after this time.
+    Removal(&'static str, u32, Option<u32>),
+    /// What is below the port above a node is reset by Secondary Bus Reset, or contained by software if true.
+    Reset(&'static str, u32, bool),
     /// The link above a node fails.
     Failure(&'static str, u32),
 }
@@ -51,6 +56,8 @@ impl Fault {
             2 => (select(vec!["s", "t"]), at(), 1_u32..4).prop_map(|(node, at, count)| Fault::Damage(node, at, count)),
             2 => node().prop_map(Fault::BitErrors),
             2 => (node(), at(), at()).prop_map(|(node, at, for_ns)| Fault::Degrade(node, at, for_ns)),
+            2 => (node(), at(), option::of(1_u32..40_000)).prop_map(|(node, at, back)| Fault::Removal(node, at, back)),
+            2 => (node(), at(), any::<bool>()).prop_map(|(node, at, contains)| Fault::Reset(node, at, contains)),
             1 => (node(), at()).prop_map(|(node, at)| Fault::Failure(node, at)),
         ]
     }
@@ -77,8 +84,29 @@ impl Fault {
                 entry(at, "degrade", node, keys)
                     + &entry(&(at + for_ns), "restore", node, String::new())
             }
+            Fault::Removal(node, at, back) => {
+                let out = entry(at, "surprise-removal", node, String::new());
+                let back = back.map(|back| {
+                    let keys = "wait = \"20 us\"\n".to_owned();
+                    entry(&(at + back), "insertion", node, keys)
+                });
+                out + &back.unwrap_or_default()
+            }
+            Fault::Reset(node, at, true) => entry(at, "containment", node, String::new()),
+            Fault::Reset(node, at, false) => {
+                let keys = "hold = \"5 us\"\n".to_owned();
+                entry(at, "secondary-bus-reset", node, keys)
+            }
             Fault::BitErrors(_) | Fault::Failure(..) => String::new(),
         }
+    }
+
+    /// Whether the fault takes packets of others along.
+    fn loses_packets(&self) -> bool {
+        matches!(
+            self,
+            Fault::Failure(..) | Fault::Damage(..) | Fault::Removal(..) | Fault::Reset(..)
+        )
     }
 
     /// What the fault adds to the link above `node`.
@@ -92,13 +120,26 @@ impl Fault {
 }
 
 /// A fabric of two switches and five devices of three models, with flows between all of them.
-fn fabric(seed: u32, (reports, cut_through): (bool, bool), faults: &[Fault]) -> String {
+fn fabric(
+    seed: u32,
+    (reports, cut_through): (bool, bool),
+    contains: bool,
+    faults: &[Fault],
+) -> String {
     // Without an ECRC nobody sees the damage.
     let ecrc = faults
         .iter()
         .any(|fault| matches!(fault, Fault::Damage(..)));
+    let contained = faults
+        .iter()
+        .any(|fault| matches!(fault, Fault::Reset(_, _, true)));
+    let containment = match (contains, contained) {
+        (true, _) => "non-fatal",
+        (false, true) => "fatal",
+        (false, false) => "none",
+    };
     let mut text = format!(
-        "seed = {seed}\n[links]\ngeneration = 3\nlanes = 4\n[hosts.h]\nerror_reporting = {reports}\necrc = {ecrc}\ncompletion_timeout = \"200 us\"\n"
+        "seed = {seed}\n[links]\ngeneration = 3\nlanes = 4\n[hosts.h]\nerror_reporting = {reports}\necrc = {ecrc}\ncompletion_timeout = \"200 us\"\ncontainment = \"{containment}\"\nlink_up_wait = \"20 us\"\n"
     );
     for (node, above) in NODES {
         let mut links: Vec<String> = faults.iter().map(|fault| fault.link(node)).collect();
@@ -151,9 +192,20 @@ proptest! {
     fn a_run_with_faults_ends_and_no_byte_is_wrong_that_nobody_has_reported(
         seed: u32,
         ways: (bool, bool),
-        faults in vec(Fault::any(), 1..4),
+        contains: bool,
+        mut faults in vec(Fault::any(), 1..4),
     ) {
-        let text = fabric(seed, ways, &faults);
+        // What is out cannot be taken out.
+        let mut taken: Vec<&str> = Vec::new();
+        faults.retain(|fault| match fault {
+            Fault::Removal(node, ..) => {
+                let is_there = !taken.contains(node);
+                taken.push(node);
+                is_there
+            }
+            _ => true,
+        });
+        let text = fabric(seed, ways, contains, &faults);
         let mut simulation = simulation(&text);
         let mut looks = 0;
         let ended = simulation.run(&mut |_| {
@@ -164,9 +216,7 @@ proptest! {
         let result = simulation.result();
         prop_assert_eq!(result.standing_packets, 0, "a deadlock\n{}", &text);
         // Nobody knows the offset of a completion that does not come.
-        let loses_packets = faults
-            .iter()
-            .any(|fault| matches!(fault, Fault::Failure(..) | Fault::Damage(..)));
+        let loses_packets = contains || faults.iter().any(Fault::loses_packets);
         for flow in &result.flows {
             // Software that writes to registers does not know whether a write has arrived; the device does.
             let by_driver = ["n", "g"].contains(&&*flow.from);

@@ -26,6 +26,7 @@ mod flow_addresses;
 mod fpga_card;
 mod host_thread;
 mod hosts;
+mod hot_plug;
 mod incidents;
 mod interrupts;
 mod iommu;

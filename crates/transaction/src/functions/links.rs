@@ -57,7 +57,8 @@ impl Functions {
             site: self.site(place),
             what: Incident::Uncorrectable(UncorrectableError::SurpriseDown, detected),
         });
-        if detected.is_reported {
+        let error = UncorrectableError::SurpriseDown;
+        if !self.contain_error(place, error, detected.severity) && detected.is_reported {
             self.report(place, detected.severity);
         }
     }

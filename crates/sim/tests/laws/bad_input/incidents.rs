@@ -115,3 +115,54 @@ fn an_incident_of_a_link_is_at_a_node_with_a_link_above_it() {
         "bad.toml:8: incidents \"incident-1\", generation: the port above has no rate above 8 GT/s; write 1 to 3"
     );
 }
+
+#[test]
+fn a_node_is_taken_out_only_where_it_is_and_put_in_only_where_it_is_not() {
+    let one = |at: u32, what: &str| format!("at = \"{at} us\"\nwhat = \"{what}\"\nnode = \"d\"\n");
+    let both = |first: String, second: String| incident(&format!("{first}[[incidents]]\n{second}"));
+    let (out, back) = ("surprise-removal", "insertion");
+    assert_eq!(
+        incident(&one(1, back)),
+        "bad.toml:7: incidents \"incident-1\", node: d is there from the beginning; write a surprise-removal of d before"
+    );
+    assert_eq!(
+        both(one(2, out), one(1, out)),
+        "bad.toml:7: incidents \"incident-1\", node: d is not there at this time; write an insertion of d before"
+    );
+    let thrice = one(2, back) + "[[incidents]]\n" + &one(3, back);
+    assert_eq!(
+        both(one(1, out), thrice),
+        "bad.toml:15: incidents \"incident-3\", node: d is there since \"incident-2\"; write a surprise-removal of d between"
+    );
+    assert_eq!(
+        incident("at = \"1 us\"\nwhat = \"surprise-removal\"\nnode = \"h\""),
+        "bad.toml:7: incidents \"incident-1\", node: h has no link above it; write the name of a switch or of a device"
+    );
+}
+
+#[test]
+fn a_port_is_contained_only_where_firmware_has_enabled_that() {
+    assert_eq!(
+        incident("at = \"1 us\"\nwhat = \"containment\"\nnode = \"d\""),
+        "bad.toml:6: incidents \"incident-1\", what: containment of the ports below h is off; write containment = \"fatal\" in hosts.h"
+    );
+    let severity = refusal("[hosts.h]\ncontainment = \"all\"\n");
+    assert!(
+        severity.starts_with("bad.toml:2: hosts.h.containment"),
+        "{severity}"
+    );
+    assert!(severity.contains("non-fatal"), "{severity}");
+}
+
+#[test]
+fn the_link_of_a_coherent_device_stays() {
+    for what in ["surprise-removal", "secondary-bus-reset"] {
+        let message = refusal(&format!(
+            "[hosts.h]\ncoherent = true\n[devices.d]\nupstream = \"h\"\nmodel = \"accelerator\"\n[[incidents]]\nat = \"1 us\"\nwhat = \"{what}\"\nnode = \"d\"\n"
+        ));
+        assert_eq!(
+            message,
+            "bad.toml:9: incidents \"incident-1\", node: d has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device"
+        );
+    }
+}

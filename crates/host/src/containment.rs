@@ -1,0 +1,145 @@
+//! Software that releases ports from Downstream Port Containment and sets up again what is below them, as an operating system does (PCIe
+//! Base 6.2.10), and software that resets what is below a port.
+
+use kernel::Span;
+use packet::{Incident, Observation, Site};
+use protocol::{FunctionId, register};
+use transaction::{Action, ConfigAccess};
+
+use crate::recovery::{SavedState, change, read, set_up};
+use crate::{DriverParameters, System};
+
+/// The least severity of errors for which firmware enables containment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainedErrors {
+    /// No errors: containment is off.
+    None,
+    /// Fatal errors.
+    Fatal,
+    /// Fatal and non-fatal errors.
+    NonFatal,
+}
+
+impl ContainedErrors {
+    const NAMES: [(&str, Self); 3] = [
+        ("none", Self::None),
+        ("fatal", Self::Fatal),
+        ("non-fatal", Self::NonFatal),
+    ];
+}
+
+kernel::choices!(ContainedErrors);
+
+/// A downstream port, and what software has set below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortBelow {
+    /// The port.
+    pub function: FunctionId,
+    /// The states of the functions of each node below it, the upper nodes first.
+    pub below: Vec<Vec<SavedState>>,
+}
+
+impl PortBelow {
+    /// Releases the port if it is contained, and sets up what is below it. Returns whether it was contained.
+    pub(crate) async fn release(&self, system: &System, costs: &DriverParameters) -> bool {
+        let at = (self.function, register::CONTAINMENT_STATUS);
+        let status = read(system, at.0, at.1).await.unwrap_or_default();
+        if status & register::TRIGGER_STATUS == 0 {
+            return false;
+        }
+        // PCIe Base 6.2.10: software must not release the port before the link is down.
+        self.wait_for_link(system, false).await;
+        clear(system, self.function, register::UNCORRECTABLE_STATUS).await;
+        let value = register::TRIGGER_STATUS | register::CONTAINMENT_INTERRUPT_STATUS;
+        let enables = 0b0001;
+        access(system, at, Action::Write { value, enables }).await;
+        report(system, "containment released").await;
+        self.set_up_below(system, costs).await;
+        true
+    }
+
+    /// Resets what is below the port by Secondary Bus Reset for the time `hold`, and sets it up again if `restores`.
+    pub async fn reset(self, system: System, costs: DriverParameters, hold: Span, restores: bool) {
+        let at = (self.function, register::BRIDGE_CONTROL);
+        let reset = register::SECONDARY_BUS_RESET;
+        change(&system, at, (reset, reset)).await;
+        system.sleep(hold).await;
+        change(&system, at, (reset, 0)).await;
+        if restores {
+            self.set_up_below(&system, &costs).await;
+        }
+    }
+
+    /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers.
+    pub(crate) async fn set_up_below(&self, system: &System, costs: &DriverParameters) {
+        let is_up = self.wait_for_link(system, true).await;
+        if is_up {
+            system.sleep(costs.link_up_wait).await;
+        }
+        let works = is_up && set_up(system, &self.below).await;
+        let what = if works {
+            "set up again"
+        } else {
+            "nothing to set up"
+        };
+        report(system, what).await;
+    }
+
+    /// Waits until Data Link Layer Link Active of the port has this value. Returns whether it has within a second.
+    async fn wait_for_link(&self, system: &System, is_active: bool) -> bool {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let status = read(system, self.function, register::LINK_CONTROL).await;
+            if status.is_some_and(|status| (status & register::LINK_ACTIVE != 0) == is_active) {
+                return true;
+            }
+            if pause > LONGEST_PAUSE {
+                return false;
+            }
+            system.sleep(pause).await;
+            pause = pause * 2;
+        }
+    }
+}
+
+/// Triggers containment of the port `function` by software.
+pub async fn trigger(system: System, function: FunctionId) {
+    let trigger = register::SOFTWARE_TRIGGER;
+    change(
+        &system,
+        (function, register::CONTAINMENT),
+        (trigger, trigger),
+    )
+    .await;
+}
+
+async fn clear(system: &System, function: FunctionId, register: u16) {
+    if let Some(value) = read(system, function, register).await {
+        let enables = 0b1111;
+        access(
+            system,
+            (function, register),
+            Action::Write { value, enables },
+        )
+        .await;
+    }
+}
+
+async fn access(system: &System, (target, register): (FunctionId, u16), action: Action) {
+    let access = ConfigAccess {
+        target,
+        register,
+        action,
+    };
+    system.configure(access).await;
+}
+
+async fn report(system: &System, what: &'static str) {
+    let (site, what) = (Site::Node, Incident::Event(what));
+    system.report(Observation::Incident { site, what }).await;
+}
+
+/// The time between the first two attempts, which doubles with each, and the longest: together they are about a second. Our choice, as
+/// operating systems do.
+const FIRST_PAUSE: Span = Span::from_us(10);
+const LONGEST_PAUSE: Span = Span::from_us(500_000);

@@ -1,0 +1,40 @@
+//! The services of an operating system for the interrupts of downstream ports: errors that they report, and their containment.
+
+use crate::containment::PortBelow;
+use crate::errors::ErrorPort;
+use crate::{DriverParameters, System};
+
+/// What software does when a downstream port interrupts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortService {
+    /// The message of the interrupt.
+    pub message: u32,
+    /// The errors that a root port reports, if they are served.
+    pub errors: Option<ErrorPort>,
+    /// The containment of the port, if it is enabled.
+    pub containment: Option<PortBelow>,
+}
+
+/// The service of one port, for ever.
+pub async fn serve(system: System, costs: DriverParameters, service: PortService) {
+    loop {
+        system.interrupt(service.message).await;
+        system.sleep(costs.interrupt_latency).await;
+        // More may come meanwhile, without an interrupt of its own.
+        while service.serve_once(&system, &costs).await {}
+    }
+}
+
+impl PortService {
+    /// Serves what the port has to say. Returns whether there was anything.
+    async fn serve_once(&self, system: &System, costs: &DriverParameters) -> bool {
+        let mut any = false;
+        if let Some(errors) = &self.errors {
+            any |= errors.serve_once(system).await;
+        }
+        if let Some(port) = &self.containment {
+            any |= port.release(system, costs).await;
+        }
+        any
+    }
+}

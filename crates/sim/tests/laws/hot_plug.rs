@@ -1,0 +1,251 @@
+//! Nodes that are taken out and put in while the fabric runs: what is lost, who reports it, and what works afterwards.
+
+use kernel::Span;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::cases::cases;
+use crate::fixture::*;
+
+/// A flow of 64 KiB, which takes longer than until 5 us.
+fn flow(id: &str, (from, to): (&str, &str), direction: &str, more: &str) -> String {
+    format!(
+        "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"64 KiB\"\ndirection = \"{direction}\"\nrequest_size = \"256 B\"\n{more}\n"
+    )
+}
+
+fn incident(at: &str, what: &str, node: &str, keys: &str) -> String {
+    format!("[[incidents]]\nat = \"{at}\"\nwhat = \"{what}\"\nnode = \"{node}\"\n{keys}\n")
+}
+
+/// A host, a switch with devices `a` and `b`, and device `c` at a second root port.
+fn machine(more: &str) -> String {
+    let device = |name: &str, above: &str| {
+        format!("[devices.{name}]\nupstream = \"{above}\"\nbar = \"256 KiB\"\n")
+    };
+    let devices = [("a", "s"), ("b", "s"), ("c", "h0")].map(|(name, above)| device(name, above));
+    format!(
+        "[links]\ngeneration = 3\nlanes = 4\n{HOST}[switches.s]\nupstream = \"h0\"\n{}{more}",
+        devices.concat()
+    )
+}
+
+/// Runs on until nothing of a fabric is under way; nothing may be left.
+fn rested(text: &str) -> sim::Simulation {
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true));
+    let rest = simulation.now() + Span::from_us(200);
+    simulation.run_until(rest, &mut || true);
+    assert_eq!(
+        (simulation.packets_in_use(), simulation.credits_held()),
+        (0, 0)
+    );
+    simulation
+}
+
+fn log(simulation: &sim::Simulation) -> Vec<(String, String)> {
+    let result = simulation.result();
+    let rows = result.incidents.into_iter();
+    rows.map(|one| (one.place, one.what)).collect()
+}
+
+const EVERY: [(&str, &str); 6] = [
+    ("a", "h0"),
+    ("b", "h0"),
+    ("c", "h0"),
+    ("h0", "a"),
+    ("b", "a"),
+    ("c", "b"),
+];
+
+fn every_flow() -> String {
+    let both = |(from, to): (&str, &str)| {
+        ["read", "write"].map(|direction| {
+            let id = format!("{from}-{to}-{direction}");
+            flow(&id, (from, to), direction, "")
+        })
+    };
+    EVERY.map(both).concat().concat()
+}
+
+/// Whether a flow of [`every_flow`] has an end below the link above `node`; a switch between two devices is reset with it.
+fn concerns(id: &str, node: &str) -> bool {
+    let mut ends = id.split('-');
+    ends.any(|end| end == node || node == "s" && ["a", "b"].contains(&end))
+}
+
+#[test]
+fn a_device_that_is_taken_out_takes_its_flows_along_and_no_others() {
+    for node in ["a", "c", "s"] {
+        let text = machine(&(every_flow() + &incident("5 us", "surprise-removal", node, "")));
+        let simulation = rested(&text);
+        let result = simulation.result();
+        for flow in &result.flows {
+            let arrives = flow.completed && flow.intact;
+            assert_eq!(arrives, !concerns(&flow.id, node), "{node}: {flow:?}");
+        }
+        let above = if node == "a" { "s" } else { "h0" };
+        let log = log(&simulation);
+        assert!(
+            log.contains(&(node.into(), "surprise removal".into())),
+            "{log:?}"
+        );
+        assert!(
+            log.contains(&(format!("{above} to {node}"), "Surprise Down".into())),
+            "{log:?}"
+        );
+        assert!(
+            !simulation
+                .lspci()
+                .lines()
+                .any(|line| line.ends_with(&format!(" {node}")))
+        );
+    }
+}
+
+#[test]
+fn a_device_that_is_put_in_again_works_as_before() {
+    for node in ["a", "c", "s"] {
+        let later = flow("later", ("a", "h0"), "read", "start = \"1000 us\"")
+            + &flow("late", ("h0", "a"), "write", "start = \"1000 us\"")
+            + &flow("c", ("c", "h0"), "read", "start = \"1000 us\"");
+        let text = machine(
+            &(flow(
+                "early",
+                (if node == "s" { "b" } else { node }, "h0"),
+                "read",
+                "",
+            ) + &later
+                + &incident("5 us", "surprise-removal", node, "")
+                + &incident("100 us", "insertion", node, "wait = \"200 us\"")),
+        );
+        let simulation = rested(&text);
+        let result = simulation.result();
+        assert!(!result.flow("early").completed);
+        for id in ["later", "late", "c"] {
+            let flow = result.flow(id);
+            assert!(
+                flow.completed && flow.intact,
+                "{node}: {flow:?} {:?}",
+                log(&simulation)
+            );
+        }
+    }
+}
+
+/// PCIe Base 6.2.10: a port that contains an error takes its link down, answers requests for what is below, and is released by software.
+#[test]
+fn a_port_that_contains_an_error_is_released_and_what_is_below_works_again() {
+    let keys = "containment = \"fatal\"\nlink_up_wait = \"200 us\"\n";
+    for node in ["a", "c", "s"] {
+        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+        let text = machine(
+            &(every_flow()
+                + &later("later", ("a", "h0"))
+                + &later("latest", ("c", "h0"))
+                + &incident("5 us", "containment", node, "")),
+        );
+        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+        let simulation = rested(&text);
+        let result = simulation.result();
+        for flow in &result.flows {
+            let arrives = flow.completed && flow.intact;
+            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
+            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
+        }
+        let log = log(&simulation);
+        for what in ["containment released", "set up again"] {
+            assert!(log.contains(&("h0".into(), what.into())), "{log:?}");
+        }
+        // No flow of the others is for `c`.
+        let refused = if node == "a" { "s" } else { "h0" };
+        assert_eq!(result.errors(refused, "contained") > 0, node != "c");
+        assert_eq!(result.errors(refused, "completer abort") > 0, node != "c");
+    }
+}
+
+#[test]
+fn a_secondary_bus_reset_resets_what_is_below_and_nothing_else() {
+    for node in ["a", "c", "s"] {
+        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+        let text = machine(
+            &(every_flow()
+                + &later("later", ("a", "h0"))
+                + &later("latest", ("c", "h0"))
+                + &incident("5 us", "secondary-bus-reset", node, "hold = \"20 us\"")),
+        );
+        let keys = "link_up_wait = \"200 us\"\n";
+        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+        let simulation = rested(&text);
+        let result = simulation.result();
+        for flow in &result.flows {
+            let arrives = flow.completed && flow.intact;
+            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
+            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
+        }
+        let log = log(&simulation);
+        let has = |place: &str, what: &str| log.contains(&(place.into(), what.into()));
+        assert!(
+            has(node, "hot reset") && has("h0", "set up again"),
+            "{log:?}"
+        );
+        // It is no error.
+        assert!(
+            !log.iter().any(|(_, what)| what == "Surprise Down"),
+            "{log:?}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// Any node is taken out and perhaps put in again, another one too, with bit errors and a link that fails: no packet and no credit
+    /// stays behind, and flows that it does not concern arrive.
+    #[test]
+    fn removals_and_insertions_lose_nothing_of_others(
+        first in select(&["a", "b", "c", "s"][..]),
+        at in 0_u32..60_000,
+        back in option::of(0_u32..400_000),
+        second in option::of((select(&["a", "b", "c", "s"][..]), 0_u32..60_000, option::of(0_u32..400_000))),
+        failing in option::weighted(0.2, (select(&["a", "b", "c", "s"][..]), 1_u32..60_000)),
+        errors: bool,
+        wait in 0_u32..300,
+    ) {
+        let mut text = machine(&every_flow());
+        let mut gone = vec![(first, at, back)];
+        gone.extend(second.filter(|(node, ..)| *node != first));
+        for (node, at, back) in &gone {
+            text += &incident(&format!("{at} ns"), "surprise-removal", node, "");
+            if let Some(back) = back {
+                let keys = format!("wait = \"{wait} us\"");
+                text += &incident(&format!("{} ns", at + back + 1), "insertion", node, &keys);
+            }
+        }
+        if errors {
+            text = text.replacen("lanes = 4\n", "lanes = 4\nbit_error_rate = 1e-6\n", 1);
+        }
+        let mut nodes: Vec<&str> = gone.iter().map(|(node, ..)| *node).collect();
+        if let Some((node, fails_at)) = failing {
+            let old = format!("{node}]\nupstream = \"");
+            let at = text.find(&old).expect("a node") + old.len() - 1;
+            let end = at + text[at + 1..].find('"').expect("a name") + 2;
+            let above = text[at..end].to_owned();
+            text.replace_range(at..end, &format!("{{ to = {above}, fails_at = \"{fails_at} ns\" }}"));
+            nodes.push(node);
+        }
+        let mut simulation = simulation(&text);
+        prop_assert!(simulation.run(&mut |_| true));
+        let rest = simulation.now() + Span::from_us(1000);
+        simulation.run_until(rest, &mut || true);
+        prop_assert_eq!((simulation.packets_in_use(), simulation.credits_held()), (0, 0));
+        let result = simulation.result();
+        for flow in &result.flows {
+            if !nodes.iter().any(|node| concerns(&flow.id, node)) {
+                prop_assert!(flow.completed && flow.intact, "{:?}", flow);
+            }
+            prop_assert!(flow.intact || !flow.completed || !result.errors.is_empty(), "{:?}", flow);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What registers of downstream ports ask their component to do with the links below: containment, and resets by software.
+
+use kernel::{Component, Effects};
+use packet::{PacketId, Packets, Pcie, Refusal, Stamp};
+use protocol::{
+    Class, ConfigRequest, FunctionId, Header, LinkHold, Severity, TriggerReason, UncorrectableError,
+};
+
+use super::{FunctionPlace, Functions};
+use crate::refuse;
+
+/// What a component is to do with the link of one of its downstream ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortAction {
+    /// Containment begins: the link goes down, and the port signals it.
+    Contain(TriggerReason),
+    /// The link is held in hot reset, or is disabled, until it is released.
+    Hold(LinkHold),
+    /// Nothing holds the link down any more: it trains.
+    Release,
+}
+
+impl Functions {
+    /// The next thing that registers ask to be done with the link of the downstream port with this index.
+    pub fn take_port_action(&mut self) -> Option<(usize, PortAction)> {
+        self.actions.pop_front()
+    }
+
+    /// Whether registers of the port at `place` hold its link down: it is contained, in reset or disabled.
+    pub fn holds_link_down(&self, place: FunctionPlace) -> bool {
+        let space = self.space(place);
+        space.is_contained() || space.link_hold().is_some()
+    }
+
+    /// Drops a request for what is below the port at `place`, whose link is down. The caller sends the completion, if there is one. A
+    /// contained port answers as DPC Completion Control says, and records nothing (PCIe Base 2.9.3); any other records an unsupported
+    /// request (PCIe Base 2.9.1).
+    pub fn refuse_below<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<PacketId> {
+        let space = self.space(place);
+        if !space.is_contained() {
+            return self.refuse(place, packet, Refusal::UnsupportedRequest, fx);
+        }
+        let is_answered = fx.store()[packet].header().class() == Class::NonPosted;
+        let why = match (is_answered, space.completes_as_unsupported()) {
+            (false, _) => Refusal::Contained,
+            (true, true) => Refusal::UnsupportedRequest,
+            (true, false) => Refusal::CompleterAbort,
+        };
+        refuse(packet, self.id_of(place), why, fx)
+    }
+
+    /// The interrupt message of the port at `place` for its containment, if it has one to send.
+    pub fn containment_message(&self, place: FunctionPlace) -> Option<(u64, u32)> {
+        let space = self.space(place);
+        let sends = space.has_containment_interrupt() && space.bus_master_enable();
+        sends.then(|| space.msi(0)).flatten()
+    }
+
+    /// The memory write of an interrupt message of the port at `place`.
+    pub fn message_packet(
+        &self,
+        place: FunctionPlace,
+        (address, data): (u64, u32),
+        packets: &mut Packets,
+    ) -> PacketId {
+        let header = Header::memory_write(self.id_of(place), address, 4)
+            .expect("a message is one aligned dword");
+        let packet = packets.claim();
+        packets[packet]
+            .write(header, Stamp::default())
+            .copy_from_slice(&data.to_le_bytes());
+        packet
+    }
+
+    /// Begins containment of what is below the port at `place`, if that is enabled for `reason`.
+    pub(super) fn contain(&mut self, place: FunctionPlace, reason: TriggerReason) -> bool {
+        let FunctionPlace::Port(index) = place else {
+            return false;
+        };
+        let source = match reason {
+            TriggerReason::Message(_, source) => source,
+            TriggerReason::Uncorrectable(_) | TriggerReason::Software => FunctionId::default(),
+        };
+        let space = &mut self.ports[index].space;
+        if !space.trigger_containment(reason, source) {
+            return false;
+        }
+        self.actions.push_back((index, PortAction::Contain(reason)));
+        if self.ports[index].space.signals_containment() {
+            self.report(place, Severity::Correctable);
+        }
+        true
+    }
+
+    /// Begins containment for an error that the port at `place` has detected itself, if it is not masked.
+    pub(super) fn contain_error(
+        &mut self,
+        place: FunctionPlace,
+        error: UncorrectableError,
+        severity: Severity,
+    ) -> bool {
+        let is_masked = self.space(place).error_control().masks(error);
+        !is_masked && self.contain(place, TriggerReason::Uncorrectable(severity))
+    }
+
+    /// Writes to a register of the downstream port with this index; what follows for its link is to be
+    /// [taken](Self::take_port_action).
+    pub(super) fn write_port(&mut self, index: usize, request: &ConfigRequest, value: u32) {
+        let place = FunctionPlace::Port(index);
+        let (register, enables) = (request.register, request.first_be);
+        let was_held = self.holds_link_down(place);
+        let held_by = self.space(place).link_hold();
+        let space = &mut self.ports[index].space;
+        space.write(register, value, enables);
+        let is_triggered = space.triggers_containment(register, value, enables);
+        let holds = space.link_hold();
+        if is_triggered {
+            self.contain(place, TriggerReason::Software);
+        }
+        let is_held = self.holds_link_down(place);
+        match holds {
+            Some(hold) if held_by != Some(hold) => {
+                self.actions.push_back((index, PortAction::Hold(hold)));
+            }
+            _ if was_held && !is_held => self.actions.push_back((index, PortAction::Release)),
+            _ => {}
+        }
+    }
+}
