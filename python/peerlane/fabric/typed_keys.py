@@ -150,6 +150,11 @@ class Port(TypedDict, total=False):
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
     downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
     switch or host itself have one phase more. (default none)"""
+    acs_egress_control: Setting
+    """Whether the other downstream ports of the switch or host above block peer-to-peer
+    requests for this node and for all below it: the bit of its port in their Egress Control
+    Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
+    goes to the root if the port also redirects. (default false)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -246,6 +251,25 @@ class Host(Node, total=False):
     (B; default 4 KiB)"""
     peer_to_peer: Setting
     """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
+    acs_source_validation: Setting
+    """Whether root ports check the requesters of requests from below: Source Validation in ACS
+    Control. A request whose requester is on none of the buses below the port is an ACS
+    Violation. (default false)"""
+    acs_translation_blocking: Setting
+    """Whether root ports block memory requests from below with translated addresses, and
+    translation requests: Translation Blocking in ACS Control. Such requests are ACS
+    Violations. (default false)"""
+    acs_redirect: Setting
+    """P2P Request Redirect in ACS Control of root ports. Requests between root ports always
+    pass the IOMMU and peer_to_peer, so it changes only what egress control does: a request
+    that it would block passes. (default false)"""
+    acs_upstream_forwarding: Setting
+    """Whether root ports send packets back down that switches below have redirected: Upstream
+    Forwarding in ACS Control. Without it requests end in Unsupported Request, and
+    completions are unexpected. (default true)"""
+    acs_direct_translated: Setting
+    """Whether requests with translated addresses pass from one root port to another, whatever
+    egress control says: Direct Translated P2P in ACS Control of root ports. (default false)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Setting
@@ -418,16 +442,32 @@ class Switch(Node, Upstream, total=False):
     buffers (virtual output queues); 0 is none. A packet moves there from the receive buffer
     as soon as it has space, so that packets for a slow output do not use up the credit of
     all others. (B; default 0 B)"""
+    acs_source_validation: Setting
+    """Whether downstream ports check the requesters of requests from below: Source Validation
+    in ACS Control. A request whose requester is on none of the buses below the port is an
+    ACS Violation. (default false)"""
+    acs_translation_blocking: Setting
+    """Whether downstream ports block memory requests from below with translated addresses, and
+    translation requests: Translation Blocking in ACS Control. Such requests are ACS
+    Violations. (default false)"""
     acs_redirect: Setting
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
     acs_upstream_forwarding for redirected requests between ports of this one. (default
     false)"""
-    acs_upstream_forwarding: Setting
-    """Whether requests from below that are routed back to the downstream port that they came
-    in by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such
-    requests were redirected by a switch below; without it they end in Unsupported Request.
+    acs_completion_redirect: Setting
+    """Whether completions from one downstream port to another go to the root, except those
+    with Relaxed Ordering: P2P Completion Redirect in ACS Control of the downstream ports.
     (default false)"""
+    acs_upstream_forwarding: Setting
+    """Whether packets from below that are routed back to the downstream port that they came in
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
+    were redirected by a switch below; without it requests end in Unsupported Request, and
+    completions are unexpected. (default false)"""
+    acs_direct_translated: Setting
+    """Whether requests with translated addresses go directly from one downstream port to
+    another, whatever redirect and egress control say: Direct Translated P2P in ACS Control
+    of the downstream ports. (default false)"""
 
 
 class Device(Node, Upstream, total=False):
@@ -461,6 +501,9 @@ class Device(Node, Upstream, total=False):
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
+    interrupt_traffic_class: Setting
+    """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
+    than the data before them may overtake it. (default 0)"""
     max_read_request: Setting
     """Max read request size in Device Control. (B; default 512 B)"""
     function_level_reset_time: Setting
@@ -643,6 +686,11 @@ class Profile(TypedDict, total=False):
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
     downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
     switch or host itself have one phase more. (default none)"""
+    acs_egress_control: Setting
+    """Whether the other downstream ports of the switch or host above block peer-to-peer
+    requests for this node and for all below it: the bit of its port in their Egress Control
+    Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
+    goes to the root if the port also redirects. (default false)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -729,6 +777,28 @@ class Profile(TypedDict, total=False):
     (B; default 4 KiB)"""
     peer_to_peer: Setting
     """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
+    acs_source_validation: Setting
+    """Whether downstream ports check the requesters of requests from below: Source Validation
+    in ACS Control. A request whose requester is on none of the buses below the port is an
+    ACS Violation. (default false)"""
+    acs_translation_blocking: Setting
+    """Whether downstream ports block memory requests from below with translated addresses, and
+    translation requests: Translation Blocking in ACS Control. Such requests are ACS
+    Violations. (default false)"""
+    acs_redirect: Setting
+    """Whether requests from one downstream port to another are redirected to the root: P2P
+    Request Redirect in ACS Control of the downstream ports. A switch above needs
+    acs_upstream_forwarding for redirected requests between ports of this one. (default
+    false)"""
+    acs_upstream_forwarding: Setting
+    """Whether packets from below that are routed back to the downstream port that they came in
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
+    were redirected by a switch below; without it requests end in Unsupported Request, and
+    completions are unexpected. (default false)"""
+    acs_direct_translated: Setting
+    """Whether requests with translated addresses go directly from one downstream port to
+    another, whatever redirect and egress control say: Direct Translated P2P in ACS Control
+    of the downstream ports. (default false)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Setting
@@ -890,15 +960,9 @@ class Profile(TypedDict, total=False):
     buffers (virtual output queues); 0 is none. A packet moves there from the receive buffer
     as soon as it has space, so that packets for a slow output do not use up the credit of
     all others. (B; default 0 B)"""
-    acs_redirect: Setting
-    """Whether requests from one downstream port to another are redirected to the root: P2P
-    Request Redirect in ACS Control of the downstream ports. A switch above needs
-    acs_upstream_forwarding for redirected requests between ports of this one. (default
-    false)"""
-    acs_upstream_forwarding: Setting
-    """Whether requests from below that are routed back to the downstream port that they came
-    in by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such
-    requests were redirected by a switch below; without it they end in Unsupported Request.
+    acs_completion_redirect: Setting
+    """Whether completions from one downstream port to another go to the root, except those
+    with Relaxed Ordering: P2P Completion Redirect in ACS Control of the downstream ports.
     (default false)"""
     bar: Setting
     """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
@@ -928,6 +992,9 @@ class Profile(TypedDict, total=False):
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
+    interrupt_traffic_class: Setting
+    """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
+    than the data before them may overtake it. (default 0)"""
     function_level_reset_time: Setting
     """Time that a function level reset takes, in which the function drops what arrives. (ns;
     default 100 us)"""
@@ -1212,6 +1279,13 @@ class Flow(TypedDict, total=False):
     requester sets it while Enable No Snoop in its Device Control is set. (default false)"""
     traffic_class: Setting
     """Traffic class of the requests. (default 0)"""
+    requester_id: Setting
+    """Requester ID of the requests of a dma device, such as '05:00.0', in place of that of its
+    function, as of a faulty or malicious device. Completions go to the function with that
+    ID. (default none)"""
+    translated_addresses: Setting
+    """Whether the requests of a dma device say that their addresses are translated (AT), as of
+    a device that has the translations, or of a malicious one. (default false)"""
     clock: Setting
     """Clock of the rate: 'arrival', 'sender' or, where a driver moves the flow, 'application'.
     (default arrival)"""
@@ -1459,6 +1533,8 @@ class SgDmaDevice(Device, total=False):
     (default false)"""
     fetch_size: Setting
     """Size of a fetch of descriptors. (B; default 512 B)"""
+    descriptor_traffic_class: Setting
+    """Traffic class of fetches of descriptors. (default 0)"""
     descriptor_cycles: Setting
     """Cycles from the end of one descriptor's work to the first packet of the next one; where
     lists are fetched, from a descriptor's arrival to its first packet. (default 8)"""
@@ -1628,6 +1704,9 @@ class NicDevice(Device, total=False):
     crossbar to PCI Express. (default 7)"""
     loads: Setting
     """Most outstanding loads of this processor from others. (default 32)"""
+    descriptor_traffic_class: Setting
+    """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
+    (default 0)"""
     completion_timeout: Setting
     """Completion timeout of non-posted requests. (ns; default 10 ms)"""
 
@@ -1710,6 +1789,9 @@ class NvmeDevice(Device, total=False):
     """Bandwidth of the media, which reads and writes share. (GB/s; default 3 GB/s)"""
     tags: Setting
     """Most outstanding non-posted requests. (default 32)"""
+    descriptor_traffic_class: Setting
+    """Traffic class of reads of submission entries and lists of pages, and of writes of
+    completion entries. (default 0)"""
     completion_timeout: Setting
     """Completion timeout of non-posted requests. (ns; default 10 ms)"""
 
