@@ -379,6 +379,27 @@ impl Endpoint {
         }
     }
 
+    /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for those of others.
+    #[inline]
+    pub(crate) fn has_channels(&self) -> bool {
+        self.link.has_channels()
+    }
+
+    /// Whether the datapath can take a packet of `class` now although it is not [open](Self::is_open) to every packet: those that wait
+    /// for the wire are of other virtual channels.
+    pub(crate) fn is_open_besides(&self, class: TrafficClass, now: Time) -> bool {
+        let in_channel = |kind| {
+            let charge = Charge {
+                traffic_class: class,
+                class: kind,
+                data: 0,
+            };
+            self.link.waiting_like(SOURCE, &charge)
+        };
+        let ahead: usize = Class::ALL.map(in_channel).iter().sum();
+        self.sending.opens() <= now && ahead < self.parameters.send_queue as usize
+    }
+
     /// Number of packets of coherence messages that wait for the wire.
     pub(crate) fn coherence_waiting(&self) -> usize {
         self.posted_waiting(TrafficClass::COHERENCE)

@@ -1,7 +1,7 @@
 //! Parameters of the PCI Express core of every device.
 
 use kernel::{Bytes, Frequency, Span};
-use protocol::{Bar, MsixTable, SrIov};
+use protocol::{Bar, MsixTable, SrIov, TrafficClass};
 use transaction::{CompletionBuffer, OutstandingLimits};
 
 kernel::parameters! {
@@ -30,6 +30,8 @@ kernel::parameters! {
         /// Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table: 2 KiB after its beginning, or the
         /// first 4 KiB after the end of a table of more than 128 entries.
         msix_pending: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "our choice: beside the table";
+        /// Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class than the data before them may overtake it.
+        interrupt_traffic_class: u32 = 0, within 0..=7, from "our choice: that of data; PCIe Base 6.1.4: the function may use any class";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.
@@ -144,6 +146,11 @@ impl EndpointParameters {
             bytes: self.completion_buffer.map(|Bytes(bytes)| bytes),
             headers: self.completion_buffer_headers,
         }
+    }
+
+    /// The traffic class of the messages of interrupts.
+    pub(crate) fn interrupt_class(&self) -> TrafficClass {
+        class(self.interrupt_traffic_class)
     }
 
     /// The limits of outstanding non-posted requests of an engine with so many tags.
@@ -300,6 +307,11 @@ impl EndpointParameters {
         }
         None
     }
+}
+
+/// The traffic class with the number of a parameter.
+pub(crate) fn class(number: u32) -> TrafficClass {
+    TrafficClass::new(number as u8).unwrap_or_default()
 }
 
 /// A page of a BAR, which software can map by itself.

@@ -3,6 +3,7 @@
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
 use packet::{FlowId, Observation};
+use protocol::TrafficClass;
 use transaction::CallNote;
 
 use crate::interrupts::Interrupt;
@@ -25,6 +26,8 @@ pub struct Transfer {
     pub len: u64,
     /// The largest payload of a packet in bytes; 0 leaves the choice to the engine.
     pub payload: u32,
+    /// The traffic class of the requests for the data; `None` where no transfer of the unit needs another than that after reset.
+    pub class: Option<TrafficClass>,
     /// The memory address of the descriptor list, which the engine fetches; `None` if the list is written into the engine.
     pub list: Option<u64>,
     /// The address of the register that holds a reflector's reply address, and the reply address.
@@ -117,6 +120,10 @@ impl Driver<'_> {
         }
         self.set(offset::PAYLOAD, &transfer.payload.to_le_bytes())
             .await;
+        if let Some(class) = transfer.class {
+            let class = u32::from(class.number());
+            self.set(offset::CLASS, &class.to_le_bytes()).await;
+        }
         let label = transfer.flow.0 + 1;
         self.set(offset::START, &label.to_le_bytes()).await;
     }

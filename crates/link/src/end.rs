@@ -282,6 +282,12 @@ impl LinkEnd {
         self.map.is_complete()
     }
 
+    /// Whether channels besides VC0 are enabled.
+    #[inline]
+    pub fn has_channels(&self) -> bool {
+        self.enabled > 1
+    }
+
     /// Whether a traffic class maps to a channel.
     pub fn maps(&self, class: TrafficClass) -> bool {
         self.channel_of(class) < self.receiver.channels()

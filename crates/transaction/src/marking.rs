@@ -82,8 +82,14 @@ impl Marking {
             Kind::MemoryRead(request) if request.translations() > 0 => None,
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Atomic(_) => {
                 let mark = self.marks.get(flow?.0 as usize)?;
+                let own = header.traffic_class;
                 Some(Header {
-                    traffic_class: mark.traffic_class,
+                    // Software has set the class in the engine's registers.
+                    traffic_class: if own == TrafficClass::default() {
+                        mark.traffic_class
+                    } else {
+                        own
+                    },
                     attributes: mark.attributes.and(self.allowed),
                     ..*header
                 })

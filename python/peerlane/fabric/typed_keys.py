@@ -511,6 +511,9 @@ class Device(Node, Upstream, total=False):
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
+    interrupt_traffic_class: Setting
+    """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
+    than the data before them may overtake it. (default 0)"""
     max_read_request: Setting
     """Max read request size in Device Control. (B; default 512 B)"""
     function_level_reset_time: Setting
@@ -1009,6 +1012,9 @@ class Profile(TypedDict, total=False):
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
+    interrupt_traffic_class: Setting
+    """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
+    than the data before them may overtake it. (default 0)"""
     function_level_reset_time: Setting
     """Time that a function level reset takes, in which the function drops what arrives. (ns;
     default 100 us)"""
@@ -1562,6 +1568,8 @@ class SgDmaDevice(Device, total=False):
     (default false)"""
     fetch_size: Setting
     """Size of a fetch of descriptors. (B; default 512 B)"""
+    descriptor_traffic_class: Setting
+    """Traffic class of fetches of descriptors. (default 0)"""
     descriptor_cycles: Setting
     """Cycles from the end of one descriptor's work to the first packet of the next one; where
     lists are fetched, from a descriptor's arrival to its first packet. (default 8)"""
@@ -1731,6 +1739,9 @@ class NicDevice(Device, total=False):
     crossbar to PCI Express. (default 7)"""
     loads: Setting
     """Most outstanding loads of this processor from others. (default 32)"""
+    descriptor_traffic_class: Setting
+    """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
+    (default 0)"""
     completion_timeout: Setting
     """Completion timeout of non-posted requests. (ns; default 10 ms)"""
 
@@ -1813,6 +1824,9 @@ class NvmeDevice(Device, total=False):
     """Bandwidth of the media, which reads and writes share. (GB/s; default 3 GB/s)"""
     tags: Setting
     """Most outstanding non-posted requests. (default 32)"""
+    descriptor_traffic_class: Setting
+    """Traffic class of reads of submission entries and lists of pages, and of writes of
+    completion entries. (default 0)"""
     completion_timeout: Setting
     """Completion timeout of non-posted requests. (ns; default 10 ms)"""
 

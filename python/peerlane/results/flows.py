@@ -96,7 +96,8 @@ class FlowResult(Document):
     arrived, exactly once, as it was sent. `missing` has ranges of the flow's region that were lost
     with an error, as offset and length, where that is known. `compared` is false when the flow
     reads bytes that another flow uses, too, which may be those of either; then `intact` says
-    nothing of what was read, but that it arrived. A value that was never observed is `None`: the
+    nothing of what was read, but that it arrived. `overtaken` counts the bytes that were not there
+    yet when the system call returned, because its interrupt was of another traffic class. A value that was never observed is `None`: the
     times of a flow that was not sent, the rate of a flow whose bytes did not arrive, the system
     call of a flow without a driver.
     """
@@ -123,6 +124,7 @@ class FlowResult(Document):
     intact: bool
     compared: bool
     missing: tuple[tuple[int, int], ...] = ()
+    overtaken: int = 0
 
     @property
     def latency(self) -> Latency | None:

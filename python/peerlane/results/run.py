@@ -196,8 +196,9 @@ class RunResult(Document):
             if not link["channels"]:
                 del link["channels"]
         for flow in document["flows"]:
-            if not flow["missing"]:
-                del flow["missing"]
+            for name in ("missing", "overtaken"):
+                if not flow[name]:
+                    del flow[name]
         if self.waits is None:
             del document["waits"]
         if self.series is None:

@@ -6,7 +6,7 @@
 use kernel::Effects;
 use packet::{Packet, PacketId, Stamp};
 use protocol::register::{MSI, MSI_CAPABLE_SHIFT};
-use protocol::{Header, Kind, MemoryRequest};
+use protocol::{Header, Kind, MemoryRequest, TrafficClass};
 use transaction::{Completions, FunctionPlace, Memory, arrived, written};
 
 use super::vectors::{Message, Raised, VectorCounts, VectorTable};
@@ -42,6 +42,11 @@ impl Endpoint {
     ) -> Option<PacketId> {
         let message = self.message_now(place, vector)?;
         Some(self.message_packet(place, message, fx))
+    }
+
+    /// The traffic class of the messages of interrupts.
+    pub(crate) fn interrupt_class(&self) -> TrafficClass {
+        self.parameters.interrupt_class()
     }
 
     /// The message of an interrupt that may be sent now; counts the interrupt, or sets its pending bit.
@@ -261,8 +266,12 @@ impl Endpoint {
         (address, data): Message,
         fx: &mut Effects<'_, C>,
     ) -> PacketId {
-        let header = Header::memory_write(self.id_of(place), address, 4)
+        let write = Header::memory_write(self.id_of(place), address, 4)
             .expect("a message is one aligned dword");
+        let header = Header {
+            traffic_class: self.parameters.interrupt_class(),
+            ..write
+        };
         let packet = fx.store().claim();
         fx.store()[packet]
             .write(header, Stamp::default())

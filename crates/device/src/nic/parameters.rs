@@ -74,6 +74,8 @@ kernel::parameters! {
         window_cycles: u32 = 7, within 0..=1000, from "our choice: as long as the engine needs for a packet";
         /// Most outstanding loads of this processor from others.
         loads: u32 = 32, within 1..=256, from "our choice: as many as tags";
+        /// Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
+        descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries";
         /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag};
+use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, OutstandingLimits};
 
 use super::NicParameters;
 use super::descriptor::Item;
+use crate::endpoint_parameters::class;
 
 /// The purpose of a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(super) struct Reads {
     /// Cycles of a completion besides those of its words.
     handling_cycles: u32,
     reorder_latency: Span,
+    /// The traffic class of requests for descriptors and buffer addresses.
+    descriptor_class: TrafficClass,
     /// The time at which all completions that have arrived are handled.
     busy_until: Time,
     /// Completions that are being handled; `data` has those that are put in order afterwards.
@@ -62,6 +65,7 @@ impl Reads {
             cycle,
             handling_cycles: parameters.handling_cycles,
             reorder_latency: cycle * u64::from(parameters.reorder_cycles),
+            descriptor_class: class(parameters.descriptor_traffic_class),
             busy_until: Time::ZERO,
             others: VecDeque::new(),
             data: VecDeque::new(),
@@ -93,8 +97,15 @@ impl Reads {
         packets: &mut Packets,
     ) -> PacketId {
         let tag = self.begin((requester, purpose), (range.address, range.len), now);
-        let header = Header::memory_read(requester, tag, range.address, range.len)
+        let read = Header::memory_read(requester, tag, range.address, range.len)
             .expect("a request stays within its page");
+        let header = Header {
+            traffic_class: match purpose {
+                Purpose::Stream { is_data: true, .. } | Purpose::Load(_) => TrafficClass::default(),
+                Purpose::Stream { .. } | Purpose::Buffers { .. } => self.descriptor_class,
+            },
+            ..read
+        };
         let packet = packets.claim();
         let stamp = Stamp {
             born: now,

@@ -2,7 +2,7 @@
 //! ways out to memory and to the crossbar.
 
 use kernel::{Effects, Span, Time};
-use packet::{BusFrame, Fault, FlowId, Observation, PacketId, Refusal, Stamp};
+use packet::{BusFrame, Fault, FlowId, Observation, PacketId, Refusal};
 use protocol::{FunctionId, NetworkHeader, QueuePairId};
 use transaction::BridgeSide;
 
@@ -14,6 +14,7 @@ use super::registers::{FAULTS, FUNCTIONS};
 use super::uploads::{Uploaded, Uploads};
 use super::{Nic, NicParameters, place, return_space};
 use crate::Endpoint;
+use crate::endpoint_parameters::class;
 
 /// The parts of the controller that both engines use.
 #[derive(Clone, Debug)]
@@ -222,8 +223,9 @@ impl Shared {
     ) {
         let to = (self.requester(owner), address, self.endpoint.max_payload());
         let due = fx.now() + self.cycles(self.parameters.event_cycles);
-        let (bytes, stamp) = (event.emit(phase), Stamp::default());
-        self.uploads.add(&bytes, stamp, to, (due, None), fx.store());
+        let class = class(self.parameters.descriptor_traffic_class);
+        let bytes = event.emit(phase);
+        self.uploads.add_event(&bytes, to, (due, class), fx.store());
     }
 
     /// Writes the data of a packet from the crossbar to memory, with the function of queue pair `owner`.

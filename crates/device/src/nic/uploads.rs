@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{BusFrame, PacketId, Packets, ReturnedSpace, Stamp};
-use protocol::FunctionId;
+use protocol::{FunctionId, Header, TrafficClass};
 use transaction::writes;
 
 /// The waiting write requests.
@@ -63,6 +63,30 @@ impl Uploads {
         });
         self.0.extend(uploads);
         count > 0
+    }
+
+    /// Adds the write request of an event, with a traffic class.
+    pub(super) fn add_event(
+        &mut self,
+        bytes: &[u8],
+        to: (FunctionId, u64, u32),
+        (due, traffic_class): (Time, TrafficClass),
+        packets: &mut Packets,
+    ) {
+        let before = self.0.len();
+        self.add(bytes, Stamp::default(), to, (due, None), packets);
+        if traffic_class == TrafficClass::default() {
+            return;
+        }
+        for upload in self.0.iter_mut().skip(before) {
+            if let Uploaded::Write { packet, .. } = &mut upload.what {
+                let header = Header {
+                    traffic_class,
+                    ..*packets[*packet].header()
+                };
+                *packet = packets.rewritten(*packet, header);
+            }
+        }
     }
 
     /// Adds an interrupt, which may be sent from `due` on.

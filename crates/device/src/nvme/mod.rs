@@ -16,10 +16,11 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use kernel::{Bandwidth, Bytes, Effects, Span, Time};
-use packet::{Observation, PacketId, Refusal, Stamp};
-use protocol::{Bar, Header, Identity, Kind, MemoryRequest};
+use packet::{Observation, PacketId, Packets, Refusal, Stamp};
+use protocol::{Bar, Header, Identity, Kind, MemoryRequest, TrafficClass};
 use transaction::{AnsweredPart, FunctionPlace, Memory, Outstanding, writes};
 
+use crate::endpoint_parameters::class;
 use crate::leaf::{Engine, one_port};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use entries::{Operation, SUBMISSION, Status, SubmissionEntry};
@@ -49,6 +50,8 @@ kernel::parameters! {
         media_bandwidth: Bandwidth = Bandwidth(3_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "our choice: a little less than a Gen3 x4 link";
         /// Most outstanding non-posted requests.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        /// Traffic class of reads of submission entries and lists of pages, and of writes of completion entries.
+        descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries; NVM Express has no register for it";
         /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
@@ -142,6 +145,20 @@ enum Posted {
     Write(PacketId),
     /// The interrupt after a completion entry.
     Interrupt,
+}
+
+impl Posted {
+    /// The same request with a traffic class.
+    fn of_class(self, traffic_class: TrafficClass, packets: &mut Packets) -> Self {
+        let Posted::Write(packet) = self else {
+            return self;
+        };
+        let header = Header {
+            traffic_class,
+            ..*packets[packet].header()
+        };
+        Posted::Write(packets.rewritten(packet, header))
+    }
 }
 
 /// A range of host memory to read.
@@ -590,9 +607,46 @@ impl Nvme {
                 return;
             };
             self.ended.pop_front();
+            let before = self.posted.len();
             self.post(address, &bytes, Stamp::default(), fx);
+            let class = self.descriptor_class();
+            if class != TrafficClass::default() {
+                for posted in self.posted.iter_mut().skip(before) {
+                    *posted = posted.of_class(class, fx.store());
+                }
+            }
             self.posted.push_back(Posted::Interrupt);
         }
+    }
+
+    /// The traffic class of requests for entries and lists.
+    fn descriptor_class(&self) -> TrafficClass {
+        class(self.parameters.descriptor_traffic_class)
+    }
+
+    /// The traffic class of the next read request.
+    fn class_of_read(&self) -> TrafficClass {
+        match self.to_read.front() {
+            Some(read) if self.is_for_data(read.purpose) => TrafficClass::default(),
+            _ => self.descriptor_class(),
+        }
+    }
+
+    /// Whether a read is for the data of a command.
+    fn is_for_data(&self, purpose: Purpose) -> bool {
+        let work = match purpose.target {
+            Target::Command(slot) => self.works[slot].as_ref(),
+            Target::Entries => None,
+        };
+        work.is_some_and(|work| !matches!(work.stage, Stage::List))
+    }
+
+    /// The traffic class of the next posted request, if there is one.
+    fn class_of_posted(&self, packets: &Packets) -> Option<TrafficClass> {
+        Some(match *self.posted.front()? {
+            Posted::Write(packet) => packets[packet].header().traffic_class,
+            Posted::Interrupt => self.endpoint.interrupt_class(),
+        })
     }
 
     /// Enqueues posted requests with `bytes` for `address`.
@@ -631,17 +685,26 @@ impl Nvme {
 
     /// Sends a packet, if one may be sent; returns whether one was.
     fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        if !self.endpoint.is_open(fx) || !self.endpoint.is_bus_master() {
+        let is_open = self.endpoint.is_open(fx);
+        if !is_open && !self.endpoint.has_channels() || !self.endpoint.is_bus_master() {
             return false;
         }
         if self.posted.is_empty() {
             self.post_page(fx);
         }
+        let now = fx.now();
+        let is_open_to =
+            |drive: &Self, class| is_open || drive.endpoint.is_open_besides(class, now);
         let next = self.next_range();
-        let can_read = next.is_some_and(|(at, len)| self.outstanding.fits(at, len, fx.now()));
-        let reads = can_read && (self.is_turn_of_reads || self.posted.is_empty());
+        let can_read = next.is_some_and(|(at, len)| self.outstanding.fits(at, len, now))
+            && is_open_to(self, self.class_of_read());
+        let posted = self.class_of_posted(fx.store());
+        let can_post = posted.is_some_and(|class| is_open_to(self, class));
+        let reads = can_read && (self.is_turn_of_reads || !can_post);
         let packet = if reads {
             self.next_read(fx)
+        } else if !can_post {
+            None
         } else {
             match self.posted.pop_front() {
                 Some(Posted::Write(packet)) => Some(packet),
@@ -681,6 +744,11 @@ impl Nvme {
         if read.len == 0 {
             self.to_read.pop_front();
         }
+        let class = if self.is_for_data(purpose) {
+            TrafficClass::default()
+        } else {
+            self.descriptor_class()
+        };
         let stamp = match purpose.target {
             Target::Command(slot) if let Some(work) = &self.works[slot] => {
                 work.read_stamp(purpose.offset, limits)
@@ -688,8 +756,12 @@ impl Nvme {
             _ => Stamp::default(),
         };
         let tag = self.outstanding.begin(purpose, (address, take), fx.now());
-        let header = Header::memory_read(self.endpoint.id(), tag, address, take)
+        let read = Header::memory_read(self.endpoint.id(), tag, address, take)
             .expect("a request stays within its page");
+        let header = Header {
+            traffic_class: class,
+            ..read
+        };
         let packet = fx.store().claim();
         fx.store()[packet].write(header, stamp);
         Some(packet)

@@ -44,6 +44,8 @@ kernel::parameters! {
         descriptor_fetch: bool = false, from "planned by the authors of rosta";
         /// Size of a fetch of descriptors.
         fetch_size: Bytes = Bytes(512), within Bytes(16)..=Bytes(4096), from "our choice: 32 descriptors";
+        /// Traffic class of fetches of descriptors.
+        descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries";
         /// Cycles from the end of one descriptor's work to the first packet of the next one; where lists are fetched, from a
         /// descriptor's arrival to its first packet.
         descriptor_cycles: u32 = 8, within 0..=100_000, from "our choice: a short state machine";

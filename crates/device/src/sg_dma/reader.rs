@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{FlowId, Observation, Packets, Stamp};
-use protocol::{FunctionId, Header, Status};
+use protocol::{FunctionId, Header, Status, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, Pattern};
 
 use super::list::{List, Lookup};
@@ -30,6 +30,7 @@ pub(super) enum Purpose {
 pub(super) struct Reader {
     label: Option<FlowId>,
     list: List,
+    class: TrafficClass,
     asked: u64,
     /// Requests with data that is not in the FIFO yet, the oldest first, and the number of the first one.
     awaited: VecDeque<Awaited>,
@@ -57,10 +58,11 @@ pub(super) struct Limits {
 }
 
 impl Reader {
-    pub(super) fn new(label: Option<FlowId>, list: List) -> Self {
+    pub(super) fn new(label: Option<FlowId>, list: List, class: TrafficClass) -> Self {
         Reader {
             label,
             list,
+            class,
             asked: 0,
             awaited: VecDeque::new(),
             first: 0,
@@ -113,8 +115,12 @@ impl Reader {
             born: now,
         };
         let tag = outstanding.begin(purpose, (address, take), now);
-        let header = Header::memory_read(limits.id, tag, address, take)
+        let read = Header::memory_read(limits.id, tag, address, take)
             .expect("a request stays within its page");
+        let header = Header {
+            traffic_class: self.class,
+            ..read
+        };
         let packet = packets.claim();
         packets[packet].write(header, stamp);
         self.awaited.push_back(Awaited {

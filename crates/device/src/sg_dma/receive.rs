@@ -174,6 +174,7 @@ impl SgDma {
             0 => self.endpoint.max_payload(),
             wanted => wanted.min(self.endpoint.max_payload()),
         };
+        let class = self.registers.class(unit);
         let list = if self.parameters.descriptor_fetch {
             List::in_host(unit, address, length, self.lookup, now)
         } else {
@@ -182,10 +183,10 @@ impl SgDma {
         };
         match unit {
             Unit::Write if self.writer.is_none() => {
-                self.writer = Some(Box::new(Sender::new(label, list, payload)));
+                self.writer = Some(Box::new(Sender::new(label, list, (payload, class))));
             }
             Unit::Read if self.reader.is_none() => {
-                self.reader = Some(Box::new(Reader::new(label, list)));
+                self.reader = Some(Box::new(Reader::new(label, list, class)));
             }
             Unit::Peer if self.peer.is_none() => {
                 let list = List::command(
@@ -196,7 +197,7 @@ impl SgDma {
                     },
                     now,
                 );
-                self.peer = Some(Box::new(Sender::new(label, list, payload)));
+                self.peer = Some(Box::new(Sender::new(label, list, (payload, class))));
             }
             _ => return,
         }

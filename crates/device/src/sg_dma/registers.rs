@@ -10,12 +10,13 @@
 //! | 0x14 | 32 | `START` | a write begins the transfer; its value is the packets' flow for measurements, from 1; 0 for none |
 //! | 0x18 | 32 | `STATUS` | 0 never started, 1 running, 2 done, 3 ended with an error |
 //! | 0x1c | 32 | `TIMER` | cycles from the first packet handed to the link to the last |
+//! | 0x20 | 32 | `CLASS` | bits 2 to 0: traffic class of the requests for the data |
 //!
 //! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. All registers are
 //! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
 //! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits.
 
-use protocol::MemoryRequest;
+use protocol::{MemoryRequest, TrafficClass};
 use transaction::Memory;
 
 /// Size of BAR 2 in bytes.
@@ -74,6 +75,8 @@ pub mod offset {
     pub const STATUS: u64 = 0x18;
     /// Duration of the transfer.
     pub const TIMER: u64 = 0x1c;
+    /// Traffic class of the requests for the data.
+    pub const CLASS: u64 = 0x20;
 }
 
 /// The status of a transfer, as in `STATUS`.
@@ -155,6 +158,11 @@ impl Registers {
 
     pub(super) fn long(&self, at: u64) -> u64 {
         u64::from(self.word(at)) | u64::from(self.word(at + 4)) << 32
+    }
+
+    /// The traffic class of the requests for a unit's data.
+    pub(super) fn class(&self, unit: Unit) -> TrafficClass {
+        TrafficClass::new((self.word(unit.base() + offset::CLASS) & 7) as u8).unwrap_or_default()
     }
 
     pub(super) fn set(&mut self, at: u64, word: u32) {

@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 use packet::{FlowId, PacketId, Packets, Stamp};
-use protocol::{FunctionId, Header};
+use protocol::{FunctionId, Header, TrafficClass};
 use transaction::Pattern;
 
 use super::list::{List, Lookup};
@@ -47,18 +47,24 @@ pub(super) struct Sender {
     label: Option<FlowId>,
     list: List,
     payload: u32,
+    class: TrafficClass,
     sent: u64,
     began: Option<Time>,
     ended: Time,
 }
 
 impl Sender {
-    /// A transfer to the ranges of `list`, in packets of at most `payload` bytes.
-    pub(super) fn new(label: Option<FlowId>, list: List, payload: u32) -> Self {
+    /// A transfer to the ranges of `list`, in packets of at most `payload` bytes and of this class.
+    pub(super) fn new(
+        label: Option<FlowId>,
+        list: List,
+        (payload, class): (u32, TrafficClass),
+    ) -> Self {
         Sender {
             label,
             list,
             payload,
+            class,
             sent: 0,
             began: None,
             ended: Time::ZERO,
@@ -99,8 +105,12 @@ impl Sender {
             born: now,
             last: true,
         };
-        let header =
+        let write =
             Header::memory_write(id, address, take).expect("a packet stays within its page");
+        let header = Header {
+            traffic_class: self.class,
+            ..write
+        };
         let packet = packets.claim();
         let lead = (address % 4) as usize;
         let payload = &mut packets[packet].write(header, stamp)[lead..lead + take as usize];

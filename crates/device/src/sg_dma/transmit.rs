@@ -2,13 +2,14 @@
 
 use kernel::{Effects, Time};
 use packet::{Observation, PacketId, Packets, Stamp};
-use protocol::Header;
+use protocol::{Header, TrafficClass};
 use transaction::{FunctionPlace, Pattern};
 
 use super::reader::{Limits, Purpose};
 use super::registers::{Status, Unit, offset};
 use super::sender::{Ended, Offer, Sender, Source};
 use super::{SgDma, UserLogic, pattern, user};
+use crate::endpoint_parameters::class;
 
 /// A source of packets; the sources take turns, after completions and interrupts.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +34,27 @@ impl SgDma {
     /// Sends a packet, if one may be sent; returns whether anything was done.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         self.give_up(fx);
-        if !self.endpoint.is_open(fx) {
+        let is_open = self.endpoint.is_open(fx);
+        if !is_open && !self.endpoint.has_channels() {
             return false;
         }
         if !self.endpoint.is_bus_master() {
             return self.wait_for_answers(fx);
         }
-        if let Some(packet) = self.next_interrupt(fx) {
+        let now = fx.now();
+        let is_open_to =
+            |engine: &Self, class| is_open || engine.endpoint.is_open_besides(class, now);
+        if is_open_to(self, self.endpoint.interrupt_class())
+            && let Some(packet) = self.next_interrupt(fx)
+        {
             self.endpoint.hand_over(packet, fx);
             return true;
         }
-        let now = fx.now();
         let mut earliest = self.outstanding.next_change(now);
         for place in (self.turn..TURNS.len()).chain(0..self.turn) {
+            if !is_open && !is_open_to(self, self.class_of(TURNS[place])) {
+                continue;
+            }
             match self.offer(TURNS[place], now, fx.store()) {
                 Offer::Packet(packet) => {
                     self.turn = (place + 1) % TURNS.len();
@@ -76,6 +85,17 @@ impl SgDma {
         let deadline = self.outstanding.next_change(fx.now());
         self.wake_for(deadline, fx);
         false
+    }
+
+    /// The traffic class of the packets of a source.
+    fn class_of(&self, sends: Sends) -> TrafficClass {
+        match sends {
+            Sends::Reads => self.registers.class(Unit::Read),
+            Sends::Reflections => TrafficClass::default(),
+            Sends::Writes => self.registers.class(Unit::Write),
+            Sends::PeerWrites => self.registers.class(Unit::Peer),
+            Sends::Fetches(_) => class(self.parameters.descriptor_traffic_class),
+        }
     }
 
     fn wake_for(&mut self, time: Time, fx: &mut Effects<'_, Self>) {
@@ -131,8 +151,12 @@ impl SgDma {
         };
         let purpose = Purpose::Descriptors(unit);
         let tag = self.outstanding.begin(purpose, (address, len), now);
-        let header = Header::memory_read(self.endpoint.id(), tag, address, len)
+        let read = Header::memory_read(self.endpoint.id(), tag, address, len)
             .expect("a fetch stays within its page");
+        let header = Header {
+            traffic_class: class(self.parameters.descriptor_traffic_class),
+            ..read
+        };
         let packet = packets.claim();
         packets[packet].write(header, Stamp::default());
         Offer::Packet(packet)

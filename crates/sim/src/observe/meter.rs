@@ -55,6 +55,8 @@ pub struct FlowMeter {
     pub called: Option<Time>,
     /// Time when the system call returned.
     pub returned: Option<Time>,
+    /// Bytes that had arrived when it returned.
+    pub arrived_at_return: u64,
     /// Doorbell times of messages that nobody has noticed yet.
     rung: VecDeque<Time>,
     /// Doorbell times of messages that have arrived, at least in part, and that nobody has noticed yet.
@@ -84,6 +86,7 @@ impl FlowMeter {
             sent: None,
             called: None,
             returned: None,
+            arrived_at_return: 0,
             rung: VecDeque::new(),
             unnoticed: VecDeque::new(),
             arrived: None,
@@ -306,7 +309,10 @@ impl Meter {
         if let Some(call) = note.get::<CallNote>() {
             self.change(flow, now, |meter| match call {
                 CallNote::Called => meter.called = Some(now),
-                CallNote::Returned => meter.returned = Some(now),
+                CallNote::Returned => {
+                    meter.returned = Some(now);
+                    meter.arrived_at_return = meter.delivered;
+                }
             });
         } else if let Some(message) = note.get::<MessageNote>() {
             let mut born = None;

@@ -5,7 +5,7 @@ use fabric::IdentityMapping;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
-use crate::workload::flow::{attributes, overlap};
+use crate::workload::flow::{attributes, classes, overlap};
 use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
@@ -70,7 +70,9 @@ pub(super) fn plan(
     }
     planner.check_tables(&identities, &flows)?;
     let mut warnings = overlap::mark(scenario, &mut flows);
+    classes::check(scenario, nodes)?;
     warnings.extend(attributes::warnings(scenario, nodes, &flows));
+    warnings.extend(classes::warnings(scenario, nodes, &flows));
     let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
     Ok(Planned {

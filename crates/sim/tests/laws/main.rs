@@ -11,6 +11,7 @@ mod captures;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
 mod channels;
+mod classes;
 mod coherence;
 mod commands;
 mod completions;

@@ -10,6 +10,7 @@ use crate::plan::FabricPlan;
 use crate::scenario::{Direction, NodeKind};
 
 use super::{Amount, FlowPlan, Loading, Own, Places, TransferPlan};
+use crate::workload::PlannedWorkload;
 
 /// Gives a flow to its requester.
 pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
@@ -93,6 +94,7 @@ pub(super) fn spawn_call(
         len: flow.window,
         payload: transfer.payload,
         list: transfer.list,
+        class: sets_class(flow, transfer, to.workloads).then_some(flow.mark.traffic_class),
         reply: flow.to.zip(flow.reply).map(|(reflector, to)| {
             let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
             (registers + REPLY, to)
@@ -110,6 +112,17 @@ pub(super) fn spawn_call(
         driver::call(system, costs, job)
     });
     to.calls.insert(own.number, thread);
+}
+
+/// Whether the driver sets the traffic class of the unit that moves a flow: a flow of the unit has another class than that after reset.
+fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload]) -> bool {
+    let flows = all.iter().filter_map(|one| one.workload.flow());
+    let of_unit = |other: &&FlowPlan| {
+        let unit = other.transfer.as_ref().map(|other| other.unit);
+        other.from == flow.from && unit == Some(transfer.unit)
+    };
+    let mut classes = flows.filter(of_unit).map(|other| other.mark.traffic_class);
+    classes.any(|class| class.number() > 0)
 }
 
 /// Writes the data that a flow will read to its place.

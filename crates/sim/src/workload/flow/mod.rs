@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 mod blocks;
+pub(crate) mod classes;
 mod load;
 pub(crate) mod overlap;
 mod passage;

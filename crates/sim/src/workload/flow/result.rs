@@ -8,7 +8,8 @@ use crate::observe::meter::{FlowMeter, Meter};
 use crate::scenario::{Clock, Direction};
 use crate::workload::{Own, Seen};
 
-use super::FlowPlan;
+use super::{FlowPlan, classes};
+use crate::plan::FabricPlan;
 
 /// The result of a flow.
 #[derive(Clone, Debug, Serialize)]
@@ -53,6 +54,10 @@ pub struct FlowResult {
     /// part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(u64, u64)>,
+    /// Bytes that were not in memory yet when the system call of the flow returned, because the interrupt was of another traffic class and
+    /// overtook them: a program that used its buffer then has found old bytes there.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub overtaken: u64,
     /// Whether a byte that arrived was wrong. No fault of the model makes one.
     #[serde(skip)]
     pub wrong: bool,
@@ -130,7 +135,28 @@ pub(in crate::workload) fn of(
             .flat_map(|(_, meter)| meter.missing.clone())
             .collect(),
         compared: !flow.is_disturbed,
+        overtaken: overtaken(flow, &parts, plan),
     }
+}
+
+/// The bytes that the end of a flow's system call has overtaken, where its interrupt is of another traffic class.
+fn overtaken(flow: &FlowPlan, parts: &[Part<'_>], plan: &FabricPlan) -> u64 {
+    if !classes::may_be_overtaken(flow, &plan.nodes) {
+        return 0;
+    }
+    let late = |meter: &FlowMeter| {
+        let returned = meter.returned.map(|_| meter.arrived_at_return);
+        returned.map_or(0, |before| meter.delivered - before)
+    };
+    parts.iter().map(|(_, meter)| late(meter)).sum()
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// The result of one part of a flow in both directions.

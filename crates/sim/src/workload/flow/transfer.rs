@@ -38,8 +38,8 @@ impl Planner<'_> {
             ("interval", parameters.interval > Span::ZERO),
             ("window", parameters.window.is_some()),
         ];
-        if parameters.traffic_class > 0 {
-            return Err(self.error(flow, "traffic_class", CLASS_OF_INTERRUPTS));
+        if parameters.traffic_class > 0 && from.drive().is_some() {
+            return Err(self.error(flow, "traffic_class", NO_CLASS_OF_DATA));
         }
         let of_places = PLACE_KEYS.map(|key| (key, flow.lines.has(key)));
         match keys.iter().chain(&of_places).find(|(_, set)| *set) {
@@ -259,7 +259,7 @@ impl Planner<'_> {
 }
 
 pub(super) const NO_DRIVER: &str = "no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\" or \"nvme\"";
-const CLASS_OF_INTERRUPTS: &str = "the interrupt of its driver has class 0, and does not wait for data of another class; leave it out";
+const NO_CLASS_OF_DATA: &str = "NVM Express has no register for the class of data; leave it out, or write descriptor_traffic_class or interrupt_traffic_class of the drive";
 const ONE_WAY: &str = "a driver moves a buffer one way; write \"write\" or \"read\", and a second flow for the other way";
 const ONE_BUFFER: &str =
     "a driver moves one buffer once; write its size alone, such as size = \"4 MiB\"";

@@ -192,8 +192,14 @@ fn a_traffic_class_that_is_taken_is_refused_at_its_line() {
     );
     assert_eq!(
         refusal(
-            "[hosts.h]\n[devices.d]\nupstream = \"h\"\nmodel = \"sg-dma\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\nsize = \"4 KiB\"\ntraffic_class = 2\n"
+            "[hosts.h]\n[devices.d]\nupstream = \"h\"\nmodel = \"nvme\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\nsize = \"4 KiB\"\ntraffic_class = 2\n"
         ),
-        "bad.toml:10: flow \"f\", traffic_class: the interrupt of its driver has class 0, and does not wait for data of another class; leave it out"
+        "bad.toml:10: flow \"f\", traffic_class: NVM Express has no register for the class of data; leave it out, or write descriptor_traffic_class or interrupt_traffic_class of the drive"
+    );
+    assert_eq!(
+        refusal(
+            "[hosts.h]\ncoherent = true\n[devices.d]\nupstream = \"h\"\ninterrupt_traffic_class = 1\n"
+        ),
+        "bad.toml:5: d, interrupt_traffic_class: class 1 is that of the coherence messages of h; write another one"
     );
 }

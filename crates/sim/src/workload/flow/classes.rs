@@ -1,0 +1,102 @@
+//! Traffic classes of devices whose data, descriptors and interrupts differ: what may overtake what, and where a class cannot be used.
+
+use ::scenario::ScenarioError;
+use device::{NicParameters, NvmeParameters, SgDmaParameters};
+use protocol::TrafficClass;
+
+use crate::plan::NodePlan;
+use crate::scenario::{Direction, NodeKind, Scenario};
+use crate::workload::Workload;
+
+use super::FlowPlan;
+
+/// A key of a device, and the traffic class that it sets.
+type Class = (&'static str, u32);
+
+/// The traffic class of the interrupts of a device.
+fn of_interrupts(kind: &NodeKind) -> Option<Class> {
+    match kind {
+        NodeKind::Device(endpoint, _) => Some((INTERRUPTS, endpoint.interrupt_traffic_class)),
+        _ => None,
+    }
+}
+
+/// The traffic class of the descriptors and entries of a device that has any.
+fn of_descriptors(kind: &NodeKind) -> Option<Class> {
+    let nvme = |drive: &NvmeParameters| drive.descriptor_traffic_class;
+    let engine = |engine: &SgDmaParameters| engine.descriptor_traffic_class;
+    let nic = |nic: &NicParameters| nic.descriptor_traffic_class;
+    let class = kind.device().map(nvme);
+    let class = class.or_else(|| kind.device().map(engine));
+    let class = class.or_else(|| kind.device().map(nic))?;
+    Some((DESCRIPTORS, class))
+}
+
+const INTERRUPTS: &str = "interrupt_traffic_class";
+const DESCRIPTORS: &str = "descriptor_traffic_class";
+
+/// Whether the end of the system call of a flow may overtake data that the device writes to its host: no order holds between traffic
+/// classes (PCIe Base 2.4.1).
+pub(super) fn may_be_overtaken(flow: &FlowPlan, nodes: &[NodePlan]) -> bool {
+    overtaking(flow, nodes).is_some()
+}
+
+/// The class that lets the end of a flow's system call overtake its data.
+fn overtaking(flow: &FlowPlan, nodes: &[NodePlan]) -> Option<Class> {
+    let node = &nodes[flow.from];
+    let to_host = flow.to == Some(node.root);
+    if !flow.is_driven() || !to_host || !writes_to_host(flow) {
+        return None;
+    }
+    let own = u32::from(flow.mark.traffic_class.number());
+    let end = match flow.blocks {
+        // The driver of a drive waits for the entry, whenever the interrupt comes.
+        Some(_) => of_descriptors(&node.kind),
+        None => of_interrupts(&node.kind),
+    };
+    end.filter(|(_, class)| *class != own)
+}
+
+/// Whether the device of a driven flow writes the data to its host.
+fn writes_to_host(flow: &FlowPlan) -> bool {
+    flow.direction == Direction::Write
+}
+
+/// A warning for each flow whose data the end of its system call may overtake. `flows` are those of `scenario`, in its order.
+pub(crate) fn warnings(scenario: &Scenario, nodes: &[NodePlan], flows: &[Workload]) -> Vec<String> {
+    let written = scenario.flows.iter().zip(flows);
+    let warning = |(written, workload): (&crate::scenario::Flow, &Workload)| {
+        let flow = workload.flow()?;
+        let (key, class) = overtaking(flow, nodes)?;
+        let message = format!(
+            "flow {:?}: {key} = {class} of {} is not the class {} of its data, and no order holds between classes: its driver may use the buffer before the data is there; write the same class",
+            flow.id,
+            nodes[flow.from].name,
+            flow.mark.traffic_class.number()
+        );
+        Some(scenario.error(written.id.line, message).to_string())
+    };
+    written.filter_map(warning).collect()
+}
+
+/// Refuses the traffic class of coherence messages for interrupts and descriptors below a host that sends them.
+pub(crate) fn check(scenario: &Scenario, nodes: &[NodePlan]) -> Result<(), ScenarioError> {
+    let reserved = u32::from(TrafficClass::COHERENCE.number());
+    for node in &scenario.nodes {
+        let root = nodes.iter().find(|plan| plan.name == node.name.value);
+        let root = root.map(|plan| &scenario.nodes[plan.root]);
+        let Some(root) = root.filter(|root| root.coherence.coherent) else {
+            continue;
+        };
+        let keys = [of_interrupts(&node.kind), of_descriptors(&node.kind)];
+        let mut keys = keys.into_iter().flatten();
+        if let Some((key, _)) = keys.find(|(_, class)| *class == reserved) {
+            let message = format!(
+                "{}, {key}: class {reserved} is that of the coherence messages of {}; write another one",
+                node.name.value, root.name.value
+            );
+            return Err(scenario.error(node.lines.of(key), message));
+        }
+    }
+    Ok(())
+}
