@@ -2,8 +2,7 @@
 
 use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Refusal};
-use protocol::Header;
+use packet::{Charge, Frame, Packet, PacketId, Refusal};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
 
 use super::RootComplexParameters;
@@ -31,7 +30,7 @@ struct RootPort {
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
     /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
-    /// traffic class maps to no channel.
+    /// traffic class maps to no channel or the ECRC of packets is checked.
     checked_from: u32,
     /// Whether memory requests from below are forwarded (Bus Master Enable).
     forwards: bool,
@@ -44,10 +43,17 @@ struct RootPort {
 }
 
 impl RootPort {
-    /// Whether the payload is above the max payload size, or the traffic class maps to no channel (PCIe Base 2.5.3).
+    /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), or the ECRC is wrong.
     #[cold]
-    fn is_malformed(&self, header: &Header) -> bool {
-        header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class)
+    fn finds_wrong(&self, packet: &Packet) -> Option<Refusal> {
+        let header = packet.header();
+        if header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class) {
+            Some(Refusal::MalformedTlp)
+        } else if self.checks_ecrc && packet.has_wrong_digest() {
+            Some(Refusal::EcrcError)
+        } else {
+            None
+        }
     }
 }
 
@@ -112,10 +118,14 @@ impl RootPorts {
             if let Some(channels) = space.channels_control() {
                 port.link.configure_channels(&channels);
             }
-            let filters = !port.link.maps_all_classes();
-            port.checked_from = if filters { 0 } else { port.max_payload + 1 };
             port.generates_ecrc = space.generates_ecrc();
             port.checks_ecrc = space.checks_ecrc();
+            let looks_at_all = port.checks_ecrc || !port.link.maps_all_classes();
+            port.checked_from = if looks_at_all {
+                0
+            } else {
+                port.max_payload + 1
+            };
         }
     }
 
@@ -156,12 +166,6 @@ impl RootPorts {
         self.ports[port.index()].link.has_failed(now)
     }
 
-    /// Whether `port` checks the ECRC of packets.
-    #[inline]
-    pub(super) fn checks_ecrc(&self, port: Port) -> bool {
-        self.ports[port.index()].checks_ecrc
-    }
-
     pub(super) fn max_payload(&self, port: Port) -> u32 {
         self.ports[port.index()].max_payload
     }
@@ -185,10 +189,13 @@ impl RootPorts {
 
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
     #[inline]
-    pub(super) fn refusal(&self, port: Port, header: &Header) -> Option<Refusal> {
+    pub(super) fn refusal(&self, port: Port, packet: &Packet) -> Option<Refusal> {
         let port = &self.ports[port.index()];
-        if header.payload_len() as u32 >= port.checked_from && port.is_malformed(header) {
-            Some(Refusal::MalformedTlp)
+        let header = packet.header();
+        if header.payload_len() as u32 >= port.checked_from
+            && let Some(why) = port.finds_wrong(packet)
+        {
+            Some(why)
         } else if !port.forwards && header.needs_bus_master() {
             Some(Refusal::UnsupportedRequest)
         } else {
