@@ -78,6 +78,8 @@ pub struct Endpoint {
     inbound: VecDeque<(Time, PacketId)>,
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
+    /// Whether packets leave as anything else than the engine made them: marked, with an ECRC, or with what faults make of them.
+    changes_packets: bool,
     /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
     generates_ecrc: bool,
     checks_ecrc: bool,
@@ -143,6 +145,7 @@ impl Endpoint {
             outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
+            changes_packets: false,
             generates_ecrc: false,
             checks_ecrc: false,
             faults: None,
@@ -209,6 +212,8 @@ impl Endpoint {
         self.bus_master = space.bus_master_enable();
         self.marking.apply_registers(space);
         self.generates_ecrc = space.generates_ecrc();
+        self.changes_packets =
+            !self.marking.is_plain() || self.generates_ecrc || self.faults.is_some();
         self.checks_ecrc = space.checks_ecrc();
         self.bars = if space.memory_enable() {
             std::array::from_fn(|index| space.bar_base(index as u8))
@@ -470,10 +475,7 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) -> Time {
         let now = fx.now();
-        if !self.marking.is_plain() {
-            packet = self.marking.mark(packet, fx.store());
-        }
-        if self.faults.is_some() || self.generates_ecrc {
+        if self.changes_packets {
             packet = self.as_sent(packet, fx.store());
         }
         let ready = now + self.parameters.send_latency;

@@ -365,17 +365,13 @@ impl Transmitter {
         }
         let (channel, picked) = self.pick(at, cx.packets());
         match picked {
-            Pick::Packet(source, class, place) => {
-                self.end_stall(at);
-                let passed = match place {
-                    0 => 0,
-                    _ => self.channels[channel].queue.ahead(source, class, place),
-                };
-                let waiting = self.take(channel, source, class, place);
-                if self.channels.len() > 1 {
-                    self.count_channel(channel, &waiting, at, cx.packets());
-                }
-                self.send_new(at, waiting, (source, passed), cx);
+            Pick::Packet(source, class) => {
+                let waiting = self.channels[channel].queue.take(source, class);
+                self.send_taken(at, (channel, waiting), (source, 0), cx);
+                Turn::Sent
+            }
+            Pick::Passing(source, class, place) => {
+                self.send_passing(at, channel, (source, class, place), cx);
                 Turn::Sent
             }
             Pick::NotBefore(time) => Turn::NotBefore(time),
@@ -417,7 +413,7 @@ impl Transmitter {
                 count,
             } = &mut channels[index];
             match queue.pick(at, budgets, packets) {
-                picked @ Pick::Packet(..) => {
+                picked @ (Pick::Packet(..) | Pick::Passing(..)) => {
                     outcome = picked;
                     true
                 }
@@ -433,15 +429,21 @@ impl Transmitter {
         (found.unwrap_or(0), outcome)
     }
 
-    /// Counts a packet that the channel sends at `at`.
+    /// Ends the turn of the channel `index`, which sends `packet` at `at`; none if the packet is corrupt.
     #[inline(never)]
-    fn count_channel(&mut self, index: usize, waiting: &Waiting, at: Time, packets: &Packets) {
-        if !waiting.corrupt {
-            let packet = &packets[waiting.packet];
+    fn end_turn(
+        &mut self,
+        index: usize,
+        (at, ready): (Time, Time),
+        packet: Option<PacketId>,
+        packets: &Packets,
+    ) {
+        self.arbiter.grant(index);
+        if let Some(packet) = packet {
+            let packet = &packets[packet];
             let (payload, wire_len) = (packet.payload().len() as u64, packet.wire_len().into());
-            self.channels[index]
-                .count
-                .send(at, waiting.ready, payload, wire_len);
+            let count = &mut self.channels[index].count;
+            count.send(at, ready, payload, wire_len);
         }
     }
 
@@ -451,19 +453,48 @@ impl Transmitter {
         channels.map(move |channel| channel.count.at(now))
     }
 
-    /// Takes the chosen packet and spends its credit.
+    /// Sends the packet at `place` of its source and class, which passes older ones.
+    #[cold]
+    #[inline(never)]
+    fn send_passing(
+        &mut self,
+        at: Time,
+        channel: usize,
+        (source, class, place): (u16, Class, usize),
+        cx: &mut impl LinkContext,
+    ) {
+        let queue = &mut self.channels[channel].queue;
+        let passed = queue.ahead(source, class, place);
+        let waiting = queue.take_passing(source, class, place);
+        self.send_taken(at, (channel, waiting), (source, passed), cx);
+    }
+
+    /// Sends a packet that was taken from its queue, and spends its credit.
     #[inline(always)]
-    fn take(&mut self, index: usize, source: u16, class: Class, place: usize) -> Waiting {
-        if self.channels.len() > 1 {
-            self.arbiter.grant(index);
-        }
-        let Channel { queue, budgets, .. } = &mut self.channels[index];
-        let waiting = queue.take(source, class, place);
+    fn send_taken(
+        &mut self,
+        at: Time,
+        (channel, waiting): (usize, Waiting),
+        sender: (u16, usize),
+        cx: &mut impl LinkContext,
+    ) {
+        self.end_stall(at);
         self.waiting -= 1;
-        if !waiting.corrupt {
-            budgets[class.index()].consume(waiting.charge.data);
+        let Waiting {
+            packet,
+            charge,
+            corrupt,
+            ready,
+            ..
+        } = waiting;
+        if !corrupt {
+            self.channels[channel].budgets[charge.class.index()].consume(charge.data);
         }
-        waiting
+        if self.channels.len() > 1 {
+            let packet = (!corrupt).then_some(packet);
+            self.end_turn(channel, (at, ready), packet, cx.packets());
+        }
+        self.send_new(at, waiting, sender, cx);
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use protocol::{Arbitration, Class, Passing};
+use protocol::{Arbitration, Class, Passing, TrafficClass};
 
 use crate::channels::{OTHERS, Phases};
 use crate::credit::Budget;
@@ -73,19 +73,41 @@ pub(crate) struct Queue {
     /// The number of packets that the current source may still send in its turn.
     left: u32,
     arrivals: u64,
-    /// The number of packets with relaxed or ID-based ordering, which may leave before an older packet of their class.
-    relaxed: u32,
-    /// The number of packets of a traffic class other than 0, which have no order with others.
-    classed: u32,
+    marked: Marked,
     /// The phases of a port arbitration table, which replace turns and weights; boxed, because few queues have them.
     phases: Option<Box<Phases>>,
+}
+
+/// The numbers of waiting packets that the ordering table lets pass more than by default.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marked {
+    /// Packets with relaxed or ID-based ordering, which may leave before an older packet of their class.
+    relaxed: u32,
+    /// Packets of a traffic class other than 0, which have no order with others.
+    classed: u32,
+}
+
+impl Marked {
+    #[cold]
+    fn add(&mut self, relaxed: bool, class: TrafficClass) {
+        self.relaxed += u32::from(relaxed);
+        self.classed += u32::from(class.number() > 0);
+    }
+
+    #[cold]
+    fn remove(&mut self, relaxed: bool, class: TrafficClass) {
+        self.relaxed -= u32::from(relaxed);
+        self.classed -= u32::from(class.number() > 0);
+    }
 }
 
 /// The result of a search for a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// The packet at this place, 0 for the oldest, among those of this class of this source.
-    Packet(u16, Class, usize),
+    /// The oldest packet of this class of this source.
+    Packet(u16, Class),
+    /// The packet at this place, 0 for the oldest, among those of this class of this source, which passes older ones.
+    Passing(u16, Class, usize),
     /// Packets wait, but none may leave before this time.
     NotBefore(Time),
     /// Packets wait, but lack credit.
@@ -109,8 +131,7 @@ impl Queue {
             occupied: 0,
             turn: 0,
             arrivals: 0,
-            relaxed: 0,
-            classed: 0,
+            marked: Marked::default(),
             phases: None,
         }
     }
@@ -126,8 +147,12 @@ impl Queue {
 
     #[inline(always)]
     pub(crate) fn push(&mut self, source: u16, waiting: Waiting) {
-        self.relaxed += u32::from(waiting.relaxed);
-        self.classed += u32::from(waiting.charge.traffic_class.number() > 0);
+        let Waiting {
+            relaxed, charge, ..
+        } = waiting;
+        if relaxed || charge.traffic_class.number() > 0 {
+            self.marked.add(relaxed, charge.traffic_class);
+        }
         let queued = Queued {
             arrival: self.arrivals,
             waiting,
@@ -147,27 +172,21 @@ impl Queue {
             return self.pick_source(now, budgets, packets);
         }
         let source = self.occupied.trailing_zeros();
-        match self.choose(source as usize, now, budgets, packets) {
-            Ok((class, place)) => Pick::Packet(source as u16, class, place),
-            Err(why) => why,
-        }
+        self.choose(source as u16, now, budgets, packets)
     }
 
     /// Chooses the next packet of one source.
     #[inline(always)]
-    fn choose(
-        &self,
-        source: usize,
-        now: Time,
-        budgets: &[Budget; 3],
-        packets: &Packets,
-    ) -> Result<(Class, usize), Pick> {
-        let source = &self.sources[source];
-        match source.choose(now, budgets, packets, self.classed > 0) {
-            Ok(class) => Ok((class, 0)),
-            Err(why) if self.relaxed > 0 => source.choose_relaxed(now, budgets, packets, why),
-            Err(why) => Err(why),
+    fn choose(&self, number: u16, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
+        let source = &self.sources[usize::from(number)];
+        let why = match source.choose(now, budgets, packets, self.marked) {
+            Ok(class) => return Pick::Packet(number, class),
+            Err(why) => why,
+        };
+        if self.marked.relaxed > 0 {
+            return source.choose_relaxed(number, now, (budgets, packets), why);
         }
+        why
     }
 
     /// Chooses the next packet of several sources, or of none.
@@ -183,9 +202,9 @@ impl Queue {
             let source =
                 (if at_or_after != 0 { at_or_after } else { left }).trailing_zeros() as usize;
             left &= !(1 << source);
-            match self.choose(source, now, budgets, packets) {
-                Ok((class, place)) => return Pick::Packet(source as u16, class, place),
-                Err(why) => otherwise = otherwise.or(why),
+            match self.choose(source as u16, now, budgets, packets) {
+                picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
+                why => otherwise = otherwise.or(why),
             }
         }
         otherwise
@@ -210,9 +229,9 @@ impl Queue {
             while now_asked != 0 {
                 let source = now_asked.trailing_zeros() as u16;
                 now_asked &= now_asked - 1;
-                match self.choose(usize::from(source), now, budgets, packets) {
-                    Ok((class, place)) => return Pick::Packet(source, class, place),
-                    Err(why) => otherwise = otherwise.or(why),
+                match self.choose(source, now, budgets, packets) {
+                    picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
+                    why => otherwise = otherwise.or(why),
                 }
             }
         }
@@ -224,7 +243,7 @@ impl Queue {
         let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
         let class = self.sources[source].occupied.trailing_zeros() as usize;
         let class = Class::ALL[class];
-        Some((source as u16, self.take(source as u16, class, 0)))
+        Some((source as u16, self.take(source as u16, class)))
     }
 
     /// The oldest packet of a source and class in which a packet waits that `concern` describes, and the source.
@@ -264,9 +283,26 @@ impl Queue {
             .count()
     }
 
+    /// Takes the oldest packet of a class of a source.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
+        self.take_by(source, class, VecDeque::pop_front)
+    }
+
+    /// Takes the packet at `place` of a class of a source.
+    #[cold]
+    pub(crate) fn take_passing(&mut self, source: u16, class: Class, place: usize) -> Waiting {
+        self.take_by(source, class, |packets| packets.remove(place))
+    }
+
     /// Takes a chosen packet. After its weight in packets, the turn passes from its source to the next one.
     #[inline(always)]
-    pub(crate) fn take(&mut self, source: u16, class: Class, place: usize) -> Waiting {
+    fn take_by(
+        &mut self,
+        source: u16,
+        class: Class,
+        take: impl FnOnce(&mut VecDeque<Queued>) -> Option<Queued>,
+    ) -> Waiting {
         let source = usize::from(source);
         if source != self.turn {
             self.turn = source;
@@ -288,14 +324,13 @@ impl Queue {
             classes, occupied, ..
         } = &mut self.sources[source];
         let packets = &mut classes[class.index()];
-        let queued = if place == 0 {
-            packets.pop_front()
-        } else {
-            packets.remove(place)
-        };
-        let queued = queued.expect("the chosen class has a packet");
-        self.relaxed -= u32::from(queued.waiting.relaxed);
-        self.classed -= u32::from(queued.waiting.charge.traffic_class.number() > 0);
+        let queued = take(packets).expect("the chosen class has a packet");
+        let Waiting {
+            relaxed, charge, ..
+        } = queued.waiting;
+        if relaxed || charge.traffic_class.number() > 0 {
+            self.marked.remove(relaxed, charge.traffic_class);
+        }
         if packets.is_empty() {
             *occupied &= !(1 << class.index());
             if *occupied == 0 {
@@ -327,10 +362,10 @@ impl Source {
         now: Time,
         budgets: &[Budget; 3],
         packets: &Packets,
-        is_classed: bool,
+        marked: Marked,
     ) -> Result<Class, Pick> {
         if !self.occupied.is_power_of_two() {
-            return self.choose_class(now, budgets, packets, is_classed);
+            return self.choose_class(now, budgets, packets, marked.classed > 0);
         }
         let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
         only.obstacle(now, budgets)
@@ -384,11 +419,11 @@ impl Source {
     #[inline(never)]
     fn choose_relaxed(
         &self,
+        number: u16,
         now: Time,
-        budgets: &[Budget; 3],
-        packets: &Packets,
+        (budgets, packets): (&[Budget; 3], &Packets),
         mut otherwise: Pick,
-    ) -> Result<(Class, usize), Pick> {
+    ) -> Pick {
         let mut found: Option<(u64, Class, usize)> = None;
         for class in Class::ALL {
             let queued = self.classes[class.index()].iter().enumerate();
@@ -405,9 +440,9 @@ impl Source {
                 }
             }
         }
-        found
-            .map(|(_, class, place)| (class, place))
-            .ok_or(otherwise)
+        found.map_or(otherwise, |(_, class, place)| {
+            Pick::Passing(number, class, place)
+        })
     }
 
     fn heads_by_age(&self) -> [Option<&Queued>; 3] {

@@ -21,6 +21,7 @@ impl Endpoint {
     /// Poisons the data of the next `count` memory writes and completions with data that the engine sends.
     pub fn poison_next(&mut self, count: u32) {
         self.faults.get_or_insert_default().bad_packets += count;
+        self.changes_packets = true;
     }
 
     /// Answers requests for these bytes of BAR 0, as offsets, with Completer Abort from now on.
@@ -43,9 +44,13 @@ impl Endpoint {
         bad.any(|bad| first < bad.end && bad.start < end)
     }
 
-    /// The packet as it leaves: with what faults make of it, and with its ECRC.
+    /// The packet as it leaves: marked, with what faults make of it, and with its ECRC.
+    #[cold]
     #[inline(never)]
-    pub(super) fn as_sent(&mut self, packet: PacketId, packets: &mut Packets) -> PacketId {
+    pub(super) fn as_sent(&mut self, mut packet: PacketId, packets: &mut Packets) -> PacketId {
+        if !self.marking.is_plain() {
+            packet = self.marking.mark(packet, packets);
+        }
         let packet = self.with_faults(packet, packets);
         if self.generates_ecrc {
             packets[packet].add_digest();

@@ -341,11 +341,9 @@ impl<C: Cpu> RootComplex<C> {
         if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
             return self.take_messages(inbound, fx);
         }
-        if let Some(why) = self.ports.refusal(port, &header, &self.functions) {
+        let content = &fx.store()[packet];
+        if let Some(why) = self.ports.refusal(port, content, &self.functions) {
             return self.refuse(inbound, why, fx);
-        }
-        if self.ports.checks_ecrc(port) && fx.store()[packet].has_wrong_digest() {
-            return self.refuse(inbound, Refusal::EcrcError, fx);
         }
         if header.poisoned && self.refuses_poison(inbound, fx) {
             return;

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Refusal};
+use packet::{Charge, Frame, Packet, PacketId, Refusal};
 use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
 
@@ -32,7 +32,7 @@ struct RootPort {
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
     /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
-    /// traffic class maps to no channel.
+    /// traffic class maps to no channel or the ECRC of packets is checked.
     checked_from: u32,
     /// Whether packets that arrive here may be blocked.
     restricts: bool,
@@ -47,10 +47,17 @@ struct RootPort {
 }
 
 impl RootPort {
-    /// Whether the payload is above the max payload size, or the traffic class maps to no channel (PCIe Base 2.5.3).
+    /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), or the ECRC is wrong.
     #[cold]
-    fn is_malformed(&self, header: &Header) -> bool {
-        header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class)
+    fn finds_wrong(&self, packet: &Packet) -> Option<Refusal> {
+        let header = packet.header();
+        if header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class) {
+            Some(Refusal::MalformedTlp)
+        } else if self.checks_ecrc && packet.has_wrong_digest() {
+            Some(Refusal::EcrcError)
+        } else {
+            None
+        }
     }
 }
 
@@ -124,10 +131,14 @@ impl RootPorts {
                 port.link.configure_channels(&channels);
             }
             port.link.set_target_rate(space.target_link_speed());
-            let filters = !port.link.maps_all_classes();
-            port.checked_from = if filters { 0 } else { port.max_payload + 1 };
             port.generates_ecrc = space.generates_ecrc();
             port.checks_ecrc = space.checks_ecrc();
+            let looks_at_all = port.checks_ecrc || !port.link.maps_all_classes();
+            port.checked_from = if looks_at_all {
+                0
+            } else {
+                port.max_payload + 1
+            };
         }
     }
 
@@ -166,12 +177,6 @@ impl RootPorts {
     #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
         self.ports[port.index()].link.has_failed(now)
-    }
-
-    /// Whether `port` checks the ECRC of packets.
-    #[inline]
-    pub(super) fn checks_ecrc(&self, port: Port) -> bool {
-        self.ports[port.index()].checks_ecrc
     }
 
     pub(super) fn max_payload(&self, port: Port) -> u32 {
@@ -241,12 +246,15 @@ impl RootPorts {
     pub(super) fn refusal(
         &self,
         port: Port,
-        header: &Header,
+        packet: &Packet,
         functions: &Functions,
     ) -> Option<Refusal> {
+        let header = packet.header();
         let root = &self.ports[port.index()];
-        if header.payload_len() as u32 >= root.checked_from && root.is_malformed(header) {
-            Some(Refusal::MalformedTlp)
+        if header.payload_len() as u32 >= root.checked_from
+            && let Some(why) = root.finds_wrong(packet)
+        {
+            Some(why)
         } else if root.restricts {
             restriction(functions.space(FunctionPlace::Port(port.index())), header)
         } else {

@@ -231,10 +231,7 @@ impl Simulation {
         while self.is_open() {
             let patient = self.patient_until();
             for _ in 0..CHUNK {
-                if !self.world.has_events()
-                    && self.deadline() == Time::NEVER
-                    && self.next_incident() == Time::NEVER
-                {
+                if !self.world.has_events() && self.expects_nothing() {
                     self.stuck = true;
                     return true;
                 }
@@ -263,6 +260,13 @@ impl Simulation {
         true
     }
 
+    /// Whether neither a request that is not answered nor an incident is left, where no event is.
+    #[cold]
+    #[inline(never)]
+    fn expects_nothing(&mut self) -> bool {
+        self.deadline() == Time::NEVER && self.next_incident() == Time::NEVER
+    }
+
     /// What every wire has done since the beginning.
     pub fn wires(&self) -> Wires {
         wires(&self.plan.fabric, &self.models, self.world.now())
@@ -279,6 +283,7 @@ impl Simulation {
         down
     }
 
+    #[inline(always)]
     fn is_open(&self) -> bool {
         self.meter.open() > 0 || self.has_incidents()
     }

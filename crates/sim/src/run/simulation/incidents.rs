@@ -25,6 +25,8 @@ impl Simulation {
     }
 
     /// The time of the next incident, or [`Time::NEVER`].
+    #[cold]
+    #[inline(never)]
     pub(super) fn next_incident(&self) -> Time {
         let next = self.plan.incidents.get(self.happened.count);
         let (Some(one), Some(up)) = (next, self.happened.up) else {
@@ -33,7 +35,10 @@ impl Simulation {
         Time::ZERO + up + one.at
     }
 
-    /// Whether an incident has not happened yet, or a program that one has started has not ended.
+    /// Whether an incident has not happened yet, or a program that one has started has not ended. A run asks only while no workload is
+    /// open.
+    #[cold]
+    #[inline(never)]
     pub(super) fn has_incidents(&self) -> bool {
         self.has_programs() || self.next_incident() < Time::NEVER
     }
