@@ -14,6 +14,9 @@ pub enum FirmwareError {
         "no bus number is left for the virtual functions of {0}; enable ARI Forwarding above it, or use fewer buses"
     )]
     NoBusForVirtual(FunctionId),
+    /// The vectors of the functions before leave none whose number fits in the Message Data of this function's MSI.
+    #[error("no interrupt vector is left for {0}; let functions before it request fewer")]
+    NoVector(FunctionId),
     /// The BARs of one width do not fit in their part of the address space.
     #[error(
         "the BARs do not fit in {room:#x} bytes; make BARs smaller, first the largest, of {function}"

@@ -72,13 +72,13 @@ pub async fn enumerate(
         if reaches_atomic_completer(&found, index) {
             enable_atomics(&registers, one).await;
         }
-        vectors.assign(&registers, one.id, &one.messages).await;
+        vectors.assign(&registers, one.id, &one.messages).await?;
         let command = register::MEMORY_SPACE | register::BUS_MASTER;
         registers
             .replace(one.id, register::COMMAND, (command, command))
             .await;
         forget_errors(&registers, one).await;
-        enable_virtual_functions(&registers, one, &mut vectors).await;
+        enable_virtual_functions(&registers, one, &mut vectors).await?;
     }
     Ok(vectors.assigned)
 }
@@ -168,7 +168,12 @@ struct Vectors {
 
 impl Vectors {
     /// Enables the messages of a function, and assigns vectors to it.
-    async fn assign(&mut self, registers: &Registers, id: FunctionId, found: &FoundMessages) {
+    async fn assign(
+        &mut self,
+        registers: &Registers,
+        id: FunctionId,
+        found: &FoundMessages,
+    ) -> Result<(), FirmwareError> {
         if let Some(msix) = &found.msix {
             let fields = register::MSIX_ENABLE | register::MSIX_FUNCTION_MASK;
             let enable = (fields, register::MSIX_ENABLE);
@@ -178,11 +183,14 @@ impl Vectors {
                 first: self.next,
             });
             self.next += msix.vectors;
-            return;
+            return Ok(());
         }
-        let Some(msi) = &found.msi else { return };
+        let Some(msi) = &found.msi else { return Ok(()) };
         let count = 1 << msi.capable;
         let first = self.next.next_multiple_of(count);
+        if first + count > MSI_VECTORS {
+            return Err(FirmwareError::NoVector(id));
+        }
         registers
             .write(id, msi.register + 1, MSI_ADDRESS as u32)
             .await;
@@ -192,24 +200,29 @@ impl Vectors {
         let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
         registers.replace(id, msi.register, (field, enable)).await;
         self.next = first + count;
+        Ok(())
     }
 }
+
+/// Message Data of MSI has 16 bits (PCIe Base 7.7.1.6), that of MSI-X 32.
+const MSI_VECTORS: u32 = 1 << 16;
 
 /// Enables the virtual functions of a function.
 async fn enable_virtual_functions(
     registers: &Registers,
     one: &FoundFunction,
     vectors: &mut Vectors,
-) {
+) -> Result<(), FirmwareError> {
     let Some(virtual_functions) = &one.virtual_functions else {
-        return;
+        return Ok(());
     };
     for id in virtual_functions.enable(registers, one.id).await {
         let found = messages(registers, id).await;
-        vectors.assign(registers, id, &found).await;
+        vectors.assign(registers, id, &found).await?;
         let master = (register::BUS_MASTER, register::BUS_MASTER);
         registers.replace(id, register::COMMAND, master).await;
     }
+    Ok(())
 }
 
 /// Clears errors that the scan has caused: accesses to functions that do not exist are unsupported requests.

@@ -341,6 +341,29 @@ fn a_function_with_msix_has_it_enabled_instead_of_msi_and_vectors_as_many_as_its
 }
 
 #[test]
+fn message_data_of_msi_holds_every_vector() {
+    let with_table = |count: usize| {
+        let Shape::Device(bars, payload, Some(mut virtual_functions)) = physical(255, Vec::new())
+        else {
+            panic!("a physical function is a device");
+        };
+        virtual_functions.msix = Some(MsixTable {
+            vectors: 128,
+            bar: 4,
+            table: 0,
+            pending: 2048,
+        });
+        let shape = Shape::Device(bars, payload, Some(virtual_functions));
+        let mut shapes = vec![shape; count];
+        shapes.push(device(4096));
+        Tree::below_a_host(&shapes).enumerate()
+    };
+    assert_eq!(with_table(2), Ok(()));
+    let error = FirmwareError::NoVector(FunctionId::new(0, 4, 0));
+    assert_eq!(with_table(3), Err(error));
+}
+
+#[test]
 fn bars_of_virtual_functions_take_no_more_room_than_they_fill() {
     let bar = |size| Bar {
         index: 0,

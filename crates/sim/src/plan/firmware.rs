@@ -130,6 +130,13 @@ impl Firmware<'_> {
                 self.scenario
                     .error(node.lines.of("virtual_functions"), message)
             }
+            FirmwareError::NoVector(function) => {
+                let node = self.needing(host, function);
+                let message = format!(
+                    "the functions of {name} by here have more than 65536 interrupt vectors, as many as MSI can tell apart; write smaller msi_vectors or msix_vectors, or fewer virtual_functions"
+                );
+                self.scenario.error(node.name.line, message)
+            }
             FirmwareError::NoRoom { function, wide, .. } => {
                 let node = self.needing(host, function);
                 let (bits, zone, advice) = if wide {

@@ -137,13 +137,23 @@ fn the_reset_of_a_physical_function_ends_its_virtual_functions() {
 
 #[test]
 fn a_function_that_its_host_sets_up_again_works_as_before() {
-    let keys = "virtual_functions = 2\nmax_read_request = \"4 KiB\"";
-    let later = ["f0", "f1", "f2"].iter().zip(0..).map(|(id, function)| {
+    // Functions 1 and 2 of the device, 1 and 20 with ARI, and 1 and 20 on the next bus.
+    for (last, switch) in [(2, ""), (20, ""), (20, "ari_forwarding = false")] {
+        is_set_up_again(last, switch);
+    }
+}
+
+fn is_set_up_again(last: u32, switch: &str) {
+    let keys = format!("virtual_functions = {last}\nmax_read_request = \"4 KiB\"");
+    let later = ["f0", "f1", "f2"].iter().zip([0, 1, last]);
+    let later = later.map(|(id, function)| {
         let more = format!("function = {function}\nstart = \"400 us\"");
         flow(id, "a", "read", &more)
     });
     let flows = flow("early", "a", "read", "") + &later.collect::<String>();
-    let simulation = rested(&machine(keys, "", &flows));
+    let text = machine(&keys, "", &flows);
+    let text = text.replace("[devices.a]", &format!("{switch}\n[devices.a]"));
+    let simulation = rested(&text);
     let result = simulation.result();
     assert!(!result.flow("early").completed);
     for id in ["f0", "f1", "f2"] {

@@ -435,6 +435,12 @@ fn virtual_functions_need_numbers() {
         pair("model = \"nic\"\nvirtual_functions = 8"),
         "bad.toml:9: b.virtual_functions: 8 is too many for model \"nic\", whose packets have space for the numbers of 7; write 7 at most"
     );
+    let vectors =
+        "virtual_functions = 255\nmsix_vectors = 512\nmsix_bar = 4\n[devices.c]\nupstream = \"s0\"";
+    assert_eq!(
+        pair(vectors),
+        "bad.toml:11: the functions of h0 by here have more than 65536 interrupt vectors, as many as MSI can tell apart; write smaller msi_vectors or msix_vectors, or fewer virtual_functions"
+    );
     let switch =
         |number| format!("[switches.s{number}]\nupstream = \"h\"\nari_forwarding = false\n");
     let device = |number| {
@@ -442,10 +448,11 @@ fn virtual_functions_need_numbers() {
         format!("[devices.d{number}]\nupstream = \"s{above}\"\nvirtual_functions = 8\n")
     };
     let text = format!("[hosts.h]\n{}{}", switch(0), switch(1));
+    // Firmware scans d94 last: ports 0 to 31 of a switch are functions 0 of its devices, and the others functions 1.
     let devices: String = (0..126).map(device).collect();
     assert_eq!(
         refusal(&(text.clone() + &devices)),
-        "bad.toml:385: the tree of h needs more than 256 buses by the virtual functions of d125, more than 7 of which take a bus of their own without ARI; write ari_forwarding = true for the node above, or virtual_functions = 7"
+        "bad.toml:292: the tree of h needs more than 256 buses by the virtual functions of d94, more than 7 of which take a bus of their own without ARI; write ari_forwarding = true for the node above, or virtual_functions = 7"
     );
     let flow = "[[flows]]\nfrom = \"d0\"\nfunction = 9\nto = \"h\"\ncount = 1\n";
     assert_eq!(

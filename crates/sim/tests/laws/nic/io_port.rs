@@ -41,6 +41,16 @@ fn every_function_reaches_its_own_host() {
 }
 
 #[test]
+fn functions_beyond_the_seventh_reach_their_own_hosts() {
+    let owners: Vec<usize> = (0..20).map(|function| function % 2).collect();
+    let text = shared(2, &owners, "") + &flow("a", 18, 0, "both") + &flow("b", 19, 1, "both");
+    run(&text).all_intact();
+    let mut simulation = simulation(&text);
+    assert_eq!(touch(&mut simulation, "h1", 19), [7; 8]);
+    assert!(touch(&mut simulation, "h0", 19).is_empty());
+}
+
+#[test]
 fn functions_share_the_link_evenly() {
     let text = shared(2, &[0, 1], "") + &flow("a", 0, 0, "write") + &flow("b", 1, 1, "write");
     let result = run(&text).all_intact();
