@@ -19,6 +19,7 @@ mod processor;
 pub mod queue_pair;
 pub mod ranks;
 pub mod recovery;
+mod slots;
 mod system;
 
 /// A host: a root complex with a processor that runs programs.

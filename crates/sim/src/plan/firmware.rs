@@ -48,6 +48,7 @@ impl Firmware<'_> {
             let services = [
                 (costs.error_reporting, Setting::ReportErrors),
                 (costs.ecrc, Setting::Ecrc),
+                (costs.hot_plug, Setting::HotPlug),
             ];
             for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
                 settings.extend(physical(functions).map(|id| (id, *setting)));
