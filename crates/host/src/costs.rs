@@ -2,7 +2,7 @@
 
 use kernel::{Bandwidth, Span};
 
-use crate::containment::ContainedErrors;
+use crate::contained_errors::ContainedErrors;
 
 kernel::parameters! {
     /// The time that software on a host takes.

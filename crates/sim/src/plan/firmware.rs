@@ -1,7 +1,7 @@
 //! The firmware of each host, which enumerates the host's tree in no simulated time.
 
+use host::ContainedErrors;
 use host::Coroutine;
-use host::containment::ContainedErrors;
 use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};

@@ -284,6 +284,38 @@ fn a_card_that_is_put_into_a_slot_is_set_up_by_the_interrupt_of_its_port() {
     }
 }
 
+/// The device below an I/O port goes without notice: loads and stores of its hosts are refused, and nothing is left.
+#[test]
+fn an_io_port_refuses_what_is_for_a_device_that_is_taken_out() {
+    let text = r#"
+        [controllers.c]
+        ports = 2
+        [hosts.h0]
+        [devices.n0]
+        model = "nic"
+        upstream = "h0"
+        [io_ports.p]
+        owners = ["h0"]
+        [devices.e]
+        upstream = "p"
+        [[flows]]
+        id = "f"
+        from = "h0"
+        to = "e"
+        direction = "read"
+        size = "64 KiB"
+        [[incidents]]
+        at = "5 us"
+        what = "surprise-removal"
+        node = "e"
+    "#;
+    let simulation = rested(text);
+    let result = simulation.result();
+    let flow = result.flow("f");
+    assert!(flow.completed && !flow.intact && flow.bytes > 0, "{flow:?}");
+    assert!(result.errors("p", "unsupported request") > 0);
+}
+
 proptest! {
     #![proptest_config(cases(24))]
 

@@ -125,15 +125,17 @@ impl Functions {
         true
     }
 
-    /// Begins containment for an error that the port at `place` has detected itself, if it is not masked.
+    /// Begins containment for an error that the port at `place` has detected itself, if it is not masked. A completion timeout of the
+    /// host's own request is a matter of the Root Port extensions, which are not modelled (PCIe Base 6.2.10.3).
     pub(super) fn contain_error(
         &mut self,
         place: FunctionPlace,
         error: UncorrectableError,
         severity: Severity,
     ) -> bool {
-        let is_masked = self.space(place).error_control().masks(error);
-        !is_masked && self.contain(place, TriggerReason::Uncorrectable(severity))
+        let is_exempt = error == UncorrectableError::CompletionTimeout
+            || self.space(place).error_control().masks(error);
+        !is_exempt && self.contain(place, TriggerReason::Uncorrectable(severity))
     }
 
     /// Writes to a register of the downstream port with this index; what follows for its link is to be

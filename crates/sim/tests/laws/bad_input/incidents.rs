@@ -168,6 +168,16 @@ fn the_link_of_a_coherent_device_stays() {
 }
 
 #[test]
+fn nothing_is_contained_above_a_coherent_device() {
+    assert_eq!(
+        refusal(
+            "[hosts.h]\ncoherent = true\ncontainment = \"fatal\"\n[devices.d]\nupstream = \"h\"\nmodel = \"accelerator\"\n"
+        ),
+        "bad.toml:3: hosts.h.containment: a coherent device below has lines of the host in its cache, which containment would lose; write containment = \"none\""
+    );
+}
+
+#[test]
 fn only_a_slot_has_an_attention_button() {
     assert_eq!(
         incident("at = \"1 us\"\nwhat = \"attention-button\"\nnode = \"d\""),
