@@ -102,3 +102,37 @@ def test_a_mask_turns_an_interrupt_storm_into_few_messages(peerlane: Run) -> Non
     assert 0 < masked.sent < commands / 4
     assert masked.held > commands / 2
     assert (storm.dropped, masked.dropped) == (0, 0)
+
+
+def test_a_removed_card_takes_its_flows_along_and_its_port_records_surprise_down(
+    peerlane: Run,
+) -> None:
+    told = peerlane("run", "incidents/surprise-removal", "--no-explain")
+    assert told.status == 1
+    assert "served ERR_FATAL of 02:00.0, Surprise Down" in told.out
+    result = Fabric.load(SCENARIOS / "incidents/surprise-removal.toml").run()
+    flows = {flow.id: flow.completed and flow.intact for flow in result.flows}
+    assert flows == {"fetch": False, "store": False, "poll": False, "other": True}
+    down = result.incidents["s to card", "Surprise Down"]
+    assert (down.severity, down.reported_to) == ("fatal", "h to s")
+
+
+def test_a_contained_port_is_released_and_its_card_works_again() -> None:
+    result = Fabric.load(SCENARIOS / "incidents/dpc.toml").run()
+    flows = {flow.id: flow.completed and flow.intact for flow in result.flows}
+    assert flows == {"fetch": False, "poll": False, "other": True, "again": True}
+    contained = "Downstream Port Containment: ERR_NONFATAL received"
+    log = [result.incidents["s to card", contained]]
+    log += [result.incidents["h", what] for what in ("containment released", "set up again")]
+    assert [one.at_ns for one in log] == sorted(one.at_ns for one in log)
+
+
+def test_a_card_leaves_its_slot_and_comes_back_without_an_error() -> None:
+    result = Fabric.load(SCENARIOS / "incidents/hot-plug.toml").run()
+    assert all(flow.completed and flow.intact for flow in result.flows)
+    assert not result.errors
+    assert [one.what for one in result.incidents if one.where == "h"] == [
+        "slot: power off",
+        "slot: power on",
+        "set up again",
+    ]

@@ -5,12 +5,14 @@ use packet::Incident;
 use protocol::LinkHold;
 use transaction::PortAction;
 
-/// The command to the end of the link.
-pub(crate) fn command(action: PortAction) -> LinkCommand {
+/// The command to the end of the link, if there is one.
+pub(crate) fn command(action: PortAction) -> Option<LinkCommand> {
     match action {
-        PortAction::Contain(_) => LinkCommand::Disable,
-        PortAction::Hold(LinkHold::Reset) => LinkCommand::HotReset,
-        PortAction::Release => LinkCommand::Train,
+        PortAction::Contain(_) => Some(LinkCommand::Disable),
+        PortAction::Hold(LinkHold::Reset) => Some(LinkCommand::HotReset),
+        PortAction::Hold(LinkHold::PowerOff) => Some(LinkCommand::TakeDown),
+        PortAction::Release => Some(LinkCommand::Train),
+        PortAction::Interrupt => None,
     }
 }
 
@@ -19,6 +21,6 @@ pub(crate) fn event(action: PortAction) -> Option<Incident> {
     match action {
         PortAction::Contain(reason) => Some(Incident::Event(reason.name())),
         PortAction::Hold(LinkHold::Reset) => Some(Incident::Event("Secondary Bus Reset")),
-        PortAction::Release => None,
+        PortAction::Hold(LinkHold::PowerOff) | PortAction::Release | PortAction::Interrupt => None,
     }
 }

@@ -358,6 +358,12 @@ impl Switch {
         self.report_errors(fx);
     }
 
+    /// Presses the attention button of the slot at `port`.
+    pub fn press_attention_button(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        self.functions.press_attention_button(place(port));
+        self.act_on_ports(fx);
+    }
+
     /// Gives the end of the link at `port` a command from outside the fabric.
     pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
         self.link(port)
@@ -761,11 +767,11 @@ impl Switch {
             let site = Site::Port(port.0);
             fx.observe(Observation::Incident { site, what });
         }
-        let command = held_links::command(action);
-        let finished = self.link(port).command(command, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
-        if let PortAction::Contain(_) = action
-            && let Some(message) = self.functions.containment_message(place(port))
+        if let Some(command) = held_links::command(action) {
+            let finished = self.link(port).command(command, &mut At::new(fx, port));
+            self.settle(port, finished, fx);
+        }
+        if let Some(message) = self.functions.port_message(place(port), action)
             && self.functions.space(place(UPSTREAM)).bus_master_enable()
         {
             let packet = self

@@ -9,27 +9,6 @@ use transaction::{Action, ConfigAccess};
 use crate::recovery::{SavedState, change, read, set_up};
 use crate::{DriverParameters, System};
 
-/// The least severity of errors for which firmware enables containment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContainedErrors {
-    /// No errors: containment is off.
-    None,
-    /// Fatal errors.
-    Fatal,
-    /// Fatal and non-fatal errors.
-    NonFatal,
-}
-
-impl ContainedErrors {
-    const NAMES: [(&str, Self); 3] = [
-        ("none", Self::None),
-        ("fatal", Self::Fatal),
-        ("non-fatal", Self::NonFatal),
-    ];
-}
-
-kernel::choices!(ContainedErrors);
-
 /// A downstream port, and what software has set below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortBelow {

@@ -2,7 +2,7 @@
 
 use kernel::{Bandwidth, Span};
 
-use crate::containment::ContainedErrors;
+use crate::contained_errors::ContainedErrors;
 
 kernel::parameters! {
     /// The time that software on a host takes.
@@ -31,6 +31,11 @@ kernel::parameters! {
         /// or "non-fatal" for both severities. The operating system then releases a port that has contained an error, and sets up
         /// again what is below it.
         containment: ContainedErrors = ContainedErrors::None, from "PCIe Base 7.9.14.3: off after reset; Linux enables it for fatal errors";
+        /// Whether firmware enables the hot-plug interrupt of slots below the host, and its operating system sets up what is put in, and
+        /// turns the power of a slot off or on when its attention button is pressed.
+        hot_plug: bool = false, from "PCIe Base 7.5.3.10: off after reset; Linux enables it where firmware lets it";
+        /// Time from the attention button of a slot until software turns its power off; the button cancels that once more.
+        attention_wait: Span = Span::from_us(5_000_000), from "PCIe Base 6.7.1.5: 5 s";
         /// Time from when the link below a port is up again until software makes the first configuration request to what is below.
         link_up_wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms";
         /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to

@@ -2,6 +2,7 @@
 
 pub mod accesses;
 pub mod commanded;
+mod contained_errors;
 pub mod containment;
 mod coroutine;
 mod costs;
@@ -19,11 +20,13 @@ mod processor;
 pub mod queue_pair;
 pub mod ranks;
 pub mod recovery;
+mod slots;
 mod system;
 
 /// A host: a root complex with a processor that runs programs.
 pub type Host = fabric::RootComplex<Processor>;
 
+pub use contained_errors::ContainedErrors;
 pub use coroutine::{Coroutine, Desk, Step};
 pub use costs::DriverParameters;
 pub use driver::Transfer;

@@ -2,7 +2,7 @@
 
 use crate::containment::PortBelow;
 use crate::errors::ErrorPort;
-use crate::{DriverParameters, System};
+use crate::{DriverParameters, System, slots};
 
 /// What software does when a downstream port interrupts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct PortService {
     pub errors: Option<ErrorPort>,
     /// The containment of the port, if it is enabled.
     pub containment: Option<PortBelow>,
+    /// The slot of the port, if it is served.
+    pub slot: Option<PortBelow>,
 }
 
 /// The service of one port, for ever.
@@ -32,8 +34,17 @@ impl PortService {
         if let Some(errors) = &self.errors {
             any |= errors.serve_once(system).await;
         }
-        if let Some(port) = &self.containment {
-            any |= port.release(system, costs).await;
+        if let Some(port) = &self.containment
+            && port.release(system, costs).await
+        {
+            // The link has gone down and come up for containment, and not because of a card.
+            if let Some(port) = &self.slot {
+                slots::take_events(port, system).await;
+            }
+            any = true;
+        }
+        if let Some(port) = &self.slot {
+            any |= slots::serve_once(port, system, costs).await;
         }
         any
     }

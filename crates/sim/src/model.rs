@@ -233,6 +233,22 @@ impl Model {
         }
     }
 
+    /// Presses the attention button of the slot at a port of component `id`.
+    pub fn press_attention_button(
+        &mut self,
+        (id, port): (ComponentId, u16),
+        world: &mut World<Pcie>,
+    ) {
+        match self {
+            Model::Host(host) => host.press_attention_button(Port(port), &mut world.effects(id)),
+            Model::Switch(switch) => {
+                switch.press_attention_button(Port(port), &mut world.effects(id));
+            }
+            // No other component has slots.
+            _ => {}
+        }
+    }
+
     /// Lets component `id` continue with work that it received outside events.
     pub fn ask(&mut self, id: ComponentId, world: &mut World<Pcie>) {
         if let Some(host) = self.host_mut() {

@@ -165,6 +165,10 @@ class Port(TypedDict, total=False):
     requests for this node and for all below it: the bit of its port in their Egress Control
     Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
     goes to the root if the port also redirects. (default false)"""
+    slot: Setting
+    """The slot of the port above that the node is in: 'none' for hot plug, 'hot-plug' with an
+    attention button and a power controller, or 'surprise' if the node may also go without
+    notice, so that Surprise Down is no error. (default none)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -317,6 +321,21 @@ class Host(Node, total=False):
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
     the functions that reported them. (default false)"""
+    containment: Setting
+    """The errors for which firmware enables Downstream Port Containment of all ports below the
+    host that have it: 'none', 'fatal', or 'non-fatal' for both severities. The operating
+    system then releases a port that has contained an error, and sets up again what is below
+    it. (default none)"""
+    hot_plug: Setting
+    """Whether firmware enables the hot-plug interrupt of slots below the host, and its
+    operating system sets up what is put in, and turns the power of a slot off or on when
+    its attention button is pressed. (default false)"""
+    attention_wait: Setting
+    """Time from the attention button of a slot until software turns its power off; the button
+    cancels that once more. (ns; default 5 s)"""
+    link_up_wait: Setting
+    """Time from when the link below a port is up again until software makes the first
+    configuration request to what is below. (ns; default 100 ms)"""
     ecrc: Setting
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
     they add a TLP digest of 4 bytes to each packet that they send, and check that of
@@ -711,6 +730,10 @@ class Profile(TypedDict, total=False):
     requests for this node and for all below it: the bit of its port in their Egress Control
     Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
     goes to the root if the port also redirects. (default false)"""
+    slot: Setting
+    """The slot of the port above that the node is in: 'none' for hot plug, 'hot-plug' with an
+    attention button and a power controller, or 'surprise' if the node may also go without
+    notice, so that Surprise Down is no error. (default none)"""
     vendor_id: Setting
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
@@ -857,6 +880,21 @@ class Profile(TypedDict, total=False):
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
     the functions that reported them. (default false)"""
+    containment: Setting
+    """The errors for which firmware enables Downstream Port Containment of all ports below the
+    host that have it: 'none', 'fatal', or 'non-fatal' for both severities. The operating
+    system then releases a port that has contained an error, and sets up again what is below
+    it. (default none)"""
+    hot_plug: Setting
+    """Whether firmware enables the hot-plug interrupt of slots below the host, and its
+    operating system sets up what is put in, and turns the power of a slot off or on when
+    its attention button is pressed. (default false)"""
+    attention_wait: Setting
+    """Time from the attention button of a slot until software turns its power off; the button
+    cancels that once more. (ns; default 5 s)"""
+    link_up_wait: Setting
+    """Time from when the link below a port is up again until software makes the first
+    configuration request to what is below. (ns; default 100 ms)"""
     ecrc: Setting
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
     they add a TLP digest of 4 bytes to each packet that they send, and check that of
@@ -1232,16 +1270,18 @@ class Incident(TypedDict, total=False):
     """The function of the device: 0 for the physical one, 1 and more for its virtual
     functions. (default 0)"""
     wait: Setting
-    """Time from the request to the next request of the host to the function. (ns; default 100
-    ms)"""
+    """Time from the insertion to the first configuration request of the host to the node. (ns;
+    default 100 ms)"""
     restore: Setting
-    """Whether the host then writes the registers of the function again that its firmware has
-    set. (default true)"""
+    """Whether the host then writes the registers below again that its firmware has set.
+    (default true)"""
     generation: Setting
     """The highest rate that still works, as a generation or as a speed; none for the highest
     that does now. (default none)"""
     lanes: Setting
     """The lanes that still work; none for all that do now. (default none)"""
+    hold: Setting
+    """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
 
 
 class Flow(TypedDict, total=False):

@@ -40,6 +40,13 @@ impl<C: Cpu> RootComplex<C> {
         self.act_on_ports(fx);
     }
 
+    /// Presses the attention button of the slot at `port`.
+    pub fn press_attention_button(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        self.functions
+            .press_attention_button(FunctionPlace::Port(port.index()));
+        self.act_on_ports(fx);
+    }
+
     /// Does what registers of root ports ask to be done with their links.
     pub(super) fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((index, action)) = self.functions.take_port_action() {
@@ -53,12 +60,12 @@ impl<C: Cpu> RootComplex<C> {
             let site = Site::Port(port.0);
             fx.observe(Observation::Incident { site, what });
         }
-        let sent = self.ports.command(port, held_links::command(action), fx);
-        self.settle(sent, fx);
+        if let Some(command) = held_links::command(action) {
+            let sent = self.ports.command(port, command, fx);
+            self.settle(sent, fx);
+        }
         let place = FunctionPlace::Port(port.index());
-        if let PortAction::Contain(_) = action
-            && let Some((_, message)) = self.functions.containment_message(place)
-        {
+        if let Some((_, message)) = self.functions.port_message(place, action) {
             let due = fx.now() + self.parameters.latency;
             self.notify(due, Notice::Interrupt(message), fx);
         }

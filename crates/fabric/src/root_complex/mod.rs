@@ -844,13 +844,7 @@ impl<C: Cpu> RootComplex<C> {
     /// of devices (PCIe Base 2.9.1).
     fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);
-        let answer = match place {
-            FunctionPlace::Port(_) => self.functions.refuse_below(place, packet, fx),
-            _ => {
-                let why = Refusal::UnsupportedRequest;
-                self.functions.refuse(place, packet, why, fx)
-            }
-        };
+        let answer = self.functions.refuse_below(place, packet, fx);
         self.report_errors(fx);
         if let Some(answer) = answer {
             self.take_answer(answer, fx);

@@ -34,6 +34,8 @@ pub enum Setting {
     Ecrc,
     /// Downstream Port Containment of a port that has it, with its interrupt, for fatal errors, and for non-fatal errors if true.
     Containment(bool),
+    /// The events and the interrupt of a port's slot.
+    HotPlug,
     /// An Access Control Service.
     Access(AccessService, bool),
     /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
@@ -47,6 +49,7 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
         match setting {
             Setting::ReportErrors => registers.report_errors(function).await,
             Setting::Ecrc => registers.enable_ecrc(function).await,
+            Setting::HotPlug => registers.enable_hot_plug(function).await,
             Setting::Containment(non_fatal) => {
                 registers.enable_containment(function, non_fatal).await;
             }
@@ -72,6 +75,7 @@ impl Registers {
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
+            | Setting::HotPlug
             | Setting::Containment(_) => None,
             Setting::Access(..) => self.access_control(function).await,
             Setting::EgressControl(number, _) => {
@@ -91,6 +95,7 @@ impl Registers {
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
+            | Setting::HotPlug
             | Setting::Containment(_) => (0, 0),
             Setting::Access(service, on) => flag(service.control(), on),
             Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
@@ -141,6 +146,21 @@ impl Registers {
             let mask = register::TRIGGER_ENABLE | register::CONTAINMENT_INTERRUPT;
             let value = trigger | register::CONTAINMENT_INTERRUPT;
             self.replace(function, capability + 1, (mask, value)).await;
+        }
+    }
+
+    /// Enables the events of the slot and their interrupt, if there is one for hot plug.
+    async fn enable_hot_plug(&self, function: FunctionId) {
+        let Some(capabilities) = self.express(function, register::SLOT_CAPABILITIES).await else {
+            return;
+        };
+        let header = self.read(function, register::HEADER_TYPE).await;
+        let slot = self.read(function, capabilities).await;
+        if header & register::HEADER_LAYOUT == register::TYPE_1
+            && slot & register::HOT_PLUG_CAPABLE != 0
+        {
+            let field = flag(register::SLOT_ENABLES, true);
+            self.replace(function, capabilities + 1, field).await;
         }
     }
 

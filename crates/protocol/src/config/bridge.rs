@@ -33,6 +33,8 @@ const WIDE_WINDOW: u32 = 0x0001_0001;
 pub enum LinkHold {
     /// Secondary Bus Reset is set.
     Reset,
+    /// The power of the slot is off.
+    PowerOff,
 }
 
 /// First and last number of a range; the range is empty when first > last.
@@ -56,6 +58,9 @@ impl ConfigSpace {
 
     /// The reason why software holds the link below this bridge down, if it does.
     pub fn link_hold(&self) -> Option<LinkHold> {
+        if self.is_slot_off() {
+            return Some(LinkHold::PowerOff);
+        }
         let is_reset = self.is_bridge() && self.read(BRIDGE_CONTROL) & SECONDARY_BUS_RESET != 0;
         is_reset.then_some(LinkHold::Reset)
     }

@@ -364,15 +364,21 @@ mod tests {
     }
 
     #[test]
-    fn a_port_with_a_link_below_has_access_control() {
+    fn a_port_with_a_link_below_has_access_control_and_containment() {
         let bridge = |port| {
             ConfigSpace::bridge(&BridgeFunction {
                 identity: IDENTITY,
                 express: express(port),
             })
         };
-        assert_eq!(extended(&bridge(PortType::RootPort)), [0x0001, 0x000d]);
-        assert_eq!(extended(&bridge(PortType::Downstream)), [0x0001, 0x000d]);
+        assert_eq!(
+            extended(&bridge(PortType::RootPort)),
+            [0x0001, 0x000d, 0x001d]
+        );
+        assert_eq!(
+            extended(&bridge(PortType::Downstream)),
+            [0x0001, 0x000d, 0x001d]
+        );
         assert_eq!(extended(&bridge(PortType::Upstream)), [0x0001]);
         assert_eq!(
             capabilities(&bridge(PortType::Upstream)),
@@ -398,7 +404,7 @@ mod tests {
             },
         };
         let space = ConfigSpace::bridge(&port(PortType::Downstream, true));
-        assert_eq!(extended(&space), [0x0001, 0x000d, 0x0025]);
+        assert_eq!(extended(&space), [0x0001, 0x000d, 0x001d, 0x0025]);
         let supported = FEATURE_EXCHANGE | SCALED_FLOW_CONTROL;
         assert_eq!(space.read(DATA_LINK_FEATURES), supported);
         assert_eq!(space.read(DATA_LINK_FEATURES + 1), supported);

@@ -18,6 +18,7 @@ mod interrupts;
 mod link;
 mod page_requests;
 mod power;
+mod slot;
 mod space;
 mod sriov;
 
@@ -89,6 +90,11 @@ pub mod register {
     pub use super::page_requests::{
         ID as PAGE_REQUESTS_ID, PAGE_REQUEST_ALLOCATION, PAGE_REQUEST_CAPACITY,
         PAGE_REQUEST_ENABLE, PAGE_REQUEST_RESET, PAGE_REQUESTS,
+    };
+    pub use super::slot::{
+        ATTENTION_BUTTON_PRESSED, CARD_PRESENT, HOT_PLUG_CAPABLE, LINK_STATE_CHANGED,
+        PRESENCE_CHANGED, SLOT_CAPABILITIES, SLOT_CONTROL, SLOT_ENABLES, SLOT_EVENTS,
+        SLOT_POWER_OFF,
     };
     pub use super::sriov::{
         ARI_CAPABLE_HIERARCHY, ID as SRIOV_ID, NUM_VFS, SRIOV, SRIOV_CONTROL, SYSTEM_PAGE_SIZE,

@@ -1,4 +1,4 @@
-//! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, and for containment.
+//! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, for containment and for slots.
 
 use host::containment::PortBelow;
 use host::errors::ErrorPort;
@@ -19,7 +19,7 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
             continue;
         };
         let serves_errors = costs.error_reporting && number == node.root;
-        if !serves_errors && !costs.contains_errors() {
+        if !serves_errors && !costs.contains_errors() && !costs.hot_plug {
             continue;
         }
         let Some(host) = models[node.root].host_mut() else {
@@ -35,14 +35,16 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
                 function,
                 below: functions_below(plan, port.link),
             });
-            let containment = costs.contains_errors().then(|| PortBelow {
+            let below = || PortBelow {
                 function,
                 below: saved_below(plan, plan.links[port.link].downstream.0),
-            });
+            };
+            let has_slot = costs.hot_plug && node.functions.space(place).has_slot();
             let service = PortService {
                 message,
                 errors,
-                containment,
+                containment: costs.contains_errors().then(below),
+                slot: has_slot.then(below),
             };
             let costs = costs.clone();
             let start = Time::ZERO + up;

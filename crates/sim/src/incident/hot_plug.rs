@@ -32,7 +32,8 @@ kernel::parameters! {
     pub struct Insertion {
         /// Time from the insertion to the first configuration request of the host to the node.
         wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms from the end of training";
-        /// Whether the host then writes the registers of the node, and of all nodes below it, that its firmware has set.
+        /// Whether the host then writes the registers of the node, and of all nodes below it, that its firmware has set. A host with
+        /// hot_plug always does so for nodes with a slot, after its own link_up_wait.
         restore: bool = true, from "our choice: as operating systems do, with the resources of the slot";
     }
 }
@@ -50,12 +51,40 @@ impl Incident for Insertion {
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
         scene.log(node, "insertion");
         scene.command_lower_end(node, LinkCommand::Train);
-        if self.restore {
+        // Software that serves the slot learns of it by the interrupt of the port.
+        if self.restore && !scene.is_slot_served(node) {
             let (wait, states) = (self.wait, scene.saved_below(node));
             scene.spawn(node, move |system| async move {
                 system.sleep(wait).await;
                 set_up(&system, &states).await;
             });
         }
+    }
+}
+
+kernel::parameters! {
+    /// Keys of an attention button: none.
+    pub struct AttentionButton {}
+}
+
+impl Incident for AttentionButton {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        let link = place.upstream_link()?;
+        place.host()?;
+        place.without_coherence()?;
+        let above = &place.nodes[link.upstream.0];
+        let slot = above.functions.ports().zip(&above.downstream);
+        let mut slot = slot.filter(|(_, port)| port.number == link.upstream.1);
+        if slot.any(|(space, _)| space.has_slot()) {
+            return Ok(());
+        }
+        let name = &place.own().name;
+        let message = format!("{name} is in no slot; write slot = \"hot-plug\" at {name}");
+        Err(("node", message))
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        scene.log(node, "attention button pressed");
+        scene.press_attention_button(node);
     }
 }

@@ -89,6 +89,8 @@ kinds! {
     "surprise-removal" => hot_plug::Removal;
     /// A node that was taken out is put in again: its link trains, and the host above sets it up.
     "insertion" => hot_plug::Insertion;
+    /// The attention button of the slot of a node is pressed.
+    "attention-button" => hot_plug::AttentionButton;
     /// The host above resets what is below the port above a node by Secondary Bus Reset.
     "secondary-bus-reset" => bus_reset::SecondaryBusReset;
     /// The host above contains what is below the port above a node by DPC Software Trigger.

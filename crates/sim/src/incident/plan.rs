@@ -99,6 +99,7 @@ pub(crate) fn plan(
     nodes: &[NodePlan],
     links: &[LinkPlan],
 ) -> Result<Vec<IncidentPlan>, ScenarioError> {
+    check_containment(scenario, nodes, links)?;
     let ids = scenario.incidents.iter().map(|one| &one.id);
     if let Some((number, message)) = crate::plan::planner::taken(ids) {
         let one = &scenario.incidents[number];
@@ -135,6 +136,34 @@ pub(crate) fn plan(
     planned.sort_by_key(|one| one.at);
     check_presence(scenario, &planned)?;
     Ok(planned)
+}
+
+/// Refuses containment above a coherent device, whose link must not go down and come up again.
+fn check_containment(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    links: &[LinkPlan],
+) -> Result<(), ScenarioError> {
+    for (node, plan) in nodes.iter().enumerate() {
+        let NodeKind::Host(_, costs) = &plan.kind else {
+            continue;
+        };
+        let place = Place { node, nodes, links };
+        if !costs.contains_errors() || place.without_coherence().is_ok() {
+            continue;
+        }
+        let written = scenario
+            .nodes
+            .iter()
+            .find(|one| one.name.value == plan.name);
+        let line = written.map_or(0, |one| one.lines.of("containment"));
+        let message = format!(
+            "hosts.{}.containment: a coherent device below has lines of the host in its cache, which containment would lose; write containment = \"none\"",
+            plan.name
+        );
+        return Err(scenario.error(line, message));
+    }
+    Ok(())
 }
 
 /// Refuses the removal of a node that is not there, and the insertion of one that is.

@@ -45,12 +45,34 @@ impl Scene<'_> {
         Some(above.functions.id_of(FunctionPlace::Port(index)))
     }
 
+    /// Whether software of the host serves the slot of `node`, if it is in one.
+    pub(crate) fn is_slot_served(&self, node: usize) -> bool {
+        let Some(link) = self.plan.nodes[node].upstream else {
+            return false;
+        };
+        let above = &self.plan.nodes[self.plan.links[link].upstream.0];
+        let ports = above.functions.ports().zip(&above.downstream);
+        let mut slots = ports.filter(|(space, _)| space.has_slot());
+        let serves = self.costs(node).is_some_and(|costs| costs.hot_plug);
+        serves && slots.any(|(_, port)| port.link == link)
+    }
+
     /// The time that software of the host above `node` takes.
     pub(crate) fn costs(&self, node: usize) -> Option<DriverParameters> {
         match &self.plan.nodes[self.plan.nodes[node].root].kind {
             NodeKind::Host(_, costs) => Some(costs.clone()),
             _ => None,
         }
+    }
+
+    /// Presses the attention button of the slot above `node`.
+    pub(crate) fn press_attention_button(&mut self, node: usize) {
+        let Some(link) = self.plan.nodes[node].upstream else {
+            return;
+        };
+        let (upper, _) = ends(self.plan, &self.plan.links[link]);
+        let (node, port) = (upper.0.0 as usize, upper.1 as u16);
+        self.models[node].press_attention_button((upper.0, port), self.world);
     }
 
     /// Gives the upper end of a link a command.

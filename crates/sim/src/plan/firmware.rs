@@ -1,7 +1,7 @@
 //! The firmware of each host, which enumerates the host's tree in no simulated time.
 
+use host::ContainedErrors;
 use host::Coroutine;
-use host::containment::ContainedErrors;
 use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
@@ -48,6 +48,7 @@ impl Firmware<'_> {
             let services = [
                 (costs.error_reporting, Setting::ReportErrors),
                 (costs.ecrc, Setting::Ecrc),
+                (costs.hot_plug, Setting::HotPlug),
             ];
             for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
                 settings.extend(physical(functions).map(|id| (id, *setting)));

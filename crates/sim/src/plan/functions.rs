@@ -7,7 +7,7 @@ use protocol::{
 };
 use transaction::{Functions, PortFunction};
 
-use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario};
+use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario, Slot};
 
 use super::ControllerPlan;
 use super::channels;
@@ -26,10 +26,16 @@ pub(crate) fn functions(
     let ports = |kind, code| {
         let port = |child: &Child| {
             let below = &scenario.nodes[child.node];
+            let mut space = bridge(node, kind, code, (below, below), child.port, children);
+            if below.settings.slot != Slot::Fixed {
+                // Our choice: the number of the node, which no other slot of the fabric has.
+                let number = child.node as u16 & 0x1fff;
+                space.make_slot(number, below.settings.slot == Slot::Surprise);
+            }
             PortFunction {
                 device: child.function.0,
                 function: child.function.1,
-                space: bridge(node, kind, code, (below, below), child.port, children),
+                space,
             }
         };
         tree.children[index].iter().map(port).collect()

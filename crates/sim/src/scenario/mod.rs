@@ -11,6 +11,7 @@ mod network;
 mod node;
 mod node_parameters;
 mod profile;
+mod slot;
 
 pub use catalogue::{Catalogue, catalogue};
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
@@ -22,6 +23,7 @@ pub use network::{
 };
 pub use node::{Node, NodeKind, Upstream};
 pub use node_parameters::NodeParameters;
+pub use slot::Slot;
 
 pub use ::scenario::{At, Code, Lines, ScenarioError};
 pub use device::{DeviceParameters, LEAVES, LeafModel};

@@ -2,7 +2,7 @@
 
 use kernel::Bytes;
 
-use super::{Code, PhaseTable, PortArbitration, VcArbitration};
+use super::{Code, PhaseTable, PortArbitration, Slot, VcArbitration};
 
 kernel::parameters! {
     /// Parameters that every host, I/O port, switch and device has.
@@ -40,6 +40,9 @@ kernel::parameters! {
         /// the bit of its port in their Egress Control Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation,
         /// or goes to the root if the port also redirects.
         acs_egress_control: bool = false, from "PCIe Base 6.12: off after reset";
+        /// The slot of the port above that the node is in: "none" for hot plug, "hot-plug" with an attention button and a power controller,
+        /// or "surprise" if the node may also go without notice, so that Surprise Down is no error.
+        slot: Slot = Slot::Fixed, from "our choice: no hot plug";
         /// Vendor ID of every function, such as "0x10ee"; if none is written, that of a common product.
         vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
         /// Device ID of every function; if none is written, that of a common product.

@@ -198,6 +198,124 @@ fn a_secondary_bus_reset_resets_what_is_below_and_nothing_else() {
     }
 }
 
+/// A machine whose nodes are in slots, with software that serves them.
+fn with_slots(slot: &str, more: &str) -> String {
+    let text = machine(more);
+    let keys = "hot_plug = true\nattention_wait = \"50 us\"\nlink_up_wait = \"200 us\"\n";
+    let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+    text.replace("upstream = ", &format!("slot = \"{slot}\"\nupstream = "))
+}
+
+#[test]
+fn software_powers_a_slot_off_and_on_when_its_attention_button_is_pressed() {
+    for node in ["a", "c", "s"] {
+        let late = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+        let text = with_slots(
+            "hot-plug",
+            &(late("late", ("a", "h0"))
+                + &late("later", ("c", "h0"))
+                + &incident("5 us", "attention-button", node, "")
+                + &incident("500 us", "attention-button", node, "")),
+        );
+        let simulation = rested(&text);
+        let result = simulation.result();
+        let log = log(&simulation);
+        for id in ["late", "later"] {
+            let flow = result.flow(id);
+            assert!(flow.completed && flow.intact, "{node}: {flow:?} {log:?}");
+        }
+        for what in ["slot: power off", "slot: power on", "set up again"] {
+            assert!(log.contains(&("h0".into(), what.into())), "{what}: {log:?}");
+        }
+        // It is no error.
+        assert!(
+            !log.iter().any(|(_, what)| what == "Surprise Down"),
+            "{log:?}"
+        );
+        assert!(result.errors.is_empty(), "{:?}", result.errors);
+    }
+}
+
+#[test]
+fn the_attention_button_cancels_a_removal_that_it_has_asked_for() {
+    let text = with_slots(
+        "hot-plug",
+        &(flow("f", ("a", "h0"), "read", "start = \"300 us\"")
+            + &incident("5 us", "attention-button", "a", "")
+            + &incident("30 us", "attention-button", "a", "")),
+    );
+    let simulation = rested(&text);
+    let log = log(&simulation);
+    assert!(simulation.result().flow("f").intact);
+    assert!(
+        log.contains(&("h0".into(), "slot: removal cancelled".into())),
+        "{log:?}"
+    );
+    assert!(
+        !log.contains(&("h0".into(), "slot: power off".into())),
+        "{log:?}"
+    );
+}
+
+#[test]
+fn a_card_that_is_put_into_a_slot_is_set_up_by_the_interrupt_of_its_port() {
+    for (node, slot) in [("a", "surprise"), ("c", "surprise"), ("s", "hot-plug")] {
+        let text = with_slots(
+            slot,
+            &(every_flow()
+                + &flow("late", ("a", "h0"), "read", "start = \"2000 us\"")
+                + &flow("later", ("c", "h0"), "read", "start = \"2000 us\"")
+                + &incident("5 us", "surprise-removal", node, "")
+                + &incident("500 us", "insertion", node, "")),
+        );
+        let simulation = rested(&text);
+        let result = simulation.result();
+        let log = log(&simulation);
+        for id in ["late", "later"] {
+            let flow = result.flow(id);
+            assert!(flow.completed && flow.intact, "{node}: {flow:?} {log:?}");
+        }
+        for what in ["slot: link down", "slot: card present", "set up again"] {
+            assert!(log.contains(&("h0".into(), what.into())), "{what}: {log:?}");
+        }
+        // PCIe Base 3.2.1: the removal from a slot for it is no error.
+        let is_error = log.iter().any(|(_, what)| what == "Surprise Down");
+        assert_eq!(is_error, slot == "hot-plug", "{log:?}");
+    }
+}
+
+/// The device below an I/O port goes without notice: loads and stores of its hosts are refused, and nothing is left.
+#[test]
+fn an_io_port_refuses_what_is_for_a_device_that_is_taken_out() {
+    let text = r#"
+        [controllers.c]
+        ports = 2
+        [hosts.h0]
+        [devices.n0]
+        model = "nic"
+        upstream = "h0"
+        [io_ports.p]
+        owners = ["h0"]
+        [devices.e]
+        upstream = "p"
+        [[flows]]
+        id = "f"
+        from = "h0"
+        to = "e"
+        direction = "read"
+        size = "64 KiB"
+        [[incidents]]
+        at = "5 us"
+        what = "surprise-removal"
+        node = "e"
+    "#;
+    let simulation = rested(text);
+    let result = simulation.result();
+    let flow = result.flow("f");
+    assert!(flow.completed && !flow.intact && flow.bytes > 0, "{flow:?}");
+    assert!(result.errors("p", "unsupported request") > 0);
+}
+
 proptest! {
     #![proptest_config(cases(24))]
 

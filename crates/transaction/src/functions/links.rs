@@ -3,6 +3,7 @@
 use kernel::{Component, Effects, Time};
 use link::{DownCause, LinkChange, LinkEnd};
 use packet::{Incident, Observation, Pcie};
+use protocol::register::LINK_STATE_CHANGED;
 use protocol::{ConfigRequest, Severity, UncorrectableError};
 
 use super::{FunctionPlace, Functions, Role};
@@ -76,9 +77,18 @@ impl Functions {
         if !is_above {
             return;
         }
+        match change {
+            LinkChange::Down(cause) => {
+                // The detection of presence is in-band: it follows the signal of the far end.
+                let is_gone = cause == DownCause::LossOfSignal;
+                self.record_slot(place, LINK_STATE_CHANGED, is_gone.then_some(false));
+            }
+            LinkChange::Up => self.record_slot(place, LINK_STATE_CHANGED, Some(true)),
+            LinkChange::Retrained { .. } => {}
+        }
         let status = link.status(fx.now());
         let what = match change {
-            LinkChange::Down(DownCause::LossOfSignal) => {
+            LinkChange::Down(DownCause::LossOfSignal) if !self.space(place).permits_surprise() => {
                 return self.record_surprise_down(place, fx);
             }
             LinkChange::Down(_) => Incident::Event("link down"),

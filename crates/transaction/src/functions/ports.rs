@@ -2,6 +2,7 @@
 
 use kernel::{Component, Effects};
 use packet::{PacketId, Packets, Pcie, Refusal, Stamp};
+use protocol::register::ATTENTION_BUTTON_PRESSED;
 use protocol::{
     Class, ConfigRequest, FunctionId, Header, LinkHold, Severity, TriggerReason, UncorrectableError,
 };
@@ -18,6 +19,8 @@ pub enum PortAction {
     Hold(LinkHold),
     /// Nothing holds the link down any more: it trains.
     Release,
+    /// The port sends its interrupt for an event of its slot.
+    Interrupt,
 }
 
 impl Functions {
@@ -54,11 +57,36 @@ impl Functions {
         refuse(packet, self.id_of(place), why, fx)
     }
 
-    /// The interrupt message of the port at `place` for its containment, if it has one to send.
-    pub fn containment_message(&self, place: FunctionPlace) -> Option<(u64, u32)> {
+    /// The interrupt message of the port at `place` for `action`, if it sends one.
+    pub fn port_message(&self, place: FunctionPlace, action: PortAction) -> Option<(u64, u32)> {
         let space = self.space(place);
-        let sends = space.has_containment_interrupt() && space.bus_master_enable();
+        let has_reason = match action {
+            PortAction::Contain(_) => space.has_containment_interrupt(),
+            PortAction::Interrupt => true,
+            PortAction::Hold(_) | PortAction::Release => false,
+        };
+        let sends = has_reason && space.bus_master_enable();
         sends.then(|| space.msi(0)).flatten()
+    }
+
+    /// Records that the attention button of the slot at the port at `place` is pressed.
+    pub fn press_attention_button(&mut self, place: FunctionPlace) {
+        self.record_slot(place, ATTENTION_BUTTON_PRESSED, None);
+    }
+
+    /// Records events of the slot at the port at `place`, and whether a card is present if that is known.
+    pub(super) fn record_slot(
+        &mut self,
+        place: FunctionPlace,
+        events: u32,
+        is_present: Option<bool>,
+    ) {
+        let FunctionPlace::Port(index) = place else {
+            return;
+        };
+        if self.ports[index].space.record_slot(events, is_present) {
+            self.actions.push_back((index, PortAction::Interrupt));
+        }
     }
 
     /// The memory write of an interrupt message of the port at `place`.
@@ -97,15 +125,17 @@ impl Functions {
         true
     }
 
-    /// Begins containment for an error that the port at `place` has detected itself, if it is not masked.
+    /// Begins containment for an error that the port at `place` has detected itself, if it is not masked. A completion timeout of the
+    /// host's own request is a matter of the Root Port extensions, which are not modelled (PCIe Base 6.2.10.3).
     pub(super) fn contain_error(
         &mut self,
         place: FunctionPlace,
         error: UncorrectableError,
         severity: Severity,
     ) -> bool {
-        let is_masked = self.space(place).error_control().masks(error);
-        !is_masked && self.contain(place, TriggerReason::Uncorrectable(severity))
+        let is_exempt = error == UncorrectableError::CompletionTimeout
+            || self.space(place).error_control().masks(error);
+        !is_exempt && self.contain(place, TriggerReason::Uncorrectable(severity))
     }
 
     /// Writes to a register of the downstream port with this index; what follows for its link is to be

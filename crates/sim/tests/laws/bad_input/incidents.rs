@@ -166,3 +166,24 @@ fn the_link_of_a_coherent_device_stays() {
         );
     }
 }
+
+#[test]
+fn nothing_is_contained_above_a_coherent_device() {
+    assert_eq!(
+        refusal(
+            "[hosts.h]\ncoherent = true\ncontainment = \"fatal\"\n[devices.d]\nupstream = \"h\"\nmodel = \"accelerator\"\n"
+        ),
+        "bad.toml:3: hosts.h.containment: a coherent device below has lines of the host in its cache, which containment would lose; write containment = \"none\""
+    );
+}
+
+#[test]
+fn only_a_slot_has_an_attention_button() {
+    assert_eq!(
+        incident("at = \"1 us\"\nwhat = \"attention-button\"\nnode = \"d\""),
+        "bad.toml:7: incidents \"incident-1\", node: d is in no slot; write slot = \"hot-plug\" at d"
+    );
+    let slot = refusal("[hosts.h]\n[devices.d]\nupstream = \"h\"\nslot = \"hotplug\"\n");
+    assert!(slot.starts_with("bad.toml:4: devices.d.slot"), "{slot}");
+    assert!(slot.contains("hot-plug"), "{slot}");
+}
