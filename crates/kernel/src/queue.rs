@@ -106,43 +106,77 @@ impl<P: Copy> Default for EventQueue<P> {
 
 impl<P: Copy> EventQueue<P> {
     /// Schedules `payload` at `time`, which must not be before the last popped event.
-    #[inline]
+    // One function for all callers. What is rare is outside it, with the same arguments, so that an event is made where it will stay.
+    #[inline(never)]
     pub fn push(&mut self, time: Time, rank: u64, payload: P) {
-        self.place(Event {
+        let date = time.as_fs() >> self.day_bits;
+        if date <= self.date {
+            return self.push_today(time, rank, &payload);
+        }
+        if date - self.date >= self.days.len() as u64 {
+            return self.push_later(time, rank, &payload);
+        }
+        let day = self.day(date);
+        let events = &mut self.days[day];
+        if events.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *events = spare;
+        }
+        if events.len() == events.capacity() {
+            return self.push_into_full_day(day, time, rank, &payload);
+        }
+        events.push(Event {
             time,
             rank,
             payload,
         });
+        self.count_in(day);
     }
 
+    #[inline(never)]
+    fn push_today(&mut self, time: Time, rank: u64, payload: &P) {
+        let event = Event {
+            time,
+            rank,
+            payload: *payload,
+        };
+        let key = event.key();
+        let earlier = self
+            .today
+            .iter()
+            .rev()
+            .take_while(|other| other.key() < key)
+            .count();
+        let at = self.today.len() - earlier;
+        self.today.insert(at, event);
+        self.census.events += 1;
+    }
+
+    #[cold]
+    fn push_later(&mut self, time: Time, rank: u64, payload: &P) {
+        self.later.push(Reverse(Event {
+            time,
+            rank,
+            payload: *payload,
+        }));
+    }
+
+    #[cold]
+    fn push_into_full_day(&mut self, day: usize, time: Time, rank: u64, payload: &P) {
+        self.days[day].push(Event {
+            time,
+            rank,
+            payload: *payload,
+        });
+        self.count_in(day);
+    }
+
+    /// Counts one more event of the day at this index.
     #[inline]
-    fn place(&mut self, event: Event<P>) {
-        let date = event.time.as_fs() >> self.day_bits;
-        if date <= self.date {
-            let key = event.key();
-            let earlier = self
-                .today
-                .iter()
-                .rev()
-                .take_while(|other| other.key() < key)
-                .count();
-            let at = self.today.len() - earlier;
-            self.today.insert(at, event);
-            self.census.events += 1;
-        } else if date < self.date + self.days.len() as u64 {
-            let day = self.day(date);
-            let events = &mut self.days[day];
-            if events.capacity() == 0
-                && let Some(spare) = self.spare.pop()
-            {
-                *events = spare;
-            }
-            events.push(event);
-            self.busy[day / 64] |= 1 << (day % 64);
-            self.in_days += 1;
-        } else {
-            self.later.push(Reverse(event));
-        }
+    fn count_in(&mut self, day: usize) {
+        self.busy[day / 64] |= 1 << (day % 64);
+        self.in_days += 1;
     }
 
     /// The index of the day with the given date, which must be in this year.
@@ -239,7 +273,7 @@ impl<P: Copy> EventQueue<P> {
             if event.time.as_fs() >> self.day_bits <= self.date {
                 self.today.push(event);
             } else {
-                self.place(event);
+                self.push(event.time, event.rank, event.payload);
             }
         }
     }
@@ -287,7 +321,7 @@ impl<P: Copy> EventQueue<P> {
         self.busy.fill(0);
         self.in_days = 0;
         for event in pending {
-            self.place(event);
+            self.push(event.time, event.rank, event.payload);
         }
         self.admit_new_year();
         self.today
