@@ -216,7 +216,8 @@ pub struct World<T: Traffic> {
     wires: Vec<Vec<Option<Wire>>>,
     events: u64,
     /// The number of events in the queue that are not in the background.
-    foreground: usize,
+    // Not as wide as `events`: the compiler would change both at once, and the processor wait for the part that was just written.
+    foreground: u32,
     /// The bytes that frames refer to.
     pub store: T::Store,
     /// Observations that the run loop has not taken yet.
@@ -336,7 +337,7 @@ impl<T: Traffic> World<T> {
         let rank = Rank(event.rank);
         self.now = event.time;
         self.events += 1;
-        self.foreground -= usize::from(!rank.is_in_background());
+        self.foreground -= u32::from(!rank.is_in_background());
         Some(Occurrence {
             rank,
             frame: event.payload,
