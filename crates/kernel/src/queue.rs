@@ -250,6 +250,8 @@ impl<P: Copy> EventQueue<P> {
         self.in_days -= self.today.len();
         self.admit_new_year();
         if self.today.len() > 1 {
+            // Found by measurement, see 0002-the-fast-path.md: the same order takes less time to make from the other end.
+            self.today.reverse();
             self.today
                 .sort_unstable_by_key(|event| Reverse(event.key()));
         }
