@@ -70,3 +70,14 @@ def test_a_function_level_reset_ends_the_flow_of_its_function_alone(peerlane: Ru
     flows = {flow.id: flow.completed and flow.intact for flow in result.flows}
     assert flows == {"reset": False, "beside": True, "other": True, "again": True}
     assert result.incidents["card VF 0", "Function Level Reset"].severity is None
+
+
+def test_a_driver_that_is_told_of_a_reset_loses_nothing(peerlane: Run) -> None:
+    told = peerlane("run", "incidents/recovery", "--no-explain")
+    assert told.status == 0
+    assert "a driver begins again after a reset of its device" in told.out
+    result = Fabric.load(SCENARIOS / "incidents/recovery.toml").run()
+    (flow,) = result.flows
+    assert flow.intact
+    assert flow.restarts == 1
+    assert result.to_json()["flows"][0]["restarts"] == 1

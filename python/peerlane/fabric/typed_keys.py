@@ -1207,6 +1207,10 @@ class Incident(TypedDict, total=False):
     restore: Setting
     """Whether the host then writes the registers of the function again that its firmware has
     set. (default true)"""
+    drivers: Setting
+    """Whether the host tells the drivers of the device before and after the reset: they leave
+    it alone meanwhile, set it up again, and move once more what the reset has lost.
+    (default false)"""
 
 
 class Flow(TypedDict, total=False):

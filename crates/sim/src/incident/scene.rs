@@ -1,12 +1,13 @@
 //! A fabric at the time of an incident, and what an incident can do to it.
 
-use host::recovery::SavedState;
+use host::recovery::{Informed, SavedState};
 use host::{System, ThreadId};
 use kernel::{ComponentId, World};
 use packet::Pcie;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
+use crate::scenario::NodeKind;
 
 /// A fabric at the time of an incident.
 pub struct Scene<'a> {
@@ -26,6 +27,25 @@ impl Scene<'_> {
         let saved =
             places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
         saved.collect()
+    }
+
+    /// The drivers of the device `node`, which its host tells of a reset.
+    pub(crate) fn drivers_of(&self, node: usize) -> Option<Informed> {
+        let planned = &self.plan.nodes[node];
+        let NodeKind::Host(_, costs) = &self.plan.nodes[planned.root].kind else {
+            return None;
+        };
+        let NodeKind::Device(_, device) = &planned.kind else {
+            return None;
+        };
+        let interrupts = 0..device.parameters().interrupts() as u16;
+        Some(Informed {
+            messages: interrupts
+                .filter_map(|vector| planned.interrupt_message(vector))
+                .collect(),
+            vectors: planned.vector_entries(),
+            costs: costs.clone(),
+        })
     }
 
     /// Starts a program on the host above `node` now. The run goes on until it has ended.

@@ -36,7 +36,8 @@ fn classes(lines: &[Value], tlp: &str, select: impl Fn(&Value) -> bool) -> Vec<u
 
 #[test]
 fn data_descriptors_and_interrupts_have_the_classes_of_their_keys() {
-    let engine = "descriptor_fetch = true\ndescriptor_traffic_class = 3\ninterrupt_traffic_class = 5";
+    let engine =
+        "descriptor_fetch = true\ndescriptor_traffic_class = 3\ninterrupt_traffic_class = 5";
     let flows = flow("w", "size = \"8 KiB\"\ntraffic_class = 6")
         + &flow("r", "size = \"8 KiB\"\ndirection = \"read\"");
     let (result, lines) = trace(&machine("sg-dma", engine, &flows));
@@ -109,12 +110,18 @@ fn an_interrupt_of_another_class_overtakes_its_data_and_the_result_says_by_how_m
         let result = run(&text).all_intact();
         let flow = result.flow("w");
         let is_early = flow.returned_ns < flow.last_byte_ns;
-        assert_eq!((warnings, is_early), (usize::from(flow.overtaken > 0), flow.overtaken > 0));
+        assert_eq!(
+            (warnings, is_early),
+            (usize::from(flow.overtaken > 0), flow.overtaken > 0)
+        );
         flow.overtaken
     };
     assert!(overtaken("interrupt_traffic_class = 7", "") > 0);
     // Memory takes its time after the interrupt as well, and so the latency of the interrupt hides it.
-    assert_eq!(overtaken("interrupt_traffic_class = 7", "traffic_class = 7"), 0);
+    assert_eq!(
+        overtaken("interrupt_traffic_class = 7", "traffic_class = 7"),
+        0
+    );
     assert_eq!(overtaken("", ""), 0);
 }
 
@@ -125,7 +132,12 @@ fn the_driver_of_a_drive_waits_for_an_entry_that_its_interrupt_has_overtaken() {
     let result = run(&machine("nvme", "interrupt_traffic_class = 7", &flows)).all_intact();
     assert_eq!(result.flow("w").overtaken, 0);
     // An entry that has overtaken its data tells the driver of data that is not there.
-    let early = run(&machine("nvme", "descriptor_traffic_class = 7\ninterrupt_traffic_class = 7", &flows)).all_intact();
+    let early = run(&machine(
+        "nvme",
+        "descriptor_traffic_class = 7\ninterrupt_traffic_class = 7",
+        &flows,
+    ))
+    .all_intact();
     assert!(early.flow("w").overtaken > 0);
 }
 

@@ -34,6 +34,8 @@ enum Fault {
     BitErrors(&'static str),
     /// The link above a node fails.
     Failure(&'static str, u32),
+    /// The host resets a device, and tells its driver or not.
+    Reset(&'static str, u32, bool),
 }
 
 impl Fault {
@@ -49,6 +51,7 @@ impl Fault {
             2 => (select(vec!["s", "t"]), at(), 1_u32..4).prop_map(|(node, at, count)| Fault::Damage(node, at, count)),
             2 => node().prop_map(Fault::BitErrors),
             1 => (node(), at()).prop_map(|(node, at)| Fault::Failure(node, at)),
+            2 => (select(vec!["a", "b", "c", "n", "g"]), at(), any::<bool>()).prop_map(|(node, at, tells)| Fault::Reset(node, at, tells && ["n", "g"].contains(&node))),
         ]
     }
 
@@ -69,6 +72,12 @@ impl Fault {
             Fault::Damage(node, at, count) => {
                 entry(at, "damage", node, format!("count = {count}\n"))
             }
+            Fault::Reset(node, at, tells) => entry(
+                at,
+                "function-level-reset",
+                node,
+                format!("wait = \"150 us\"\ndrivers = {tells}\n"),
+            ),
             Fault::BitErrors(_) | Fault::Failure(..) => String::new(),
         }
     }
@@ -158,7 +167,7 @@ proptest! {
         // Nobody knows the offset of a completion that does not come.
         let loses_packets = faults
             .iter()
-            .any(|fault| matches!(fault, Fault::Failure(..) | Fault::Damage(..)));
+            .any(|fault| matches!(fault, Fault::Failure(..) | Fault::Damage(..) | Fault::Reset(..)));
         for flow in &result.flows {
             // Software that writes to registers does not know whether a write has arrived; the device does.
             let by_driver = ["n", "g"].contains(&&*flow.from);
