@@ -136,3 +136,14 @@ def test_a_card_leaves_its_slot_and_comes_back_without_an_error() -> None:
         "slot: power on",
         "set up again",
     ]
+
+
+def test_a_driver_that_is_told_of_a_reset_loses_nothing(peerlane: Run) -> None:
+    told = peerlane("run", "incidents/recovery", "--no-explain")
+    assert told.status == 0
+    assert "a driver begins again after a reset of its device" in told.out
+    result = Fabric.load(SCENARIOS / "incidents/recovery.toml").run()
+    (flow,) = result.flows
+    assert flow.intact
+    assert flow.restarts == 1
+    assert result.to_json()["flows"][0]["restarts"] == 1

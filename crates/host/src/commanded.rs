@@ -64,8 +64,12 @@ pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) 
         let one = all.begin(system.now().await);
         system.work(costs.system_call).await;
         system.lock(commanded.interrupt.message).await;
+        let Some(resets) = system.ready(commanded.interrupt.message).await else {
+            system.unlock(commanded.interrupt.message).await;
+            return;
+        };
         driver.start(commanded.what.address + one.offset).await;
-        let ended = driver.wait().await;
+        let ended = driver.wait(resets).await;
         system.unlock(commanded.interrupt.message).await;
         if !ended {
             // The device does not answer any more: what is left stays undone.
@@ -98,14 +102,16 @@ impl Driver<'_> {
         self.set(COMMAND, &word.to_le_bytes()).await;
     }
 
-    /// Waits for the end of the access; returns false if the device does not answer.
-    async fn wait(&self) -> bool {
+    /// Waits for the end of the access; returns false if the device does not answer, or is reset.
+    async fn wait(&self, resets: u32) -> bool {
         match self.commanded.completion {
             Completion::Interrupt => {
                 let interrupt = self.commanded.interrupt;
-                interrupt.wait(self.system, self.costs).await;
-                interrupt.rearm(self.system, self.costs).await;
-                true
+                let has_come = interrupt.wait(self.system, self.costs, resets).await;
+                if has_come {
+                    interrupt.rearm(self.system, self.costs).await;
+                }
+                has_come
             }
             Completion::Poll => loop {
                 let status = self.commanded.registers + STATUS;

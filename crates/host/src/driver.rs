@@ -2,7 +2,7 @@
 //! interrupt.
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
-use packet::{FlowId, Observation};
+use packet::{FlowId, Incident, Observation, Site};
 use protocol::TrafficClass;
 use transaction::CallNote;
 
@@ -32,6 +32,8 @@ pub struct Transfer {
     pub list: Option<u64>,
     /// The address of the register that holds a reflector's reply address, and the reply address.
     pub reply: Option<(u64, u64)>,
+    /// Whether the driver begins again after a reset of the engine; not if FIFOs have lost bytes of another transfer.
+    pub restarts: bool,
     /// The lock of the unit, which one call holds at a time.
     pub lock: u32,
     /// The threads that must have ended before this transfer starts: of an earlier call, and of the set-up of vectors.
@@ -73,13 +75,59 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
         costs: &costs,
         block: transfer.registers + transfer.unit.base(),
     };
-    driver.program(&transfer).await;
-    transfer.interrupt.wait(&system, &costs).await;
-    transfer.interrupt.rearm(&system, &costs).await;
+    if !move_once_or_again(&driver, &transfer).await {
+        give_up(&system, flow).await;
+    }
     system.unlock(transfer.lock).await;
     system
         .report(Observation::own(flow, CallNote::Returned))
         .await;
+}
+
+/// Moves a buffer, once more after each reset of the engine. Returns false if it cannot be moved any more.
+async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {
+    let (system, interrupt) = (driver.system, transfer.interrupt);
+    let mut is_first = true;
+    while let Some(resets) = system.ready(interrupt.message).await {
+        if !is_first {
+            if !transfer.restarts {
+                return false;
+            }
+            begin_again(system, transfer.flow, (0, 0)).await;
+        }
+        is_first = false;
+        driver.program(transfer).await;
+        if interrupt.wait(system, driver.costs, resets).await {
+            interrupt.rearm(system, driver.costs).await;
+            return true;
+        }
+        interrupted(system, transfer.flow).await;
+    }
+    false
+}
+
+/// Reports that a reset of its device has interrupted the call of a flow.
+pub(crate) async fn interrupted(system: &System, flow: FlowId) {
+    let note = CallNote::Interrupted;
+    system.report(Observation::own(flow, note)).await;
+}
+
+/// Reports that a driver moves a flow again after a reset of its device, except for bytes that have arrived and bytes that are lost.
+pub(crate) async fn begin_again(system: &System, flow: FlowId, (arrived, lost): (u64, u64)) {
+    report_event(system, "a driver begins again after a reset of its device").await;
+    let restarted = CallNote::Restarted { arrived, lost };
+    system.report(Observation::own(flow, restarted)).await;
+}
+
+/// Reports that a driver does not move a flow any more after a reset of its device.
+pub(crate) async fn give_up(system: &System, flow: FlowId) {
+    report_event(system, "a driver gives up after a reset of its device").await;
+    system.report(Observation::Forgotten { flow }).await;
+}
+
+async fn report_event(system: &System, what: &'static str) {
+    let (site, what) = (Site::Node, Incident::Event(what));
+    system.report(Observation::Incident { site, what }).await;
 }
 
 struct Driver<'s> {

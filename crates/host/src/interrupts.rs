@@ -44,9 +44,12 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then.
-    pub async fn wait(&self, system: &System, costs: &DriverParameters) {
-        system.interrupt(self.message).await;
+    /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then. Returns false if a reset of
+    /// the device comes first, of which there were `resets` before.
+    pub async fn wait(&self, system: &System, costs: &DriverParameters, resets: u32) -> bool {
+        if !system.interrupt_or_reset(self.message, resets).await {
+            return false;
+        }
         if let Some(control) = self.control {
             system.work(costs.register_write).await;
             system.store(control, &MSIX_VECTOR_MASK.to_le_bytes()).await;
@@ -54,6 +57,7 @@ impl Interrupt {
             system.read(control, 4).await;
         }
         system.sleep(costs.interrupt_latency).await;
+        true
     }
 
     /// Unmasks the vector, if it is masked: an interrupt that came meanwhile is signalled once.

@@ -12,7 +12,7 @@ use kernel::Span;
 use packet::{FlowId, Incident, Observation, Site};
 use transaction::CallNote;
 
-use crate::driver::{PAGE, pages};
+use crate::driver::{PAGE, begin_again, give_up, interrupted, pages};
 use crate::interrupts::Interrupt;
 use crate::{DriverParameters, System, ThreadId};
 
@@ -95,9 +95,12 @@ pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransf
     system.lock(transfer.interrupt.message).await;
     let pinned = pages(transfer.address, transfer.len);
     system.work(costs.page_pin * pinned).await;
-    let mut driver = Driver::new(&system, &costs, &transfer).await;
-    driver.move_all().await;
-    driver.keep_state().await;
+    let mut driver = Driver::new(&system, &costs, &transfer);
+    if driver.move_all_or_again().await {
+        driver.keep_state().await;
+    } else {
+        give_up(&system, flow).await;
+    }
     system.unlock(transfer.interrupt.message).await;
     let ended = Observation::Ended {
         flow,
@@ -123,34 +126,95 @@ struct Driver<'s> {
     free: Vec<u16>,
     /// Bytes of each command in progress, by identifier.
     bytes: Vec<u64>,
+    /// Offset in the buffer of each command in progress, by identifier.
+    offsets: Vec<u64>,
+    /// Offset of the first part of the buffer that no command was submitted for.
+    next: u64,
+    /// Offsets of parts whose commands a reset has lost.
+    again: Vec<u64>,
+    /// Bytes of commands that have ended well, and with an error.
+    ended: (u64, u64),
+    /// The number of resets of the drive when it was brought up.
+    resets: u32,
 }
 
 impl<'s> Driver<'s> {
-    async fn new(
-        system: &'s System,
-        costs: &'s DriverParameters,
-        transfer: &'s BlockTransfer,
-    ) -> Self {
-        let area = transfer.area;
-        let state = system.load(area.state(), 16).await;
-        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| state[at + byte]));
+    fn new(system: &'s System, costs: &'s DriverParameters, transfer: &'s BlockTransfer) -> Self {
         // One entry of a queue is always empty: a full queue would look empty.
-        let most = (area.entries - 1) as u16;
-        let mut driver = Driver {
+        let most = (transfer.area.entries - 1) as u16;
+        Driver {
             system,
             costs,
             transfer,
-            tail: word(4),
-            head: word(8),
-            phase: word(12) != 0,
+            tail: 0,
+            head: 0,
+            phase: true,
             free: (0..most).rev().collect(),
             bytes: vec![0; usize::from(most)],
-        };
-        if word(0) == 0 {
-            driver.phase = true;
-            driver.enable().await;
+            offsets: vec![0; usize::from(most)],
+            next: 0,
+            again: Vec::new(),
+            ended: (0, 0),
+            resets: 0,
         }
-        driver
+    }
+
+    /// Moves the buffer; after a reset of the drive, what the reset has lost once more. Returns false if the drive does not work any more.
+    async fn move_all_or_again(&mut self) -> bool {
+        let message = self.transfer.interrupt.message;
+        let mut is_first = true;
+        while let Some(resets) = self.system.ready(message).await {
+            if !is_first {
+                self.lose_commands();
+                begin_again(self.system, self.transfer.flow, self.ended).await;
+            }
+            is_first = false;
+            self.bring_up(resets).await;
+            if self.move_all().await {
+                return true;
+            }
+            interrupted(self.system, self.transfer.flow).await;
+        }
+        false
+    }
+
+    /// Frees the identifiers of the commands in progress, whose parts are to be moved again.
+    fn lose_commands(&mut self) {
+        for id in (0..self.bytes.len() as u16).rev() {
+            if !self.free.contains(&id) {
+                self.again.push(self.offsets[usize::from(id)]);
+                self.free.push(id);
+            }
+        }
+    }
+
+    /// Takes over the queues from an earlier call, or brings the controller up if it was never up or has been reset since.
+    async fn bring_up(&mut self, resets: u32) {
+        let area = self.transfer.area;
+        let state = self.system.load(area.state(), 20).await;
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| state[at + byte]));
+        self.resets = resets;
+        let is_up = word(0) != 0 && word(16) == resets;
+        if is_up {
+            (self.tail, self.head, self.phase) = (word(4), word(8), word(12) != 0);
+            return;
+        }
+        (self.tail, self.head, self.phase) = (0, 0, true);
+        if resets > 0 {
+            self.clear_completions().await;
+        }
+        self.enable().await;
+    }
+
+    /// Writes zeros to the completion queue, so that no entry from before a reset has the phase tag of a new one.
+    async fn clear_completions(&self) {
+        let queue = self.transfer.area.completions();
+        let len = u64::from(self.transfer.area.entries) * COMPLETION;
+        for at in (0..len).step_by(PAGE as usize) {
+            let zeros = vec![0; PAGE.min(len - at) as usize];
+            self.system.work(self.costs.memory_write).await;
+            self.system.store(queue + at, &zeros).await;
+        }
     }
 
     /// Brings the controller up, and waits until it is ready.
@@ -181,37 +245,45 @@ impl<'s> Driver<'s> {
 
     /// Keeps queue positions in memory, for the next call.
     async fn keep_state(&self) {
-        let words = [1, self.tail, self.head, self.phase.into()];
+        let words = [1, self.tail, self.head, self.phase.into(), self.resets];
         let bytes = words.map(u32::to_le_bytes).concat();
         self.system.work(self.costs.memory_write).await;
         self.system.store(self.transfer.area.state(), &bytes).await;
     }
 
-    /// Submits commands for the whole buffer, as many at a time as the queue holds, and waits for the end of each.
-    async fn move_all(&mut self) {
-        let mut next = 0;
-        while next < self.transfer.len || self.free.len() < self.bytes.len() {
+    /// Submits commands for what is left of the buffer, as many at a time as the queue holds, and waits for the end of each. Returns false
+    /// if a reset of the drive comes first.
+    async fn move_all(&mut self) -> bool {
+        while self.is_left() || self.free.len() < self.bytes.len() {
             let tail = self.tail;
-            while next < self.transfer.len && !self.free.is_empty() {
-                next += self.submit(next).await;
+            while self.is_left() && !self.free.is_empty() {
+                self.submit().await;
             }
             if self.tail != tail {
                 self.set(TAIL, &self.tail.to_le_bytes()).await;
             }
             let interrupt = self.transfer.interrupt;
-            interrupt.wait(self.system, self.costs).await;
+            if !interrupt.wait(self.system, self.costs, self.resets).await {
+                return false;
+            }
             if interrupt.control.is_some() {
                 self.take_all_completions().await;
-            } else {
-                self.take_completions().await;
+            } else if !self.take_completions().await {
+                return false;
             }
             self.set(HEAD, &self.head.to_le_bytes()).await;
             interrupt.rearm(self.system, self.costs).await;
         }
+        true
     }
 
-    /// Writes the submission entry for the part of the buffer from byte `at` on; returns the size of the part.
-    async fn submit(&mut self, at: u64) -> u64 {
+    /// Whether a part of the buffer needs a command.
+    fn is_left(&self) -> bool {
+        self.next < self.transfer.len || !self.again.is_empty()
+    }
+
+    /// Writes the submission entry for the next part of the buffer.
+    async fn submit(&mut self) {
         let BlockTransfer {
             flow,
             writes_blocks,
@@ -223,8 +295,11 @@ impl<'s> Driver<'s> {
             command,
             ..
         } = *self.transfer;
-        let Some(id) = self.free.pop() else { return 0 };
+        let Some(id) = self.free.pop() else { return };
+        let at = self.again.pop().unwrap_or(self.next);
         let part = command.min(len - at);
+        self.next = self.next.max(at + part);
+        self.offsets[usize::from(id)] = at;
         let operation = if writes_blocks {
             Operation::Write
         } else {
@@ -245,7 +320,6 @@ impl<'s> Driver<'s> {
         self.system.work(self.costs.memory_write).await;
         self.system.store(slot, &entry.emit()).await;
         self.tail = (self.tail + 1) % area.entries;
-        part
     }
 
     /// The two PRP entries for `len` bytes at `address`; writes the list of pages if there are more than two.
@@ -265,23 +339,27 @@ impl<'s> Driver<'s> {
         [address, at]
     }
 
-    /// Takes the completion entries that are there, each with its interrupt; one interrupt has come already.
-    async fn take_completions(&mut self) {
+    /// Takes the completion entries that are there, each with its interrupt; one interrupt has come already. Returns false if a reset of
+    /// the drive comes first.
+    async fn take_completions(&mut self) -> bool {
         let mut come = 1;
         loop {
             match self.next_completion().await {
                 Some(_) if come == 0 => {
                     let message = self.transfer.interrupt.message;
-                    self.system.interrupt(message).await;
+                    if !self.system.interrupt_or_reset(message, self.resets).await {
+                        return false;
+                    }
                     come += 1;
                 }
                 Some(entry) => {
                     come -= 1;
                     self.take(entry).await;
                 }
+                None if self.was_reset().await => return false,
                 // The interrupt does not wait for the memory to take the entry before it.
                 None if come > 0 => self.poll().await,
-                None => return,
+                None => return true,
             }
         }
     }
@@ -294,6 +372,12 @@ impl<'s> Driver<'s> {
         while let Some(entry) = self.next_completion().await {
             self.take(entry).await;
         }
+    }
+
+    /// Whether a reset of the drive has begun since it was brought up.
+    async fn was_reset(&self) -> bool {
+        let resets = self.system.resets(self.transfer.interrupt.message).await;
+        resets != self.resets
     }
 
     /// The next completion entry, if it is there.
@@ -317,10 +401,18 @@ impl<'s> Driver<'s> {
                 .await;
         }
         self.free.push(entry.id);
-        if entry.status != Status::Success {
+        let bytes = self.bytes[usize::from(entry.id)];
+        let failed = entry.status != Status::Success;
+        let ended = if failed {
+            &mut self.ended.1
+        } else {
+            &mut self.ended.0
+        };
+        *ended += bytes;
+        if failed {
             let failed = Observation::Failed {
                 flow: self.transfer.flow,
-                bytes: self.bytes[usize::from(entry.id)] as u32,
+                bytes: bytes as u32,
                 offset: None,
             };
             self.system.report(failed).await;

@@ -1,6 +1,7 @@
 //! The processor of a host: threads that share cores, interrupts that wake them, and flows without a program.
 
 mod look;
+mod resets;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -15,6 +16,7 @@ use crate::loads::Loads;
 use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
 use look::Look;
+use resets::Resets;
 
 /// The cores of a host and the threads that run on them.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub struct Processor {
     runnable: VecDeque<ThreadId>,
     /// Interrupts that no thread has waited for yet, with their counts.
     interrupts: BTreeMap<u32, u32>,
+    resets: Resets,
     /// For each lock the thread that holds it, followed by the threads that wait for it.
     locks: BTreeMap<u32, VecDeque<ThreadId>>,
     /// Loads of threads across the fabric.
@@ -65,6 +68,12 @@ enum State {
     Runnable,
     /// Waiting for this interrupt, on no core.
     Interrupt(u32),
+    /// Waiting for this interrupt, or for a reset of its device, on no core.
+    InterruptOrReset(u32),
+    /// Waiting until no call uses the device with this interrupt, which is about to be reset, on no core.
+    Preparing(u32),
+    /// Waiting for the end of a reset of the device with this interrupt, on no core.
+    Ready(u32),
     /// Waiting for a load, on its core.
     Loading,
     /// Waiting until a device writes this byte, on no core.
@@ -91,6 +100,7 @@ impl Processor {
             timed: BinaryHeap::new(),
             runnable: VecDeque::new(),
             interrupts: BTreeMap::new(),
+            resets: Resets::default(),
             locks: BTreeMap::new(),
             accesses: VecDeque::new(),
             orders: VecDeque::new(),
@@ -300,6 +310,36 @@ impl Processor {
                 }
                 Step::Ask(Request::Interrupt(message)) if self.take_interrupt(message) => continue,
                 Step::Ask(Request::Interrupt(message)) => State::Interrupt(message),
+                Step::Ask(Request::InterruptOrReset(message, resets)) => {
+                    if self.resets.begun(message) != resets {
+                        bytes = vec![1];
+                        continue;
+                    }
+                    if self.take_interrupt(message) {
+                        continue;
+                    }
+                    State::InterruptOrReset(message)
+                }
+                Step::Ask(Request::Ready(message)) => {
+                    self.release_devices(thread);
+                    match self.resets.answer(message, thread) {
+                        Some(answer) => {
+                            bytes = answer;
+                            continue;
+                        }
+                        None => State::Ready(message),
+                    }
+                }
+                Step::Ask(Request::Resets(message)) => {
+                    bytes = self.resets.begun(message).to_le_bytes().to_vec();
+                    continue;
+                }
+                Step::Ask(Request::Announce(messages, phase)) => {
+                    if self.announce(&messages, phase) {
+                        continue;
+                    }
+                    State::Preparing(messages[0])
+                }
                 Step::Ask(Request::Lock(lock)) => {
                     let line = self.locks.entry(lock).or_default();
                     line.push_back(thread);
@@ -310,6 +350,7 @@ impl Processor {
                 }
                 Step::Ask(Request::Unlock(lock)) => {
                     self.unlock(lock);
+                    self.release_devices(thread);
                     continue;
                 }
                 Step::Ask(Request::Join(other)) => {
@@ -474,7 +515,8 @@ impl Cpu for Processor {
     }
 
     fn interrupt(&mut self, message: u32) {
-        let waiting = |thread: &Thread| thread.state == State::Interrupt(message);
+        let states = [State::Interrupt(message), State::InterruptOrReset(message)];
+        let waiting = |thread: &Thread| states.contains(&thread.state);
         match self.threads.iter().position(waiting) {
             Some(thread) => self.want_core(ThreadId(thread)),
             None => *self.interrupts.entry(message).or_default() += 1,

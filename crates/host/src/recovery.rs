@@ -4,7 +4,9 @@ use kernel::Span;
 use protocol::{ConfigSpace, FunctionId, register};
 use transaction::{Action, ConfigAccess};
 
-use crate::System;
+use crate::interrupts::{self, VectorEntries};
+use crate::system::ResetPhase;
+use crate::{DriverParameters, System};
 
 /// What software has set in the registers of a function, and writes again after a reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,20 +96,76 @@ pub async fn change(
     system.configure(access).await;
 }
 
-/// Resets a function by Initiate Function Level Reset, waits for `wait`, and writes `states` again when the function answers.
+/// Drivers that the operating system tells of a reset of their device.
+#[derive(Clone, Debug)]
+pub struct Informed {
+    /// The messages of the interrupts of the device.
+    pub messages: Vec<u32>,
+    /// The entries of its MSI-X table, which are written again.
+    pub vectors: Option<VectorEntries>,
+    /// The time that software takes.
+    pub costs: DriverParameters,
+}
+
+/// Resets a function as [`function_level_reset`] does, and tells its drivers before and after.
+pub async fn informed_reset(
+    system: System,
+    target: FunctionId,
+    wait: Span,
+    states: Vec<SavedState>,
+    informed: Informed,
+) {
+    let Informed {
+        messages,
+        vectors,
+        costs,
+    } = informed;
+    let lock = messages.first().map(|message| RESETS | message);
+    if let Some(lock) = lock {
+        system.lock(lock).await;
+    }
+    // A device with several interrupts may have several calls.
+    for message in &messages {
+        system.announce(&[*message], ResetPhase::Prepare).await;
+    }
+    let is_set_up = !states.is_empty();
+    let is_ready = function_level_reset(system.clone(), target, wait, states).await;
+    let works = is_ready && is_set_up;
+    if let (Some(vectors), true) = (vectors, works) {
+        interrupts::set_up(system.clone(), costs, vectors).await;
+    }
+    let phase = if works {
+        ResetPhase::Done
+    } else {
+        ResetPhase::Lost
+    };
+    system.announce(&messages, phase).await;
+    if let Some(lock) = lock {
+        system.unlock(lock).await;
+    }
+}
+
+/// The lock of the resets of a device, one of which is made at a time, with the message of its first interrupt. Our choice: a bit that
+/// no message of firmware has.
+const RESETS: u32 = 1 << 31;
+
+/// Resets a function by Initiate Function Level Reset, waits for `wait`, and writes `states` again when the function answers. Returns
+/// whether it does.
 pub async fn function_level_reset(
     system: System,
     target: FunctionId,
     wait: Span,
     states: Vec<SavedState>,
-) {
+) -> bool {
     let initiate = register::INITIATE_FUNCTION_LEVEL_RESET;
     let control = (target, register::DEVICE_CONTROL);
     change(&system, control, (initiate, initiate)).await;
     system.sleep(wait).await;
-    if is_ready(&system, target).await {
+    let is_ready = is_ready(&system, target).await;
+    if is_ready {
         restore(&system, &states).await;
     }
+    is_ready
 }
 
 /// Waits until a function answers a read of its Command register, for as long as a function may take after a reset. Returns whether

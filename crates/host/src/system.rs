@@ -45,6 +45,17 @@ impl StoreOrigin {
     }
 }
 
+/// What the operating system tells a driver about a reset of its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetPhase {
+    /// The device is about to be reset: the driver leaves it alone.
+    Prepare,
+    /// The device was reset, and its configuration registers are as before.
+    Done,
+    /// The device does not work after the reset.
+    Lost,
+}
+
 /// A request of a program.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -68,6 +79,14 @@ pub enum Request {
     Pause,
     /// Sleeps until an interrupt with this message arrives.
     Interrupt(u32),
+    /// Sleeps until an interrupt with this message arrives, or a reset of its device begins that is not among so many before.
+    InterruptOrReset(u32, u32),
+    /// Sleeps until the device with this interrupt message is not in reset.
+    Ready(u32),
+    /// The number of resets of the device with this interrupt message that have begun.
+    Resets(u32),
+    /// Tells the drivers of the devices with these interrupt messages of a reset.
+    Announce(Vec<u32>, ResetPhase),
     /// Sleeps until it holds a lock.
     Lock(u32),
     /// Releases a lock.
@@ -97,6 +116,33 @@ impl System {
     /// Sleeps for `span`, on no core.
     pub async fn sleep(&self, span: Span) {
         self.0.ask(Request::Sleep(span)).await;
+    }
+
+    /// Sleeps until an interrupt with `message` arrives. Returns false if a reset of the device begins first, or has begun after the
+    /// `resets` that [`ready`](Self::ready) has counted.
+    pub async fn interrupt_or_reset(&self, message: u32, resets: u32) -> bool {
+        let request = Request::InterruptOrReset(message, resets);
+        self.0.ask(request).await.bytes.is_empty()
+    }
+
+    /// Sleeps while the device with the interrupt `message` is in reset. Returns the number of its resets so far; none if the device
+    /// does not work after the last one.
+    pub async fn ready(&self, message: u32) -> Option<u32> {
+        let bytes = self.0.ask(Request::Ready(message)).await.bytes;
+        bytes.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    /// The number of resets of the device with the interrupt `message` that have begun.
+    pub async fn resets(&self, message: u32) -> u32 {
+        let bytes = self.0.ask(Request::Resets(message)).await.bytes;
+        bytes.try_into().map_or(0, u32::from_le_bytes)
+    }
+
+    /// Tells the drivers of the devices with these interrupt messages of a reset.
+    pub async fn announce(&self, messages: &[u32], phase: ResetPhase) {
+        self.0
+            .ask(Request::Announce(messages.to_vec(), phase))
+            .await;
     }
 
     /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write of at

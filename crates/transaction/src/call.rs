@@ -9,20 +9,39 @@ pub enum CallNote {
     Called,
     /// The call has returned.
     Returned,
+    /// A reset of the device has interrupted the call, and its driver waits for the end of the reset.
+    Interrupted,
+    /// The driver moves what a reset of the device has lost once more. So many bytes are there, and so many are lost with an error; the
+    /// others have not arrived as far as the driver knows.
+    Restarted {
+        /// Bytes of commands that have ended well.
+        arrived: u64,
+        /// Bytes of commands that have ended with an error.
+        lost: u64,
+    },
 }
 
 impl Note for CallNote {
     const KIND: NoteKind = NoteKind::named("call");
 
     fn pack(self) -> [u64; 2] {
-        [u64::from(self == CallNote::Returned), 0]
+        match self {
+            CallNote::Called => [0, 0],
+            CallNote::Returned => [1, 0],
+            CallNote::Interrupted => [2, 0],
+            CallNote::Restarted { arrived, lost } => [3 + lost, arrived],
+        }
     }
 
-    fn unpack([has_returned, _]: [u64; 2]) -> Self {
-        if has_returned == 0 {
-            CallNote::Called
-        } else {
-            CallNote::Returned
+    fn unpack([kind, arrived]: [u64; 2]) -> Self {
+        match kind {
+            0 => CallNote::Called,
+            1 => CallNote::Returned,
+            2 => CallNote::Interrupted,
+            lost => CallNote::Restarted {
+                arrived,
+                lost: lost - 3,
+            },
         }
     }
 }

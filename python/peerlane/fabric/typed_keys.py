@@ -1282,6 +1282,12 @@ class Incident(TypedDict, total=False):
     """The lanes that still work; none for all that do now. (default none)"""
     hold: Setting
     """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
+    """Whether the host then writes the registers of the function again that its firmware has
+    set. (default true)"""
+    drivers: Setting
+    """Whether the host tells the drivers of the device before and after the reset: they leave
+    it alone meanwhile, set it up again, and move once more what the reset has lost.
+    (default false)"""
 
 
 class Flow(TypedDict, total=False):

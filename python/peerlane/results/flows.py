@@ -97,9 +97,10 @@ class FlowResult(Document):
     with an error, as offset and length, where that is known. `compared` is false when the flow
     reads bytes that another flow uses, too, which may be those of either; then `intact` says
     nothing of what was read, but that it arrived. `overtaken` counts the bytes that were not there
-    yet when the system call returned, because its interrupt was of another traffic class. A value that was never observed is `None`: the
-    times of a flow that was not sent, the rate of a flow whose bytes did not arrive, the system
-    call of a flow without a driver.
+    yet when the system call returned, because its interrupt was of another traffic class, and
+    `restarts` how often the driver has begun again after a reset of its device. A value that was
+    never observed is `None`: the times of a flow that was not sent, the rate of a flow whose bytes
+    did not arrive, the system call of a flow without a driver.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")
@@ -125,6 +126,7 @@ class FlowResult(Document):
     compared: bool
     missing: tuple[tuple[int, int], ...] = ()
     overtaken: int = 0
+    restarts: int = 0
 
     @property
     def latency(self) -> Latency | None:

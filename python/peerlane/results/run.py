@@ -189,16 +189,14 @@ class RunResult(Document):
         document = encode(self)
         if not self.iommus:
             del document["iommus"]
-        for name in ("interrupts", "unsnooped_lines", "incidents", "incidents_left_out"):
-            if not document[name]:
-                del document[name]
-        for link in document["links"]:
-            if not link["channels"]:
-                del link["channels"]
-        for flow in document["flows"]:
-            for name in ("missing", "overtaken"):
-                if not flow[name]:
-                    del flow[name]
+        own = ("interrupts", "unsnooped_lines", "incidents", "incidents_left_out")
+        optional: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document, own)]
+        optional += [(link, ("channels",)) for link in document["links"]]
+        optional += [(flow, ("missing", "overtaken", "restarts")) for flow in document["flows"]]
+        for holder, names in optional:
+            for name in names:
+                if not holder[name]:
+                    del holder[name]
         if self.waits is None:
             del document["waits"]
         if self.series is None:

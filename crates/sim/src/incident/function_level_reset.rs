@@ -1,11 +1,13 @@
 //! A function level reset (PCIe Base 6.6.2), which the software of a host initiates by a configuration request.
 
-use host::recovery::function_level_reset;
+use device::{AcceleratorParameters, BlockDmaParameters};
+use host::recovery::{function_level_reset, informed_reset};
 use kernel::Span;
 use protocol::register;
 use transaction::FunctionPlace;
 
 use super::{Incident, Misplaced, Place, Scene};
+use crate::plan::NodePlan;
 
 kernel::parameters! {
     /// Keys of a function level reset.
@@ -16,6 +18,9 @@ kernel::parameters! {
         wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.2: 100 ms";
         /// Whether the host then writes the registers of the function again that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
+        /// Whether the host tells the drivers of the device before and after the reset: they leave it alone meanwhile, set it up again, and
+        /// move once more what the reset has lost.
+        drivers: bool = false, from "our choice: a reset that nobody expects; Linux tells drivers of resets that it makes, by reset_prepare and reset_done";
     }
 }
 
@@ -51,6 +56,13 @@ impl Incident for FunctionLevelReset {
             );
             return Err(("function", message));
         }
+        if self.drivers && (self.function > 0 || !has_driver(node)) {
+            let message = format!(
+                "no driver of the host works with function {} of {}; write it for function 0 of a device with model = \"sg-dma\", \"nvme\", \"block-dma\" or \"accelerator\"",
+                self.function, node.name
+            );
+            return Err(("drivers", message));
+        }
         Ok(())
     }
 
@@ -64,8 +76,19 @@ impl Incident for FunctionLevelReset {
             states.retain(|state| state.function == target);
         }
         let wait = self.wait;
-        scene.spawn(node, move |system| {
-            function_level_reset(system, target, wait, states)
+        let informed = self.drivers.then(|| scene.drivers_of(node)).flatten();
+        scene.spawn(node, move |system| async move {
+            match informed {
+                Some(informed) => informed_reset(system, target, wait, states, informed).await,
+                None => drop(function_level_reset(system, target, wait, states).await),
+            }
         });
     }
+}
+
+/// Whether a driver of the host works with a device: one of flows or of commands.
+fn has_driver(node: &NodePlan) -> bool {
+    let is_commanded = node.kind.device::<BlockDmaParameters>().is_some()
+        || node.kind.device::<AcceleratorParameters>().is_some();
+    is_commanded || node.engine().is_some() || node.drive().is_some()
 }

@@ -1,17 +1,16 @@
 //! A fabric at the time of an incident, and what an incident can do to it.
 
 use fabric::Switch;
-use host::recovery::SavedState;
+use host::recovery::{Informed, SavedState};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{ComponentId, World};
 use link::LinkCommand;
 use packet::{Incident, Observation, Pcie, Site};
-
-use crate::build::ends;
-use crate::build::errors::{saved, saved_below};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
 
+use crate::build::ends;
+use crate::build::errors::{saved, saved_below};
 use crate::model::Model;
 use crate::plan::FabricPlan;
 use crate::scenario::NodeKind;
@@ -95,6 +94,23 @@ impl Scene<'_> {
             site: Site::Node,
             what: Incident::Event(what),
         });
+    }
+
+    /// The drivers of the device `node`, which its host tells of a reset.
+    pub(crate) fn drivers_of(&self, node: usize) -> Option<Informed> {
+        let planned = &self.plan.nodes[node];
+        let costs = self.costs(node)?;
+        let NodeKind::Device(_, device) = &planned.kind else {
+            return None;
+        };
+        let interrupts = 0..device.parameters().interrupts() as u16;
+        Some(Informed {
+            messages: interrupts
+                .filter_map(|vector| planned.interrupt_message(vector))
+                .collect(),
+            vectors: planned.vector_entries(),
+            costs,
+        })
     }
 
     /// Starts a program on the host above `node` now. The run goes on until it has ended.

@@ -55,6 +55,10 @@ pub struct FlowMeter {
     pub called: Option<Time>,
     /// Time when the system call returned.
     pub returned: Option<Time>,
+    /// Whether the driver waits for the end of a reset of the device.
+    is_interrupted: bool,
+    /// The number of times that the driver has begun again after a reset of the device.
+    pub restarts: u32,
     /// Bytes that had arrived when it returned.
     pub arrived_at_return: u64,
     /// Doorbell times of messages that nobody has noticed yet.
@@ -86,6 +90,8 @@ impl FlowMeter {
             sent: None,
             called: None,
             returned: None,
+            is_interrupted: false,
+            restarts: 0,
             arrived_at_return: 0,
             rung: VecDeque::new(),
             unnoticed: VecDeque::new(),
@@ -104,6 +110,18 @@ impl FlowMeter {
             .is_some_and(|asked| self.delivered + self.refused >= asked);
         let noticed = self.rung.is_empty() || self.refused > 0 && self.unnoticed.is_empty();
         all && noticed && self.called.is_some() == self.returned.is_some()
+    }
+
+    /// Takes in that the driver moves once more what a reset has lost: all bytes but those that it knows about.
+    #[cold]
+    fn restart(&mut self, arrived: u64, lost: u64) {
+        self.restarts += 1;
+        (self.forgotten, self.is_interrupted) = (false, false);
+        self.asked = None;
+        (self.delivered, self.refused) = (arrived, lost);
+        if lost == 0 {
+            self.missing.clear();
+        }
     }
 
     /// Takes in that bytes were lost.
@@ -307,12 +325,18 @@ impl Meter {
 
     fn observe_note(&mut self, flow: FlowId, note: PackedNote, now: Time) {
         if let Some(call) = note.get::<CallNote>() {
+            if matches!(call, CallNote::Interrupted | CallNote::Restarted { .. }) {
+                self.reopen(flow);
+            }
             self.change(flow, now, |meter| match call {
                 CallNote::Called => meter.called = Some(now),
                 CallNote::Returned => {
                     meter.returned = Some(now);
+                    meter.is_interrupted = false;
                     meter.arrived_at_return = meter.delivered;
                 }
+                CallNote::Interrupted => meter.is_interrupted = true,
+                CallNote::Restarted { arrived, lost } => meter.restart(arrived, lost),
             });
         } else if let Some(message) = note.get::<MessageNote>() {
             let mut born = None;
@@ -354,10 +378,20 @@ impl Meter {
             return;
         };
         change(meter);
-        let is_over = meter.is_complete() || meter.forgotten;
+        let is_over = meter.is_complete() || meter.forgotten && !meter.is_interrupted;
         if is_over && !std::mem::replace(&mut meter.closed, true) {
             self.open -= 1;
             self.open_parts -= usize::from((flow.0 as usize) < self.parts);
+        }
+    }
+
+    /// Takes in that the driver of a flow, which may count as over, goes on with it.
+    #[cold]
+    fn reopen(&mut self, flow: FlowId) {
+        let meter = self.flows.get_mut(flow.0 as usize);
+        if meter.is_some_and(|meter| std::mem::replace(&mut meter.closed, false)) {
+            self.open += 1;
+            self.open_parts += usize::from((flow.0 as usize) < self.parts);
         }
     }
 }

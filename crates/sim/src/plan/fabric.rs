@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use device::{NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IdentityMapping, IommuParameters, Owned};
 use host::firmware::Setting;
+use host::interrupts::VectorEntries;
 use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
 use link::PortParameters;
@@ -227,6 +228,19 @@ impl NodePlan {
     /// Address of the MSI-X table of a device's physical function.
     pub fn vector_table(&self) -> Option<u64> {
         Some(self.vectors_of(0)?.table)
+    }
+
+    /// The entries of the MSI-X table of a device's physical function that its driver writes, if there are any.
+    pub(crate) fn vector_entries(&self) -> Option<VectorEntries> {
+        let NodeKind::Device(_, device) = &self.kind else {
+            return None;
+        };
+        let entries = VectorEntries {
+            address: self.vector_table()?,
+            count: device.parameters().interrupts() as u16,
+            first: *self.vectors.first()?,
+        };
+        (entries.count > 0).then_some(entries)
     }
 
     /// The MSI-X table of `function` of a device; 0 is the physical function. None if there is no such function, or no such table.

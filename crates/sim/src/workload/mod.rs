@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use host::interrupts::{self, Interrupt, VectorEntries, vector_control};
+use host::interrupts::{self, Interrupt, vector_control};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{Span, Time};
 use packet::{FlowId, Observation};
@@ -205,22 +205,12 @@ impl Loading<'_> {
     /// Starts a thread for each device that its driver sets up vectors of.
     pub(crate) fn set_up_vectors(&mut self) {
         for (node, planned) in self.plan.nodes.iter().enumerate() {
-            let (NodeKind::Device(_, device), Some(address), Some(first)) = (
-                &planned.kind,
-                planned.vector_table(),
-                planned.vectors.first(),
-            ) else {
+            let Some(entries) = planned.vector_entries() else {
                 continue;
             };
-            let count = device.parameters().interrupts();
-            if count == 0 || self.models[planned.root].host().is_none() {
+            if self.models[planned.root].host().is_none() {
                 continue;
             }
-            let entries = VectorEntries {
-                address,
-                count: count as u16,
-                first: *first,
-            };
             let thread = self.spawn(planned.root, Time::ZERO + self.up, |system, costs| {
                 interrupts::set_up(system, costs, entries)
             });

@@ -41,6 +41,8 @@ enum Fault {
     Reset(&'static str, u32, bool),
     /// The link above a node fails.
     Failure(&'static str, u32),
+    /// The host resets a device, and tells its driver or not.
+    FunctionReset(&'static str, u32, bool),
 }
 
 impl Fault {
@@ -59,6 +61,7 @@ impl Fault {
             2 => (node(), at(), option::of(1_u32..40_000)).prop_map(|(node, at, back)| Fault::Removal(node, at, back)),
             2 => (node(), at(), any::<bool>()).prop_map(|(node, at, contains)| Fault::Reset(node, at, contains)),
             1 => (node(), at()).prop_map(|(node, at)| Fault::Failure(node, at)),
+            2 => (select(vec!["a", "b", "c", "n", "g"]), at(), any::<bool>()).prop_map(|(node, at, tells)| Fault::FunctionReset(node, at, tells && ["n", "g"].contains(&node))),
         ]
     }
 
@@ -97,6 +100,12 @@ impl Fault {
                 let keys = "hold = \"5 us\"\n".to_owned();
                 entry(at, "secondary-bus-reset", node, keys)
             }
+            Fault::FunctionReset(node, at, tells) => entry(
+                at,
+                "function-level-reset",
+                node,
+                format!("wait = \"150 us\"\ndrivers = {tells}\n"),
+            ),
             Fault::BitErrors(_) | Fault::Failure(..) => String::new(),
         }
     }
@@ -105,7 +114,11 @@ impl Fault {
     fn loses_packets(&self) -> bool {
         matches!(
             self,
-            Fault::Failure(..) | Fault::Damage(..) | Fault::Removal(..) | Fault::Reset(..)
+            Fault::Failure(..)
+                | Fault::Damage(..)
+                | Fault::Removal(..)
+                | Fault::Reset(..)
+                | Fault::FunctionReset(..)
         )
     }
 

@@ -45,6 +45,7 @@ mod plans;
 mod poison;
 mod rates;
 mod recorded_errors;
+mod recovery;
 mod refusals;
 mod registers;
 mod repetition;

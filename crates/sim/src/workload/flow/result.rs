@@ -54,6 +54,9 @@ pub struct FlowResult {
     /// part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(u64, u64)>,
+    /// The number of times that the driver of the device has begun again after a function level reset.
+    #[serde(skip_serializing_if = "is_none")]
+    pub restarts: u32,
     /// Bytes that were not in memory yet when the system call of the flow returned, because the interrupt was of another traffic class and
     /// overtook them: a program that used its buffer then has found old bytes there.
     #[serde(skip_serializing_if = "is_zero")]
@@ -135,6 +138,7 @@ pub(in crate::workload) fn of(
             .flat_map(|(_, meter)| meter.missing.clone())
             .collect(),
         compared: !flow.is_disturbed,
+        restarts: parts.iter().map(|(_, meter)| meter.restarts).sum(),
         overtaken: overtaken(flow, &parts, plan),
     }
 }
@@ -149,6 +153,14 @@ fn overtaken(flow: &FlowPlan, parts: &[Part<'_>], plan: &FabricPlan) -> u64 {
         returned.map_or(0, |before| meter.delivered - before)
     };
     parts.iter().map(|(_, meter)| late(meter)).sum()
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn is_none(restarts: &u32) -> bool {
+    *restarts == 0
 }
 
 #[allow(

@@ -50,6 +50,10 @@ fn an_unknown_kind_key_or_node_has_a_nearest_one() {
         flr("node = \"h\""),
         "bad.toml:7: incidents \"incident-1\", node: h is above all links; write the name of a switch or of a device below it"
     );
+    assert_eq!(
+        flr("node = \"d\"\ndrivers = true"),
+        "bad.toml:8: incidents \"incident-1\", drivers: no driver of the host works with function 0 of d; write it for function 0 of a device with model = \"sg-dma\", \"nvme\", \"block-dma\" or \"accelerator\""
+    );
 }
 
 #[test]

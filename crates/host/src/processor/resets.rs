@@ -1,0 +1,104 @@
+//! Resets of devices, of which the operating system tells their drivers.
+
+use std::collections::BTreeMap;
+
+use super::{Processor, State};
+use crate::ThreadId;
+use crate::system::ResetPhase;
+
+/// The resets of devices, by the messages of their interrupts.
+#[derive(Debug, Default)]
+pub(super) struct Resets(BTreeMap<u32, Device>);
+
+/// What drivers know of the resets of a device.
+#[derive(Clone, Debug, Default)]
+struct Device {
+    /// The number of resets that have begun.
+    begun: u32,
+    /// Whether one has not ended.
+    is_in_reset: bool,
+    /// Whether the device does not work after the last one.
+    is_lost: bool,
+    /// Calls that use the device.
+    users: Vec<ThreadId>,
+}
+
+impl Resets {
+    /// The number of resets of a device that have begun.
+    pub(super) fn begun(&self, message: u32) -> u32 {
+        self.0.get(&message).map_or(0, |device| device.begun)
+    }
+
+    /// What a call is told that asks whether the device works, and that uses it from then on: the number of resets, or nothing if it does
+    /// not work. None while it is in reset.
+    pub(super) fn answer(&mut self, message: u32, thread: ThreadId) -> Option<Vec<u8>> {
+        let device = self.0.entry(message).or_default();
+        if device.is_in_reset {
+            return None;
+        }
+        if device.is_lost {
+            return Some(Vec::new());
+        }
+        device.users.push(thread);
+        Some(device.begun.to_le_bytes().to_vec())
+    }
+
+    /// Takes in that a call does not use any device now.
+    pub(super) fn release(&mut self, thread: ThreadId) {
+        for device in self.0.values_mut() {
+            device.users.retain(|user| *user != thread);
+        }
+    }
+
+    /// Whether no call uses the devices with these messages.
+    fn are_idle(&self, messages: &[u32]) -> bool {
+        let mut devices = messages.iter().filter_map(|message| self.0.get(message));
+        devices.all(|device| device.users.is_empty())
+    }
+}
+
+impl Processor {
+    /// Tells the drivers of a device of a reset, and wakes those that wait for it. Returns whether the thread that tells them goes on at
+    /// once: it waits until no call uses a device that is about to be reset.
+    pub(super) fn announce(&mut self, messages: &[u32], phase: ResetPhase) -> bool {
+        for message in messages {
+            let device = self.resets.0.entry(*message).or_default();
+            device.begun += u32::from(phase == ResetPhase::Prepare);
+            device.is_in_reset = phase == ResetPhase::Prepare;
+            device.is_lost = phase == ResetPhase::Lost;
+            // Interrupts from before the reset have no cause after it.
+            self.interrupts.remove(message);
+            for number in 0..self.threads.len() {
+                let thread = ThreadId(number);
+                let loaded = match self.threads[number].state {
+                    State::InterruptOrReset(waits) if waits == *message => {
+                        (phase == ResetPhase::Prepare).then(|| vec![1])
+                    }
+                    State::Ready(waits) if waits == *message => self.resets.answer(waits, thread),
+                    _ => None,
+                };
+                if let Some(loaded) = loaded {
+                    self.threads[number].loaded = loaded;
+                    self.want_core(thread);
+                }
+            }
+        }
+        phase != ResetPhase::Prepare || self.resets.are_idle(messages)
+    }
+
+    /// Takes in that a call does not use any device now, and lets the resets begin that have waited for that.
+    pub(super) fn release_devices(&mut self, thread: ThreadId) {
+        if self.resets.0.is_empty() {
+            return;
+        }
+        self.resets.release(thread);
+        for number in 0..self.threads.len() {
+            let State::Preparing(message) = self.threads[number].state else {
+                continue;
+            };
+            if self.resets.are_idle(&[message]) {
+                self.want_core(ThreadId(number));
+            }
+        }
+    }
+}
