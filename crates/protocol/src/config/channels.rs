@@ -414,7 +414,7 @@ mod tests {
         space.write(resource_control(1), CHANNEL_ENABLE | 1 << 24 | 0xf0, 0xf);
         space.set_negotiation_pending(0b10);
         assert_ne!(space.read(resource_control(1) + 1) & NEGOTIATION_PENDING, 0);
-        space.reset();
+        space.reset(false);
         assert_eq!(enabled(&space), [(0, 0xff)]);
         assert_eq!(space.read(resource_control(1) + 1), 0);
     }
