@@ -153,6 +153,29 @@ def test_lspci_decodes_a_physical_function_and_its_virtual_ones(
     assert re.search(r"\[04\]--\+-00\.0.*\n.*-00\.1.*\n.*-00\.2.*\n.*-00\.3", tree.out)
 
 
+@needs_lspci
+@pytest.mark.parametrize("ari", [True, False])
+def test_lspci_decodes_virtual_functions_beyond_the_seventh(
+    peerlane: Run, scenario: Write, *, ari: bool
+) -> None:
+    above = f"[switches.s0]\nari_forwarding = {str(ari).lower()}\n"
+    many = VIRTUAL.replace("functions = 3", "functions = 20")
+    path = scenario(("[devices.b]\n", many), ("[switches.s0]\n", above))
+    done = peerlane("lspci", path, "--", "-vvv")
+    assert not without_modules(done.err)
+    assert not COMPLAINTS.findall(done.out.replace("Speed unknown", ""))
+    first, last, offset = ("04:00.1", "04:02.4", 1) if ari else ("05:00.0", "05:02.3", 256)
+    assert f"\n{first} " in done.out
+    assert f"\n{last} " in done.out
+    assert f"VF offset: {offset}, stride: 1" in done.out
+    assert done.out.count("Alternative Routing-ID Interpretation (ARI)") == 21
+    assert done.out.count("ARIHierarchy+") == ari
+    # The root port supports it, too, but has a switch below.
+    assert len(re.findall(r"DevCtl2: .*ARIFwd\+", done.out)) == ari
+    shown = peerlane("show", path).out
+    assert f"VFs {first} to {last} (20)" in shown
+
+
 def test_virtual_functions_stand_in_the_tree(peerlane: Run, scenario: Write) -> None:
     path = scenario(("[devices.b]\n", VIRTUAL))
     simulation = Simulation.open(path)

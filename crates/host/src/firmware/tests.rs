@@ -489,19 +489,21 @@ fn any_shape() -> impl Strategy<Value = Shape> {
 }
 
 fn any_port(below: impl Strategy<Value = Shape>) -> impl Strategy<Value = Shape> {
-    (below, any::<bool>()).prop_map(|(shape, has_ari)| match has_ari {
-        true => shape,
-        false => Shape::WithoutAri(Box::new(shape)),
-    })
+    (below, any::<bool>()).prop_map(|(shape, has_ari)| below_port(shape, has_ari))
+}
+
+/// The component below a port with ARI Forwarding or without.
+fn below_port(shape: Shape, has_ari: bool) -> Shape {
+    if has_ari {
+        shape
+    } else {
+        Shape::WithoutAri(Box::new(shape))
+    }
 }
 
 /// The IDs of a device with `total` virtual functions, the first and the last of them, behind a port with ARI Forwarding or without.
 fn virtual_ids(total: u8, has_ari: bool) -> (String, [String; 2], (u8, u8), FunctionId) {
-    let shape = physical(total, Vec::new());
-    let shape = match has_ari {
-        true => shape,
-        false => Shape::WithoutAri(Box::new(shape)),
-    };
+    let shape = below_port(physical(total, Vec::new()), has_ari);
     let mut tree = Tree::below_a_host(&[shape, device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));
     let functions = &tree.nodes[1].0;

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST_ROUTERS = 16
 """A network with more is shown by the first of its nodes."""
 
+# Virtual functions of a device without ARI.
+MOST_SHOWN = 7
+
 
 def tree(fabric: Tree) -> RenderableType:
     """The fabric as a tree, with widths, rates, payload sizes, addresses; what joins its trees."""
@@ -48,10 +51,17 @@ def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
     ]
     lines = [[Text(region, "dim")] for region in regions]
     if node.virtual_functions:
-        lines.append([Text(f"VFs {' '.join(node.virtual_functions)}", "dim")])
+        lines.append([Text(f"VFs {_virtual(node.virtual_functions)}", "dim")])
     branch = above.add(Phrases(head, *lines))
     for below in fabric.below(node.name):
         _branch(branch, fabric, below)
+
+
+def _virtual(ids: tuple[str, ...]) -> str:
+    """The IDs of virtual functions; of many, the first and the last."""
+    if len(ids) > MOST_SHOWN:
+        return f"{ids[0]} to {ids[-1]} ({len(ids)})"
+    return " ".join(ids)
 
 
 def _controller(controller: Controller) -> RenderableType:
