@@ -145,10 +145,10 @@ impl TrainingTimes {
         };
         let mut time = once(from.generation);
         if to.generation != from.generation {
-            time = time + self.speed_change + once(to.generation);
+            time += self.speed_change + once(to.generation);
         }
         if to.lanes != from.lanes {
-            time = time + at(to.generation, CONFIGURATION_SETS);
+            time += at(to.generation, CONFIGURATION_SETS);
         }
         time
     }

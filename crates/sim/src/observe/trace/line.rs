@@ -81,7 +81,8 @@ pub(super) struct OrderedSets {
 #[derive(Serialize)]
 pub(super) struct Training {
     pub(super) ordered_set: &'static str,
-    pub(super) training: &'static str,
+    #[serde(rename = "training")]
+    pub(super) says: &'static str,
     /// Whether link and lane numbers are set: the link is up, and in Recovery.
     #[serde(rename = "numbered")]
     pub(super) is_numbered: bool,
