@@ -335,6 +335,8 @@ fn express(port: PortType, sizes: u8) -> Express {
         read_completion_boundary: boundary,
         data_link_features: None,
         virtual_channels: None,
+        l0s_exit_ns: None,
+        has_separate_clocks: false,
     }
 }
 

@@ -16,6 +16,8 @@ def scenario(number: int) -> str:
     # Half of the fabrics have virtual channels; every node has as many.
     channels = Random(f"channels {number}")
     extended = channels.choice([0, 0, 0, 1, 2, 7])
+    states = Random(f"states {number}")
+    l0s = states.choice([False, False, True])
     lines = [
         f"seed = {number}",
         "[links]",
@@ -29,6 +31,8 @@ def scenario(number: int) -> str:
         f'read_completion_boundary = "{pick([64, 128])} B"',
         f'memory_read_jitter = "{pick([0, 200])} ns"',
         f"tags = {pick([1, 4, 32])}",
+        *(["aspm_l0s = true"] if l0s else []),
+        *_l0s(states),
         *_enables(marks),
         *([f'largest_peer_payload = "{splits} B"'] if splits else []),
         *_port(random),
@@ -42,6 +46,7 @@ def scenario(number: int) -> str:
             _upstream(random, above),
             f"cut_through = {pick(['true', 'true', 'false'])}",
             f"acs_redirect = {str(redirect).lower()}",
+            *_l0s(states),
             *_port(random),
             *_channels(channels, extended),
         ]
@@ -58,6 +63,7 @@ def scenario(number: int) -> str:
             f"ten_bit_tag_completer = {marks.choice(['true', 'true', 'false'])}",
             "virtual_functions = 3",
             'virtual_bar = "4 KiB"',
+            *_l0s(states),
             *_enables(marks),
             *_channels(channels, extended),
         ]
@@ -115,6 +121,14 @@ def _channels(random: Random, extended: int) -> list[str]:
         table = f"{' '.join(map(str, range(low + 1)))} {rest}"
         lines += ['vc_arbitration = "wrr-32"', f'vc_arbitration_table = "{table}"']
     return lines
+
+
+def _l0s(random: Random) -> list[str]:
+    """L0s of most ports, which they enter early enough for short traces."""
+    if random.random() < 0.2:
+        return []
+    exit_ns, entry_ns = random.choice([60, 900]), random.choice([200, 3000])
+    return [f'l0s_exit_latency = "{exit_ns} ns"', f'l0s_entry_time = "{entry_ns} ns"']
 
 
 def _upstream(random: Random, above: list[str]) -> str:

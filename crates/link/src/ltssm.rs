@@ -374,6 +374,7 @@ impl Ltssm {
                     State::Down | State::HotReset(_) | State::Disabled(_) => Step::default(),
                 }
             }
+            OrderedSetKind::Fts => Step::default(),
             OrderedSetKind::HotReset => {
                 self.yield_to(State::HotReset(HeldBy::FarEnd), DownCause::HotReset)
             }

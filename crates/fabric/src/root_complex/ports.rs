@@ -124,6 +124,7 @@ impl RootPorts {
                 port.link.configure_channels(&channels);
             }
             port.link.set_target_rate(space.target_link_speed());
+            port.link.enable_l0s(space.enables_l0s());
             let filters = !port.link.maps_all_classes();
             port.checked_from = if filters { 0 } else { port.max_payload + 1 };
             port.generates_ecrc = space.generates_ecrc();

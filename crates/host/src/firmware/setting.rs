@@ -32,6 +32,8 @@ pub enum Setting {
     ReportErrors,
     /// ECRC Generation Enable and ECRC Check Enable, of functions that have them.
     Ecrc,
+    /// L0s Entry Enabled in ASPM Control.
+    EnterL0s,
     /// An Access Control Service.
     Access(AccessService, bool),
     /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
@@ -64,6 +66,7 @@ impl Registers {
                 self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
+            Setting::EnterL0s => self.express(function, register::LINK_CONTROL).await,
             Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => None,
             Setting::Access(..) => self.access_control(function).await,
             Setting::EgressControl(number, _) => {
@@ -80,6 +83,7 @@ impl Registers {
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
+            Setting::EnterL0s => flag(Express::L0S_ENABLE, true),
             Setting::Channels(_) | Setting::ReportErrors | Setting::Ecrc => (0, 0),
             Setting::Access(service, on) => flag(service.control(), on),
             Setting::EgressControl(number, on) => flag(1 << (number % 32), on),

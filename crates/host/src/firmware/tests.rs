@@ -41,6 +41,8 @@ fn express(port: PortType, max_payload_supported: u32) -> Express {
         read_completion_boundary: 64,
         data_link_features: None,
         virtual_channels: None,
+        l0s_exit_ns: None,
+        has_separate_clocks: false,
     }
 }
 

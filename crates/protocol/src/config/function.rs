@@ -202,6 +202,8 @@ mod tests {
             read_completion_boundary: 64,
             data_link_features: None,
             virtual_channels: None,
+            l0s_exit_ns: None,
+            has_separate_clocks: false,
         }
     }
 

@@ -29,6 +29,8 @@ fn express(port: PortType) -> Express {
         read_completion_boundary: 64,
         data_link_features: None,
         virtual_channels: None,
+        l0s_exit_ns: None,
+        has_separate_clocks: false,
     }
 }
 

@@ -47,6 +47,8 @@ fn function() -> EndpointFunction {
             read_completion_boundary: 64,
             data_link_features: None,
             virtual_channels: None,
+            l0s_exit_ns: None,
+            has_separate_clocks: false,
         },
         virtual_functions: parameters().sriov(2, 1),
         address_translation: None,
@@ -141,6 +143,8 @@ fn endpoint() -> Endpoint {
         own: Some(0),
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
+        has_separate_clocks: false,
+        far_l0s_exit: Span::ZERO,
         errors: None,
         fails_at: Time::NEVER,
     };

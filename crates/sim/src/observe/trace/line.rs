@@ -89,8 +89,8 @@ pub(super) struct Training {
     /// The highest rate and the lanes that the port offers.
     pub(super) gigatransfers: f64,
     pub(super) lanes: u8,
-    /// The bytes of each over all lanes.
-    pub(super) bytes: u16,
+    /// The bytes of each over all lanes; of FTS those of all.
+    pub(super) bytes: u32,
     pub(super) length_ns: f64,
 }
 
@@ -101,6 +101,7 @@ pub(super) fn training(kind: OrderedSetKind) -> &'static str {
         OrderedSetKind::Ts2 => "TS2",
         OrderedSetKind::HotReset => "hot reset",
         OrderedSetKind::DisableLink => "disable link",
+        OrderedSetKind::Fts => "FTS",
         OrderedSetKind::ElectricalIdle => "electrical idle",
     }
 }
