@@ -22,13 +22,15 @@ impl Functions {
 
     /// Records what the `link` of the function at `place` has detected since the last time, and shows its state.
     pub fn record_link(&mut self, place: FunctionPlace, link: &mut LinkEnd, now: Time) {
-        for _ in 0..self
-            .space_mut(place)
-            .record_correctable(link.take_repaired())
-        {
+        self.record_correctable(place, link.take_repaired());
+        self.show_state(place, link, now);
+    }
+
+    /// Records corrected errors at `place`, bits of Correctable Error Status, and a report of each that the registers ask for.
+    pub fn record_correctable(&mut self, place: FunctionPlace, errors: u32) {
+        for _ in 0..self.space_mut(place).record_correctable(errors) {
             self.report(place, Severity::Correctable);
         }
-        self.show_state(place, link, now);
     }
 
     fn show_state(&mut self, place: FunctionPlace, link: &LinkEnd, now: Time) {
