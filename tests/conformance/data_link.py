@@ -170,6 +170,7 @@ def _acknowledged_in_time(wire: Wire) -> Iterator[Finding]:
     slack = (
         back.pipeline_ns
         + back.longest_ns
+        + back.longest_exit_ns
         + 2 * skips
         + WAITING_DLLPS * DLLP_BYTES * back.longest_byte_ns
     )
@@ -204,7 +205,7 @@ def _named(wire: Wire) -> Iterator[Finding]:
     bad = [arrival.ns for arrival in came if arrival.verdict == "nak"]
     naks = 0
     # A DLLP passes the pipeline, and may wait for older ones and for an ordered set.
-    wait_ns = wire.other.pipeline_ns
+    wait_ns = wire.other.pipeline_ns + wire.other.longest_exit_ns
     wait_ns += WAITING_DLLPS * DLLP_BYTES * wire.longest_byte_ns
     wait_ns += max((end - start for start, end in wire.other.ordered_sets), default=0.0)
     for sent, dllp in wire.other.dllps:

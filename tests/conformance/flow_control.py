@@ -123,7 +123,7 @@ def credit_refresh(trace: Trace) -> Iterator[Finding]:
     """2.6.1.2: each limit is sent again within 30 us (-0 % / +50 %), also if nothing was freed."""
     for wire in trace.wires.values():
         skips = max((end - start for start, end in wire.ordered_sets), default=0.0)
-        latest = REFRESH_NS + wire.longest_ns + 2 * skips
+        latest = REFRESH_NS + wire.longest_ns + 2 * skips + wire.longest_exit_ns
         for key, first in _initial(wire).items():
             if first.headers == 0 and first.data == 0:
                 continue

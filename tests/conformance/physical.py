@@ -25,7 +25,7 @@ def one_thing_at_a_time(trace: Trace) -> Iterator[Finding]:
     """4.2.1, 4.2.2: a lane carries one symbol stream."""
     for wire in trace.wires.values():
         times = [(sent.ns, sent.end_ns) for sent in wire.sent] + wire.ordered_sets
-        times += [(one.ns, one.end_ns) for one in wire.trainings]
+        times += [(one.ns, one.end_ns) for one in wire.trainings] + wire.exits
         free = 0.0
         for start, end in sorted(times):
             if start < free - TOLERANCE_NS:
@@ -64,12 +64,9 @@ def arrivals(trace: Trace) -> Iterator[Finding]:
 def ordered_sets(trace: Trace) -> Iterator[Finding]:
     """4.2.7: SKP ordered sets at their interval or after the packet on the wire, none forgotten."""
     for wire in trace.wires.values():
-        begin = 0.0
-        for one in [*wire.recoveries, None]:
+        for begin, end in wire.streams:
             # Each data stream has a schedule of its own.
-            end = one.begin_ns if one else float("inf")
             yield from _spacing(wire, begin, end)
-            begin = one.end_ns if one else end
 
 
 def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding]:
@@ -104,9 +101,7 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
             return
 
 
-def _alignment(
-    wire: Wire, symbol: float, sets: list[tuple[float, float]]
-) -> Iterator[Finding]:
+def _alignment(wire: Wire, symbol: float, sets: list[tuple[float, float]]) -> Iterator[Finding]:
     """4.2.2.1, 4.2.2.3: an ordered set is a block, so that all begin at multiples of a block."""
     block = BLOCK * symbol
     for start, _ in sets:

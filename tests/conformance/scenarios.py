@@ -17,6 +17,8 @@ def scenario(number: int) -> str:
     # Half of the fabrics have virtual channels; every node has as many.
     channels = Random(f"channels {number}")
     extended = channels.choice([0, 0, 0, 1, 2, 7])
+    states = Random(f"states {number}")
+    l0s = states.choice([False, False, True])
     lines = [
         f"seed = {number}",
         "[links]",
@@ -30,6 +32,8 @@ def scenario(number: int) -> str:
         f'read_completion_boundary = "{pick([64, 128])} B"',
         f'memory_read_jitter = "{pick([0, 200])} ns"',
         f"tags = {pick([1, 4, 32])}",
+        *(["aspm_l0s = true"] if l0s else []),
+        *_l0s(states),
         *_enables(marks),
         *([f'largest_peer_payload = "{splits} B"'] if splits else []),
         *_port(random),
@@ -44,6 +48,7 @@ def scenario(number: int) -> str:
             f"cut_through = {pick(['true', 'true', 'false'])}",
             f"acs_redirect = {str(redirect).lower()}",
             f"ari_forwarding = {functions.choice(['true', 'false'])}",
+            *_l0s(states),
             *_port(random),
             *_channels(channels, extended),
         ]
@@ -60,6 +65,7 @@ def scenario(number: int) -> str:
             f"ten_bit_tag_completer = {marks.choice(['true', 'true', 'false'])}",
             f"virtual_functions = {functions.choice([3, 7, 20])}",
             'virtual_bar = "4 KiB"',
+            *_l0s(states),
             *_enables(marks),
             *_channels(channels, extended),
         ]
@@ -117,6 +123,14 @@ def _channels(random: Random, extended: int) -> list[str]:
         table = f"{' '.join(map(str, range(low + 1)))} {rest}"
         lines += ['vc_arbitration = "wrr-32"', f'vc_arbitration_table = "{table}"']
     return lines
+
+
+def _l0s(random: Random) -> list[str]:
+    """L0s of most ports, which they enter early enough for short traces."""
+    if random.random() < 0.2:
+        return []
+    exit_ns, entry_ns = random.choice([60, 900]), random.choice([200, 3000])
+    return [f'l0s_exit_latency = "{exit_ns} ns"', f'l0s_entry_time = "{entry_ns} ns"']
 
 
 def _upstream(random: Random, above: list[str]) -> str:

@@ -98,6 +98,8 @@ class Wire:
     """Begin and end of each."""
     trainings: list[Training] = field(default_factory=list)
     recoveries: list[Recovery] = field(default_factory=list)
+    exits: list[tuple[float, float]] = field(default_factory=list)
+    """Begin and end of each exit from L0s."""
     back: Wire | None = None
     """The other direction."""
     extra_arrivals: int = 0
@@ -132,6 +134,18 @@ class Wire:
     @property
     def longest_byte_ns(self) -> float:
         return max(link.byte_ns for link in self.links)
+
+    @property
+    def streams(self) -> list[tuple[float, float]]:
+        """When each data stream begins, and when Recovery or the exit from L0s follows."""
+        ends = [(one.begin_ns, one.end_ns) for one in self.recoveries] + self.exits
+        begins = [0.0, *(end for _, end in sorted(ends))]
+        return list(zip(begins, [*(begin for begin, _ in sorted(ends)), float("inf")], strict=True))
+
+    @property
+    def longest_exit_ns(self) -> float:
+        """The longest exit from L0s."""
+        return max((end - begin for begin, end in self.exits), default=0.0)
 
     def recovery_ns(self, begin: float, end: float) -> float:
         """The time in Recovery of either direction between two times."""
@@ -191,14 +205,9 @@ def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
         wires[name, "up"], wires[name, "down"] = up, down
     arrivals: dict[tuple[str, str], list[Line]] = defaultdict(list)
     lines = [line for line in lines if (line["link"], line["direction"]) in wires]
-    down = _down(lines)
-    lines = [line for line in lines if line["ns"] < down.get(line["link"], float("inf"))]
-    for line in lines:
-        if line.get("ordered_set") == "TS":
-            wires[line["link"], line["direction"]].trainings.append(_training(line))
-    for key, wire in wires.items():
-        own = (line for line in lines if (line["link"], line["direction"]) == key)
-        wire.recoveries = _recoveries(wire, [line["ns"] for line in own if _is_stream(line)])
+    ends = _ends(lines)
+    lines = [line for line in lines if line["ns"] < ends.get(line["link"], float("inf"))]
+    _read_training(lines, wires)
     for line in lines:
         key = line["link"], line["direction"]
         if "arrival" in line:
@@ -216,12 +225,27 @@ def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
     return Trace(fabric, wires)
 
 
+def _read_training(lines: list[Line], wires: dict[tuple[str, str], Wire]) -> None:
+    """Reads training ordered sets, and what follows from them."""
+    for line in lines:
+        if line.get("ordered_set") != "TS":
+            continue
+        wire = wires[line["link"], line["direction"]]
+        if line["training"] == "FTS":
+            wire.exits.append((line["ns"], line["ns"] + line["length_ns"]))
+        else:
+            wire.trainings.append(_training(line))
+    for key, wire in wires.items():
+        own = (line for line in lines if (line["link"], line["direction"]) == key)
+        wire.recoveries = _recoveries(wire, [line["ns"] for line in own if _is_stream(line)])
+
+
 def _is_stream(line: Line) -> bool:
     """Whether a line is of a data stream."""
     return "arrival" not in line and line.get("ordered_set") != "TS"
 
 
-def _down(lines: Iterable[Line]) -> dict[str, float]:
+def _ends(lines: Iterable[Line]) -> dict[str, float]:
     """When each link first goes down: what follows is another life of it, which is not judged."""
     down: dict[str, float] = {}
     for line in lines:
@@ -246,7 +270,7 @@ def _recoveries(wire: Wire, stream: list[float]) -> list[Recovery]:
 
     Both ends offer what they are capable of, and the link gets what both are (4.2.6.4).
     """
-    found = []
+    found: list[Recovery] = []
     answers = [one for one in wire.other.trainings if one.kind == "TS2"]
     begin = None
     for one in wire.trainings:

@@ -207,6 +207,7 @@ impl Endpoint {
             self.link.configure_channels(&channels);
         }
         self.link.set_target_rate(space.target_link_speed());
+        self.link.enable_l0s(space.enables_l0s());
         let filters = !self.link.maps_all_classes();
         self.checked_from = if filters { 0 } else { self.max_payload + 1 };
         self.bus_master = space.bus_master_enable();

@@ -290,6 +290,7 @@ impl Switch {
                 port.link.configure_channels(&channels);
             }
             port.link.set_target_rate(space.target_link_speed());
+            port.link.enable_l0s(space.enables_l0s());
         }
         let filters = self.links().any(|link| !link.maps_all_classes());
         for port in &mut self.ports {

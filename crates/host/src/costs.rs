@@ -41,6 +41,8 @@ kernel::parameters! {
         /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to
         /// each packet that they send, and check that of packets that they receive.
         ecrc: bool = false, from "our choice: off, as after reset; Linux leaves it as firmware has set it";
+        /// Whether firmware enables ASPM L0s at the links below the host whose two ports support it (l0s_exit_latency).
+        aspm_l0s: bool = false, from "PCIe Base 7.5.3.7: off after reset; firmware may enable it at any link that supports it";
         /// Time to read the clock before and after a measured memory access.
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time for which a process reads the clock.

@@ -36,6 +36,10 @@ pub struct LinkConfig {
     pub transmit_pipeline: Span,
     /// Time of flight to the far end and back, through the pipelines of both ends.
     pub round_trip: Span,
+    /// Whether the ends have separate reference clocks (SRIS).
+    pub has_separate_clocks: bool,
+    /// The time in which the far end's receiver exits L0s.
+    pub far_l0s_exit: Span,
     /// The bit errors of the direction that arrives at this end.
     pub errors: Option<BitErrors>,
     /// The time at which the link fails. From then on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).

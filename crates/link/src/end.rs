@@ -15,7 +15,7 @@ use crate::ltssm::{LinkChange, LinkCommand, Ltssm, Offer, TrainingTimes};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
-use crate::transmitter::{Counters, Finished, Transmitter, Turn};
+use crate::transmitter::{Counters, Finished, L0s, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Incident, Observation, Site, TlpFrame};
 use rate::Rates;
@@ -55,6 +55,8 @@ pub struct LinkEnd {
     /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
     down_from: Time,
     fails_at: Time,
+    /// The way into L0s and out of it, where software enables it.
+    l0s: L0s,
     ltssm: Ltssm,
     /// Whether the link has gone down and is not up again.
     is_down: bool,
@@ -113,6 +115,10 @@ impl LinkEnd {
             leaves_l0_at: config.fails_at,
             down_from: config.fails_at,
             fails_at: config.fails_at,
+            l0s: L0s {
+                entry: parameters.l0s_entry_time,
+                exit: config.far_l0s_exit,
+            },
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
             has_channel_capability: config.has_channel_capability,
@@ -275,6 +281,11 @@ impl LinkEnd {
     #[inline]
     fn channel_of(&self, class: TrafficClass) -> usize {
         self.map.channel_of(class)
+    }
+
+    /// Lets this end's transmitter enter L0s when it is idle, or not: ASPM Control.
+    pub fn enable_l0s(&mut self, is_enabled: bool) {
+        self.transmitter.set_l0s(is_enabled.then_some(self.l0s));
     }
 
     /// Whether every traffic class maps to a channel.
@@ -673,7 +684,7 @@ impl LinkEnd {
     /// Sends the limits again that were last sent long ago, and schedules the next time.
     fn refresh_credit(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
-        let is_watched = cx.watched() || self.receiver.has_errors();
+        let is_watched = cx.watched() || self.receiver.has_errors() || self.transmitter.has_l0s();
         if !is_watched && self.refresh.fall_asleep(now) {
             return;
         }

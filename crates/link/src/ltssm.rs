@@ -145,10 +145,10 @@ impl TrainingTimes {
         };
         let mut time = once(from.generation);
         if to.generation != from.generation {
-            time = time + self.speed_change + once(to.generation);
+            time += self.speed_change + once(to.generation);
         }
         if to.lanes != from.lanes {
-            time = time + at(to.generation, CONFIGURATION_SETS);
+            time += at(to.generation, CONFIGURATION_SETS);
         }
         time
     }
@@ -374,6 +374,7 @@ impl Ltssm {
                     State::Down | State::HotReset(_) | State::Disabled(_) => Step::default(),
                 }
             }
+            OrderedSetKind::Fts => Step::default(),
             OrderedSetKind::HotReset => {
                 self.yield_to(State::HotReset(HeldBy::FarEnd), DownCause::HotReset)
             }

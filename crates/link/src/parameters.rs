@@ -63,6 +63,10 @@ kernel::parameters! {
         training_time: Option<Span> = None, within Some(Span::from_us(1))..=Some(Span::from_us(1_000_000)), from "PCIe Base 4.2.6.2 and 4.2.6.3, least ordered sets at 2.5 GT/s: 1024 TS1 and 16 TS2 in Polling, 8 TS1 and 16 TS2 in Configuration, 68 us; equalisation from 8 GT/s on may take 100 ms more (4.2.6.4.2)";
         /// Time that the port spends in Recovery, from the far end's first TS1 until its own last TS2.
         recovery_time: Option<Span> = None, within Some(Span::ZERO)..=Some(Span::from_us(100_000)), from "PCIe Base 4.2.6.4, least ordered sets at the link's rate: 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, 16 idle symbols in Recovery.Idle";
+        /// Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities); with one, the port supports ASPM L0s.
+        l0s_exit_latency: Option<Span> = None, within None..=Some(Span::from_us(100)), from "our choice: no ASPM, as servers are configured";
+        /// Time without packets after which the port's transmitter enters L0s, where software has enabled it.
+        l0s_entry_time: Span = Span::from_us(7), within Span::from_ns(100)..=Span::from_us(7), from "PCIe Base 5.4.1.1.1: at most 7 us";
         /// Time that a change of rate adds to Recovery, besides a second search for the bits of the far end: electrical idle, and
         /// equalisation.
         speed_change_time: Span = Span::from_ns(800), within Span::from_ns(800)..=Span::from_us(100_000), from "PCIe Base 4.2.6.4.4: electrical idle of at least 800 ns; equalisation at 8 GT/s and more may take 100 ms more (4.2.6.4.2)";

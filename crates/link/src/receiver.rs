@@ -534,6 +534,8 @@ mod tests {
             own: None,
             transmit_pipeline: Span::ZERO,
             round_trip: Span::ZERO,
+            has_separate_clocks: false,
+            far_l0s_exit: Span::ZERO,
             errors: None,
             fails_at: Time::NEVER,
         };

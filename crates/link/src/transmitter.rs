@@ -33,6 +33,8 @@ pub struct Counters {
     pub credit_stall: Span,
     /// Time in which the wire was busy, including ordered sets.
     pub busy: Span,
+    /// Time in which the transmitter was in L0s.
+    pub in_l0s: Span,
 }
 
 impl Counters {
@@ -49,6 +51,7 @@ impl Counters {
             replays: self.replays - earlier.replays,
             credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
             busy: self.busy.saturating_sub(earlier.busy),
+            in_l0s: self.in_l0s.saturating_sub(earlier.in_l0s),
         }
     }
 
@@ -110,6 +113,17 @@ pub(crate) struct Transmitter {
     /// The index in `kept` of the next packet to replay.
     replaying: Option<usize>,
     stalled_since: Option<Time>,
+    /// The way into L0s and out of it, where software has enabled it.
+    l0s: Option<L0s>,
+}
+
+/// L0s of a transmitter (PCIe Base 5.4.1.1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct L0s {
+    /// The time without packets after which the transmitter enters it.
+    pub(crate) entry: Span,
+    /// The time in which the far end's receiver exits from it.
+    pub(crate) exit: Span,
 }
 
 /// One virtual channel: its queue and its credit.
@@ -158,6 +172,7 @@ impl Transmitter {
             replay_buffer,
             replaying: None,
             stalled_since: None,
+            l0s: None,
         }
     }
 
@@ -168,7 +183,16 @@ impl Transmitter {
             .stalled_since
             .map_or(Span::ZERO, |since| now.since(since));
         if now >= self.busy_until {
-            let (_, skips) = self.skips.clone().pass(now, self.busy_until, &self.timing);
+            // There are no ordered sets in L0s.
+            let entry = self.l0s.map(|l0s| self.busy_until + l0s.entry);
+            let until = entry.map_or(now, |entry| entry.min(now));
+            if entry.is_some() && until < now {
+                counters.in_l0s += now.since(until);
+            }
+            let (_, skips) = self
+                .skips
+                .clone()
+                .pass(until, self.busy_until, &self.timing);
             counters.skip(skips, &self.timing);
         }
         counters
@@ -294,6 +318,8 @@ impl Transmitter {
     pub(crate) fn next_slot(&mut self, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = if now == self.busy_until {
             now
+        } else if let Some(l0s) = self.l0s {
+            self.leave_l0s(l0s, now, cx)
         } else {
             now.round_up(self.timing.symbol())
         };
@@ -306,6 +332,53 @@ impl Transmitter {
         }
         self.busy_until = self.busy_until.max(free);
         free
+    }
+
+    /// The time at which an idle wire can take the next bits, after the exit from L0s if the transmitter is there at `now`.
+    #[cold]
+    fn leave_l0s(&mut self, l0s: L0s, now: Time, cx: &mut impl LinkContext) -> Time {
+        let at = now.round_up(self.timing.symbol());
+        let entry = self.busy_until + l0s.entry;
+        if now < entry {
+            return at;
+        }
+        if cx.watched() && self.skips.are_due(entry) {
+            self.observe_skips(entry, cx);
+        }
+        let (free, skips) = self.skips.pass(entry, self.busy_until, &self.timing);
+        self.counters.skip(skips, &self.timing);
+        let at = at.max(free.round_up(self.timing.symbol()));
+        self.counters.in_l0s += at.since(entry);
+        let symbols = l0s.exit.as_fs() / self.timing.symbol().as_fs();
+        let bytes = symbols * u64::from(self.timing.lanes());
+        if cx.watched() {
+            let set = OrderedSet {
+                kind: OrderedSetKind::Fts,
+                is_numbered: true,
+                generation: self.timing.generation(),
+                lanes: self.timing.lanes(),
+            };
+            cx.observe(Observation::Training {
+                port: cx.port(),
+                set,
+                bytes: bytes as u32,
+                start: at + self.pipeline,
+                length: l0s.exit,
+            });
+        }
+        self.counters.ordered_set_bytes += bytes;
+        self.occupy(at, l0s.exit);
+        self.skips = Skips::starting(self.busy_until, &self.timing);
+        self.busy_until
+    }
+
+    /// Lets the transmitter enter L0s, or not.
+    pub(crate) fn set_l0s(&mut self, l0s: Option<L0s>) {
+        self.l0s = l0s;
+    }
+
+    pub(crate) fn has_l0s(&self) -> bool {
+        self.l0s.is_some()
     }
 
     /// Reports the ordered sets that are sent before a packet that is ready at `at`.
@@ -681,7 +754,7 @@ impl Transmitter {
         }
         let at = self.busy_until.max(now);
         let length = self.timing.symbol() * 16;
-        let bytes = 16 * u16::from(self.timing.lanes());
+        let bytes = 16 * u32::from(self.timing.lanes());
         if cx.watched() {
             cx.observe(Observation::Training {
                 port: cx.port(),

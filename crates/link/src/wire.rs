@@ -1,7 +1,7 @@
 //! Properties of the wire: transmission times, skip ordered sets and bit errors.
 
 use kernel::{Span, Stream, Time};
-use protocol::Generation;
+use protocol::{Generation, SkipOrderedSet};
 
 /// The timing of one direction of a link.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,21 @@ impl WireTiming {
     /// The timing of a `generation` link with `lanes` lanes. `skip_position` is the position of skip ordered sets in their
     /// permitted interval, from 0 (earliest) to 1 (latest).
     pub fn new(generation: Generation, lanes: u8, skip_position: f64) -> Self {
-        let skip = generation.skp();
+        Self::with_skips(generation, lanes, &generation.skp(), skip_position)
+    }
+
+    /// The timing of such a link whose ends have separate reference clocks (SRIS).
+    pub fn with_separate_clocks(generation: Generation, lanes: u8) -> Self {
+        let skip = generation.skp_with_separate_clocks();
+        Self::with_skips(generation, lanes, &skip, 1.0)
+    }
+
+    fn with_skips(
+        generation: Generation,
+        lanes: u8,
+        skip: &SkipOrderedSet,
+        skip_position: f64,
+    ) -> Self {
         let (first, last) = (*skip.interval_symbols.start(), *skip.interval_symbols.end());
         let alignment = generation.ordered_set_alignment();
         let choices = (last - first) / alignment;

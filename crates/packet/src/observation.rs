@@ -86,7 +86,7 @@ pub enum Observation {
         /// The ordered sets.
         set: OrderedSet,
         /// The bytes of one over all lanes in use.
-        bytes: u16,
+        bytes: u32,
         /// The time at which the first one begins to leave.
         start: Time,
         /// The time that each takes on the wire.

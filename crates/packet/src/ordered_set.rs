@@ -29,6 +29,8 @@ pub enum OrderedSetKind {
     HotReset,
     /// TS1 with the bit Disable Link.
     DisableLink,
+    /// FTS: the sender exits L0s. All of them are one frame's worth of time, which the far end does not see.
+    Fts,
     /// Nothing: electrical idle.
     ElectricalIdle,
 }

@@ -139,6 +139,19 @@ impl Generation {
         }
     }
 
+    /// The interval and the length of skip ordered sets where the two ends have separate reference clocks with independent spread
+    /// spectrum clocking (SRIS): less than 154 symbol times, or less than 38 blocks (PCIe Base 4.0 4.2.7.3).
+    pub fn skp_with_separate_clocks(self) -> SkipOrderedSet {
+        let longest = match self.row().coding {
+            Coding::Symbols => 153,
+            Coding::Blocks => 37 * 16,
+        };
+        SkipOrderedSet {
+            interval_symbols: longest..=longest,
+            ..self.skp()
+        }
+    }
+
     /// Latest time for the acknowledgement of a TLP, in symbol times (PCIe Base 3.0 tables 3-7 to 3-9; 6.x tables 3-10 to 3-12).
     ///
     /// The guideline for the latency of a credit update has the same numbers (PCIe Base 6.3 tables 2-52 to 2-54).

@@ -24,6 +24,10 @@ class Links(TypedDict, total=False):
     """Time of flight from one end to the other. (ns; default 1 ns)"""
     bit_error_rate: Setting
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
+    sris: Setting
+    """Whether the two ends have separate reference clocks with independent spread spectrum
+    clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
+    is clear. (default false)"""
     fails_at: Setting
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that
@@ -118,6 +122,12 @@ class Port(TypedDict, total=False):
     recovery_time: Setting
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
+    l0s_exit_latency: Setting
+    """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
+    with one, the port supports ASPM L0s. (ns; default none)"""
+    l0s_entry_time: Setting
+    """Time without packets after which the port's transmitter enters L0s, where software has
+    enabled it. (ns; default 7 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -340,6 +350,9 @@ class Host(Node, total=False):
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
     they add a TLP digest of 4 bytes to each packet that they send, and check that of
     packets that they receive. (default false)"""
+    aspm_l0s: Setting
+    """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
+    (l0s_exit_latency). (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -683,6 +696,12 @@ class Profile(TypedDict, total=False):
     recovery_time: Setting
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
+    l0s_exit_latency: Setting
+    """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
+    with one, the port supports ASPM L0s. (ns; default none)"""
+    l0s_entry_time: Setting
+    """Time without packets after which the port's transmitter enters L0s, where software has
+    enabled it. (ns; default 7 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -899,6 +918,9 @@ class Profile(TypedDict, total=False):
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
     they add a TLP digest of 4 bytes to each packet that they send, and check that of
     packets that they receive. (default false)"""
+    aspm_l0s: Setting
+    """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
+    (l0s_exit_latency). (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -1195,6 +1217,12 @@ class Controller(TypedDict, total=False):
     recovery_time: Setting
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
+    l0s_exit_latency: Setting
+    """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
+    with one, the port supports ASPM L0s. (ns; default none)"""
+    l0s_entry_time: Setting
+    """Time without packets after which the port's transmitter enters L0s, where software has
+    enabled it. (ns; default 7 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -1212,6 +1240,10 @@ class Cable(TypedDict, total=False):
     """Time of flight from one end to the other. (ns; default 1 ns)"""
     bit_error_rate: Setting
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
+    sris: Setting
+    """Whether the two ends have separate reference clocks with independent spread spectrum
+    clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
+    is clear. (default false)"""
     fails_at: Setting
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that

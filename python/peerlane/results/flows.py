@@ -168,8 +168,9 @@ class LinkResult(Document):
     `framing_bytes` are framing, sequence numbers and link CRC (none between sockets), and
     `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the rest are
     headers. `replays` counts the TLPs sent again.
-    `credit_stall_ns` is the time in which a packet waited for credit alone. `channels` has the
-    virtual channels by VC ID where the port has the Virtual Channel capability.
+    `credit_stall_ns` is the time in which a packet waited for credit alone, `l0s_ns` the time
+    in which the transmitter was in L0s. `channels` has the virtual channels by VC ID where the
+    port has the Virtual Channel capability.
     """
 
     id: str
@@ -184,4 +185,5 @@ class LinkResult(Document):
     ordered_set_bytes: int
     replays: int
     credit_stall_ns: float
+    l0s_ns: float = 0.0
     channels: tuple[ChannelResult, ...] = ()

@@ -131,6 +131,7 @@ impl RootPorts {
                 port.link.configure_channels(&channels);
             }
             port.link.set_target_rate(space.target_link_speed());
+            port.link.enable_l0s(space.enables_l0s());
             port.generates_ecrc = space.generates_ecrc();
             port.checks_ecrc = space.checks_ecrc();
             let looks_at_all = port.checks_ecrc || !port.link.maps_all_classes();

@@ -36,6 +36,8 @@ pub enum Setting {
     Containment(bool),
     /// The events and the interrupt of a port's slot.
     HotPlug,
+    /// L0s Entry Enabled in ASPM Control.
+    EnterL0s,
     /// An Access Control Service.
     Access(AccessService, bool),
     /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
@@ -72,6 +74,7 @@ impl Registers {
                 self.express(function, register::DEVICE_CONTROL_2).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
+            Setting::EnterL0s => self.express(function, register::LINK_CONTROL).await,
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
@@ -92,6 +95,7 @@ impl Registers {
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
+            Setting::EnterL0s => flag(Express::L0S_ENABLE, true),
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc

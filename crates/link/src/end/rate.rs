@@ -16,6 +16,9 @@ pub(super) struct Rates {
     replay_timer_factor: f64,
     update_fc_delay: Option<Span>,
     round_trip: Span,
+    has_separate_clocks: bool,
+    /// The time in which this end's receiver exits L0s.
+    l0s_exit: Span,
 }
 
 impl Rates {
@@ -27,10 +30,15 @@ impl Rates {
             replay_timer_factor: parameters.replay_timer_factor,
             update_fc_delay: parameters.update_fc_delay,
             round_trip: config.round_trip,
+            has_separate_clocks: config.has_separate_clocks,
+            l0s_exit: parameters.l0s_exit_latency.unwrap_or(Span::ZERO),
         }
     }
 
     pub(super) fn timing(&self, link: Offer) -> WireTiming {
+        if self.has_separate_clocks {
+            return WireTiming::with_separate_clocks(link.generation, link.lanes);
+        }
         WireTiming::new(link.generation, link.lanes, self.skip_position)
     }
 
@@ -45,8 +53,9 @@ impl Rates {
         let limit = link
             .generation
             .replay_timer_limit(link.lanes, self.max_payload);
-        // The specification's limit does not include the flight time of long cables and pipelines.
-        symbols(link, limit, self.replay_timer_factor) + self.round_trip
+        // The specification's limit does not include the flight time of long cables and pipelines. An Ack may come out of L0s, for which
+        // the timer has an adjustment.
+        symbols(link, limit, self.replay_timer_factor) + self.round_trip + self.l0s_exit
     }
 
     /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base

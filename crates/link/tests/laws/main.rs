@@ -8,6 +8,7 @@ mod credit;
 mod cut_through;
 mod errors;
 mod initialisation;
+mod l0s;
 mod optical;
 mod ordering;
 mod pair;

@@ -40,6 +40,7 @@ pub struct Setup {
     pub infinite_completions: bool,
     pub bit_error_rate: f64,
     pub fails_at: Time,
+    pub sris: bool,
     pub seed: u64,
 }
 
@@ -62,6 +63,7 @@ impl Default for Setup {
             infinite_completions: false,
             bit_error_rate: 0.0,
             fails_at: Time::NEVER,
+            sris: false,
             seed: 1,
         }
     }
@@ -136,6 +138,8 @@ impl Pair {
                 own: None,
                 transmit_pipeline: Span::ZERO,
                 round_trip: setup.delay * 2,
+                has_separate_clocks: setup.sris,
+                far_l0s_exit: setup.parameters.l0s_exit_latency.unwrap_or_default(),
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
                 fails_at: setup.fails_at,
@@ -269,6 +273,10 @@ impl Pair {
     }
 
     /// Commands the end at `side`.
+    pub fn enable_l0s(&mut self, side: Side) {
+        self.ends[side as usize].enable_l0s(true);
+    }
+
     pub fn command(&mut self, side: Side, command: LinkCommand) {
         self.at(side, |end, cx| ((), end.command(command, cx)));
     }

@@ -79,6 +79,8 @@ const BOUNDARY_128: u32 = 1 << 3;
 const SLOT_CLOCK: u32 = 1 << 28;
 const ARI_FORWARDING: u32 = 1 << 5;
 const ARI_FORWARDING_ENABLE: u32 = 1 << 5;
+const L0S_SUPPORT: u32 = 1 << 10;
+const L0S_ENABLE: u32 = 1;
 const ATOMIC_ROUTING: u32 = 1 << 6;
 /// Atomic operations of 32 and 64 bits, and compare and swap of 128 bits.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
@@ -158,6 +160,10 @@ pub struct Express {
     pub data_link_features: Option<DataLinkFeatures>,
     /// The virtual channels of the port, if it has the capability.
     pub virtual_channels: Option<VirtualChannels>,
+    /// The time in nanoseconds in which the port's receiver exits L0s, if the port supports ASPM L0s.
+    pub l0s_exit_ns: Option<u64>,
+    /// Whether the ends of the link have separate reference clocks.
+    pub has_separate_clocks: bool,
 }
 
 impl ConfigSpace {
@@ -170,11 +176,7 @@ impl ConfigSpace {
         let Express {
             port,
             max_payload_supported,
-            generation,
-            lanes,
-            number,
             tags,
-            read_completion_boundary,
             ..
         } = *express;
         self.declare(EXPRESS, VERSION_2 | port.field() << 20, 0, 0);
@@ -203,34 +205,7 @@ impl ConfigSpace {
             DEVICE_STATUS_CLEARED,
         );
         self.declare_kept(DEVICE_CONTROL, Express::max_payload_field(0).0);
-        let speed = u32::from(generation.number());
-        let link = speed | u32::from(lanes) << 4;
-        let (reporting, active, changed) = if port.is_downstream() {
-            let errors = LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING;
-            let reporting = errors | BANDWIDTH_NOTIFICATION;
-            (reporting, LINK_ACTIVE, BANDWIDTH_MANAGEMENT)
-        } else {
-            (0, 0, 0)
-        };
-        self.declare(
-            LINK_CAPABILITIES,
-            link | reporting | u32::from(number) << 24,
-            0,
-            0,
-        );
-        // Read completion boundary: software sets it, except in a root port, which has a fixed one (PCIe Base 7.5.3.7).
-        let (boundary, writable) = match port {
-            PortType::RootPort if read_completion_boundary == 128 => (BOUNDARY_128, 0),
-            PortType::Endpoint => (0, BOUNDARY_128),
-            _ => (0, 0),
-        };
-        self.declare(
-            LINK_CONTROL,
-            link << 16 | SLOT_CLOCK | active | boundary,
-            LINK_CONTROL_BITS | writable,
-            changed,
-        );
-        self.declare_kept(LINK_CONTROL, u32::MAX);
+        self.declare_link_registers(express);
         if port == PortType::RootPort {
             self.declare(ROOT_CONTROL, 0, 0xf, 0);
             self.declare(ROOT_STATUS, 0, 0, 1 << 16);
@@ -264,6 +239,55 @@ impl ConfigSpace {
         };
         let enables = wide_enable | atomics_enable | by_id | ari_enable;
         self.declare(DEVICE_CONTROL_2, 0, enables, 0);
+    }
+
+    /// Declares the registers of the link.
+    fn declare_link_registers(&mut self, express: &Express) {
+        let Express {
+            port,
+            generation,
+            lanes,
+            number,
+            read_completion_boundary,
+            ..
+        } = *express;
+        let speed = u32::from(generation.number());
+        let link = speed | u32::from(lanes) << 4;
+        let (reporting, active, changed) = if port.is_downstream() {
+            let errors = LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING;
+            let reporting = errors | BANDWIDTH_NOTIFICATION;
+            (reporting, LINK_ACTIVE, BANDWIDTH_MANAGEMENT)
+        } else {
+            (0, 0, 0)
+        };
+        let (active_state, active_state_control) = match express.l0s_exit_ns {
+            Some(exit) => (L0S_SUPPORT | exit_latency_field(exit), L0S_ENABLE),
+            None => (0, 0),
+        };
+        self.declare(
+            LINK_CAPABILITIES,
+            link | reporting | active_state | u32::from(number) << 24,
+            0,
+            0,
+        );
+        let clock = if express.has_separate_clocks {
+            0
+        } else {
+            SLOT_CLOCK
+        };
+        // Read completion boundary: software sets it, except in a root port, which has a fixed one (PCIe Base 7.5.3.7).
+        let (boundary, writable) = match port {
+            PortType::RootPort if read_completion_boundary == 128 => (BOUNDARY_128, 0),
+            PortType::Endpoint => (0, BOUNDARY_128),
+            _ => (0, 0),
+        };
+        self.declare(
+            LINK_CONTROL,
+            link << 16 | clock | active | boundary,
+            LINK_CONTROL_BITS | writable | active_state_control,
+            changed,
+        );
+        self.declare_kept(LINK_CONTROL, u32::MAX);
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
@@ -290,6 +314,11 @@ impl ConfigSpace {
             0,
             0,
         );
+    }
+
+    /// Whether the port's transmitter may enter L0s: ASPM Control in Link Control.
+    pub fn enables_l0s(&self) -> bool {
+        self.read(LINK_CONTROL) & L0S_ENABLE != 0
     }
 
     /// Whether a write of `value` to the bytes `enables` of `register` initiates a function level reset of this function.
@@ -416,6 +445,9 @@ impl Express {
         capabilities & ATOMIC_COMPLETER_BASE == ATOMIC_COMPLETER_BASE
     }
 
+    /// L0s Entry Enabled in ASPM Control of Link Control.
+    pub const L0S_ENABLE: u32 = L0S_ENABLE;
+
     /// Enable Relaxed Ordering in Device Control.
     pub const RELAXED_ORDERING_ENABLE: u32 = RELAXED_ORDERING_ENABLE;
 
@@ -441,6 +473,12 @@ impl Express {
     pub fn max_read_request_field(bytes: u32) -> (u32, u32) {
         (7 << MRRS, size_field(bytes) << MRRS)
     }
+}
+
+/// L0s Exit Latency in Link Capabilities: less than 64 ns, and then twice as much for each value.
+fn exit_latency_field(ns: u64) -> u32 {
+    let field = (ns / 32).checked_ilog2().unwrap_or(0).min(7);
+    field << 12
 }
 
 /// The size in a 3-bit field: 128 bytes times a power of two; reserved encodings count as the largest size.
@@ -474,6 +512,8 @@ mod tests {
             ari_forwarding: port != PortType::RootPort,
             data_link_features: None,
             virtual_channels: None,
+            l0s_exit_ns: None,
+            has_separate_clocks: false,
         });
         space
     }

@@ -217,6 +217,8 @@ mod tests {
             ari_forwarding: true,
             data_link_features: None,
             virtual_channels: None,
+            l0s_exit_ns: None,
+            has_separate_clocks: false,
         }
     }
 

@@ -99,6 +99,8 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         own: None,
         transmit_pipeline: Pipeline::of_port(&own.port, link.generation.0).transmit,
         round_trip: there + back,
+        has_separate_clocks: link.sris,
+        far_l0s_exit: Span::ZERO,
         errors,
         fails_at: link.failure(),
     };

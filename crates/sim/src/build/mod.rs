@@ -233,6 +233,8 @@ fn link_end(
         own: None,
         transmit_pipeline: near.transmit,
         round_trip: there + back,
+        has_separate_clocks: link.sris,
+        far_l0s_exit: far.port.l0s_exit_latency.unwrap_or(Span::ZERO),
         errors,
         fails_at: link.fails_at,
     };

@@ -299,6 +299,8 @@ pub struct LinkPlan {
     pub delay: Span,
     /// The probability that a bit arrives wrong, in each direction.
     pub bit_error_rate: f64,
+    /// Whether the ends have separate reference clocks.
+    pub sris: bool,
     /// The time at which the link fails, or at which a link above it does, if ever.
     pub fails_at: Time,
     /// Packets that this link may send in a row through an upper port that it shares with other links.

@@ -34,6 +34,24 @@ impl Firmware<'_> {
         settings
     }
 
+    /// The ports of `node` whose transmitters may enter L0s: the host's firmware enables it where both ends of a link support it.
+    fn links_with_l0s(&self, node: usize) -> impl Iterator<Item = FunctionId> {
+        let supports = |node: usize| self.scenario.nodes[node].port.l0s_exit_latency.is_some();
+        let enables = match &self.scenario.nodes[self.tree.roots[node]].kind {
+            NodeKind::Host(_, costs) => costs.aspm_l0s,
+            _ => false,
+        };
+        let above = self.tree.links.iter().find(|(_, _, below)| *below == node);
+        let above = above.map(|(above, ..)| (FunctionPlace::Own, *above));
+        let below = self.tree.children[node].iter().enumerate();
+        let below = below.map(|(index, child)| (FunctionPlace::Port(index), child.node));
+        let links = above.into_iter().chain(below);
+        let functions = &self.functions[node];
+        links
+            .filter(move |(_, far)| enables && supports(node) && supports(*far))
+            .map(|(place, _)| functions.id_of(place))
+    }
+
     /// The settings of `node` that replace choices of the firmware, with those of Access Control Services.
     fn settings(&self, node: usize) -> Vec<(FunctionId, Setting)> {
         let functions = &self.functions[node];
@@ -59,6 +77,7 @@ impl Firmware<'_> {
                 settings.extend(physical(functions).map(|id| (id, setting)));
             }
         }
+        settings.extend(self.links_with_l0s(node).map(|id| (id, Setting::EnterL0s)));
         let services = access_services(&self.scenario.nodes[node].kind);
         let ports = (0..functions.ports().len()).map(FunctionPlace::Port);
         let ports: Vec<FunctionId> = ports.map(|port| functions.id_of(port)).collect();

@@ -304,6 +304,7 @@ fn links(
             lanes: upstream.link.lanes.0,
             delay: upstream.link.delay,
             bit_error_rate: upstream.link.bit_error_rate,
+            sris: upstream.link.sris,
             fails_at: upstream.link.failure().min(above_fails_at),
             arbitration_weight: upstream.link.arbitration_weight,
             socket: socket(&scenario.nodes[above], upstream),

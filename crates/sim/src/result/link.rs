@@ -34,6 +34,9 @@ pub struct LinkResult {
     pub replays: u64,
     /// Time in which a packet waited only for credits.
     pub credit_stall_ns: f64,
+    /// Time in L0s.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub l0s_ns: f64,
     /// The virtual channels of a port with the Virtual Channel capability, by VC ID.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelResult>,
@@ -97,6 +100,7 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         ordered_set_bytes: counters.ordered_set_bytes,
         replays: counters.replays,
         credit_stall_ns: counters.credit_stall.as_ns(),
+        l0s_ns: counters.in_l0s.as_ns(),
         channels: Vec::new(),
     };
     let ends = link_ends(seen.plan, seen.models).enumerate();
@@ -113,4 +117,9 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         result(&one.id, one.direction, 0, &counters)
     });
     ends.chain(sockets).collect()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(time: &f64) -> bool {
+    *time <= 0.0
 }

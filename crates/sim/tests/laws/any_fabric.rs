@@ -278,10 +278,12 @@ fn port() -> impl Strategy<Value = String> {
             multiple("replay_buffer", payload, &[32, 3, 1, 1]),
             setting("update_fc_share", &["0.0", "0.1", "0.5", "1.0"]),
             setting("ack_limit_fraction", &["0.0", "0.3", "1.0"]),
+            weighted(0.3, select(&[50, 900][..])),
         );
-        lines.prop_map(move |(a, b, c, d, e, f, g, h)| {
+        lines.prop_map(move |(a, b, c, d, e, f, g, h, l0s)| {
             format!("max_payload_supported = \"{payload} B\"\n")
                 + &[a, b, c, d, e, f, g, h].concat()
+                + &line("l0s_exit_latency", l0s, " ns")
         })
     })
 }
@@ -321,15 +323,16 @@ fn host() -> impl Strategy<Value = Host> {
             &[r#""4096 B""#, r#""128 B""#, r#""64 B""#],
         ),
         setting("interrupt_masking", &["false", "true"]),
+        setting("aspm_l0s", &["false", "true"]),
     );
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
     (sockets, port(), lines, enables()).prop_map(
-        move |(sockets, port, (a, b, c, d, e, f, g, h, i, j, k), enables)| Host {
+        move |(sockets, port, (a, b, c, d, e, f, g, h, i, j, k, l), enables)| Host {
             sockets,
             lines: format!("sockets = {sockets}\n{memory}{port}{enables}")
-                + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
+                + &[a, b, c, d, e, f, g, h, i, j, k, l].concat(),
         },
     )
 }
@@ -501,9 +504,10 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         setting("lanes", &["16", "8", "4", "2", "1"]),
         setting("delay", &[r#""0 ns""#, r#""1 ns""#, r#""30 ns""#]),
         setting("bit_error_rate", &["0.0", "0.0", "1e-6", "1e-5", "1e-4"]),
+        setting("sris", &["false", "false", "true"]),
     );
-    let head = head.prop_map(|(seed, a, b, c, d)| {
-        format!("seed = {seed}\n[links]\n") + &[a, b, c, d].concat()
+    let head = head.prop_map(|(seed, a, b, c, d, e)| {
+        format!("seed = {seed}\n[links]\n") + &[a, b, c, d, e].concat()
     });
     let switches =
         weighted(0.33, Just(())).prop_flat_map(|redirects| vec(switch(redirects.is_some()), 0..4));

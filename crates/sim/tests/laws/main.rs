@@ -2,6 +2,7 @@
 
 mod access_control;
 mod accesses;
+mod active_state;
 mod any_fabric;
 mod attributes;
 mod bad_input;

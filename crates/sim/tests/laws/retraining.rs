@@ -217,13 +217,15 @@ proptest! {
         let mut text = format!(
             "[links]\ngeneration = 4\nlanes = 8\nbit_error_rate = {errors}\n{HOST}[switches.s]\nupstream = \"h0\"\ncut_through = {cut_through}\n"
         );
-        for device in ["a", "b"] {
-            text += &format!("[devices.{device}]\nupstream = \"s\"\nbar = \"256 KiB\"\n{recovery}");
-        }
-        for (from, to, direction) in [("a", "h0", "write"), ("a", "h0", "read"), ("b", "a", "write"), ("a", "b", "read"), ("h0", "a", "write")] {
+        let device = |device: &str| {
+            format!("[devices.{device}]\nupstream = \"s\"\nbar = \"256 KiB\"\n{recovery}")
+        };
+        let flows = [("a", "h0", "write"), ("a", "h0", "read"), ("b", "a", "write"), ("a", "b", "read"), ("h0", "a", "write")];
+        let flows = flows.map(|(from, to, direction)| {
             let size = if from == "h0" { 2 } else { 64 };
-            text += &format!("[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{size} KiB\"\n");
-        }
+            format!("[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{size} KiB\"\n")
+        });
+        text += &(device("a") + &device("b") + &flows.concat());
         text += &incidents.concat();
         let mut simulation = simulation(&text);
         prop_assert!(simulation.run(&mut |_| true));

@@ -139,6 +139,8 @@ fn end(
         own: None,
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
+        has_separate_clocks: false,
+        far_l0s_exit: Span::ZERO,
         errors,
         fails_at: Time::NEVER,
     };
@@ -181,6 +183,8 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 ari_forwarding: true,
                 data_link_features: None,
                 virtual_channels: None,
+                l0s_exit_ns: None,
+                has_separate_clocks: false,
             },
         });
         let enable = register::MEMORY_SPACE | register::BUS_MASTER;

@@ -31,6 +31,8 @@ fn express(port: PortType) -> Express {
         ari_forwarding: true,
         data_link_features: None,
         virtual_channels: None,
+        l0s_exit_ns: None,
+        has_separate_clocks: false,
     }
 }
 

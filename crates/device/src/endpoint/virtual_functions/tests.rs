@@ -48,6 +48,8 @@ fn function() -> EndpointFunction {
             ari_forwarding: true,
             data_link_features: None,
             virtual_channels: None,
+            l0s_exit_ns: None,
+            has_separate_clocks: false,
         },
         virtual_functions: parameters().sriov(2, 1),
         address_translation: None,
@@ -142,6 +144,8 @@ fn endpoint() -> Endpoint {
         own: Some(0),
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
+        has_separate_clocks: false,
+        far_l0s_exit: Span::ZERO,
         errors: None,
         fails_at: Time::NEVER,
     };

@@ -81,15 +81,16 @@ pub(super) struct OrderedSets {
 #[derive(Serialize)]
 pub(super) struct Training {
     pub(super) ordered_set: &'static str,
-    pub(super) training: &'static str,
+    #[serde(rename = "training")]
+    pub(super) says: &'static str,
     /// Whether link and lane numbers are set: the link is up, and in Recovery.
     #[serde(rename = "numbered")]
     pub(super) is_numbered: bool,
     /// The highest rate and the lanes that the port offers.
     pub(super) gigatransfers: f64,
     pub(super) lanes: u8,
-    /// The bytes of each over all lanes.
-    pub(super) bytes: u16,
+    /// The bytes of each over all lanes; of FTS those of all.
+    pub(super) bytes: u32,
     pub(super) length_ns: f64,
 }
 
@@ -100,6 +101,7 @@ pub(super) fn training(kind: OrderedSetKind) -> &'static str {
         OrderedSetKind::Ts2 => "TS2",
         OrderedSetKind::HotReset => "hot reset",
         OrderedSetKind::DisableLink => "disable link",
+        OrderedSetKind::Fts => "FTS",
         OrderedSetKind::ElectricalIdle => "electrical idle",
     }
 }

@@ -95,7 +95,7 @@ fn content<'a>(event: &WireEvent<'a>) -> Option<What<'a>> {
             set, bytes, length, ..
         } => What::Training(Training {
             ordered_set: "TS",
-            training: line::training(set.kind),
+            says: line::training(set.kind),
             is_numbered: set.is_numbered,
             gigatransfers: set.generation.gigatransfers(),
             lanes: set.lanes,
