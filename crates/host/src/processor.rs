@@ -6,7 +6,7 @@ mod resets;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
+use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TableChange, TranslationOrder};
 use kernel::Time;
 use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{Completion, FunctionId, Header};
@@ -169,6 +169,13 @@ impl Processor {
         });
     }
 
+    /// Starts a change of page tables by a thread, which waits on its core for the end.
+    fn order(&mut self, thread: ThreadId, what: TableChange) {
+        self.threads[thread.0].state = State::Loading;
+        let ticket = thread.0 as u32;
+        self.orders.push_back(TranslationOrder { ticket, what });
+    }
+
     /// Lets a thread continue on its core after its load.
     fn end_load(&mut self, thread: ThreadId, now: Time) {
         self.threads[thread.0].state = State::Working;
@@ -285,13 +292,11 @@ impl Processor {
                     return None;
                 }
                 Step::Ask(Request::Order(what)) => {
-                    self.threads[thread.0].state = State::Loading;
-                    let ticket = thread.0 as u32;
-                    self.orders.push_back(TranslationOrder { ticket, what });
+                    self.order(thread, what);
                     return None;
                 }
                 Step::Ask(Request::Configure(access)) => {
-                    self.threads[thread.0].state = State::Loading;
+                    one.state = State::Loading;
                     self.configurations.push_back((thread, access));
                     return None;
                 }
@@ -302,52 +307,21 @@ impl Processor {
                 Step::Ask(Request::Written(address)) if self.take_written(address) => continue,
                 Step::Ask(Request::Written(address)) => State::Written(address),
                 Step::Ask(Request::EitherWritten(addresses)) => {
-                    let is_written = |address| self.watched.get(address).is_some_and(|n| *n > 0);
-                    if addresses.iter().any(is_written) {
+                    if self.is_written(&addresses) {
                         continue;
                     }
                     State::EitherWritten(addresses)
                 }
                 Step::Ask(Request::Interrupt(message)) if self.take_interrupt(message) => continue,
                 Step::Ask(Request::Interrupt(message)) => State::Interrupt(message),
-                Step::Ask(Request::InterruptOrReset(message, resets)) => {
-                    if self.resets.begun(message) != resets {
-                        bytes = vec![1];
-                        continue;
-                    }
-                    if self.take_interrupt(message) {
-                        continue;
-                    }
-                    State::InterruptOrReset(message)
-                }
-                Step::Ask(Request::Ready(message)) => {
-                    self.release_devices(thread);
-                    match self.resets.answer(message, thread) {
-                        Some(answer) => {
-                            bytes = answer;
-                            continue;
-                        }
-                        None => State::Ready(message),
+                Step::Ask(Request::Device(request)) => {
+                    match self.serve_driver(thread, request, &mut bytes) {
+                        Some(state) => state,
+                        None => continue,
                     }
                 }
-                Step::Ask(Request::Resets(message)) => {
-                    bytes = self.resets.begun(message).to_le_bytes().to_vec();
-                    continue;
-                }
-                Step::Ask(Request::Announce(messages, phase)) => {
-                    if self.announce(&messages, phase) {
-                        continue;
-                    }
-                    State::Preparing(messages[0])
-                }
-                Step::Ask(Request::Lock(lock)) => {
-                    let line = self.locks.entry(lock).or_default();
-                    line.push_back(thread);
-                    if line.len() == 1 {
-                        continue;
-                    }
-                    State::Locked
-                }
+                Step::Ask(Request::Lock(lock)) if self.lock(lock, thread) => continue,
+                Step::Ask(Request::Lock(_)) => State::Locked,
                 Step::Ask(Request::Unlock(lock)) => {
                     self.unlock(lock);
                     self.release_devices(thread);
@@ -392,9 +366,24 @@ impl Processor {
         was_written
     }
 
+    /// Whether there is a device write to take of one of these watched addresses.
+    fn is_written(&self, addresses: &[u64]) -> bool {
+        let counts = addresses
+            .iter()
+            .filter_map(|address| self.watched.get(address));
+        counts.copied().any(|count| count > 0)
+    }
+
     fn want_core(&mut self, thread: ThreadId) {
         self.threads[thread.0].state = State::Runnable;
         self.runnable.push_back(thread);
+    }
+
+    /// Adds a thread to those that hold a lock or wait for it. Returns whether it holds the lock.
+    fn lock(&mut self, lock: u32, thread: ThreadId) -> bool {
+        let line = self.locks.entry(lock).or_default();
+        line.push_back(thread);
+        line.len() == 1
     }
 
     /// Passes the lock to the thread that has waited longest.

@@ -56,6 +56,19 @@ pub enum ResetPhase {
     Lost,
 }
 
+/// A request of a program about a device and its resets.
+#[derive(Clone, Debug)]
+pub enum DeviceRequest {
+    /// Sleeps until an interrupt with this message arrives, or a reset of its device begins that is not among so many before.
+    InterruptOrReset(u32, u32),
+    /// Sleeps until the device with this interrupt message is not in reset.
+    Ready(u32),
+    /// The number of resets of the device with this interrupt message that have begun.
+    Resets(u32),
+    /// Tells the drivers of the devices with these interrupt messages of a reset.
+    Announce(Vec<u32>, ResetPhase),
+}
+
 /// A request of a program.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -79,14 +92,8 @@ pub enum Request {
     Pause,
     /// Sleeps until an interrupt with this message arrives.
     Interrupt(u32),
-    /// Sleeps until an interrupt with this message arrives, or a reset of its device begins that is not among so many before.
-    InterruptOrReset(u32, u32),
-    /// Sleeps until the device with this interrupt message is not in reset.
-    Ready(u32),
-    /// The number of resets of the device with this interrupt message that have begun.
-    Resets(u32),
-    /// Tells the drivers of the devices with these interrupt messages of a reset.
-    Announce(Vec<u32>, ResetPhase),
+    /// A request about a device and its resets.
+    Device(DeviceRequest),
     /// Sleeps until it holds a lock.
     Lock(u32),
     /// Releases a lock.
@@ -121,28 +128,31 @@ impl System {
     /// Sleeps until an interrupt with `message` arrives. Returns false if a reset of the device begins first, or has begun after the
     /// `resets` that [`ready`](Self::ready) has counted.
     pub async fn interrupt_or_reset(&self, message: u32, resets: u32) -> bool {
-        let request = Request::InterruptOrReset(message, resets);
-        self.0.ask(request).await.bytes.is_empty()
+        let request = DeviceRequest::InterruptOrReset(message, resets);
+        self.ask_of_device(request).await.is_empty()
     }
 
     /// Sleeps while the device with the interrupt `message` is in reset. Returns the number of its resets so far; none if the device
     /// does not work after the last one.
     pub async fn ready(&self, message: u32) -> Option<u32> {
-        let bytes = self.0.ask(Request::Ready(message)).await.bytes;
+        let bytes = self.ask_of_device(DeviceRequest::Ready(message)).await;
         bytes.try_into().ok().map(u32::from_le_bytes)
     }
 
     /// The number of resets of the device with the interrupt `message` that have begun.
     pub async fn resets(&self, message: u32) -> u32 {
-        let bytes = self.0.ask(Request::Resets(message)).await.bytes;
+        let bytes = self.ask_of_device(DeviceRequest::Resets(message)).await;
         bytes.try_into().map_or(0, u32::from_le_bytes)
     }
 
     /// Tells the drivers of the devices with these interrupt messages of a reset.
     pub async fn announce(&self, messages: &[u32], phase: ResetPhase) {
-        self.0
-            .ask(Request::Announce(messages.to_vec(), phase))
-            .await;
+        let request = DeviceRequest::Announce(messages.to_vec(), phase);
+        self.ask_of_device(request).await;
+    }
+
+    async fn ask_of_device(&self, request: DeviceRequest) -> Vec<u8> {
+        self.0.ask(Request::Device(request)).await.bytes
     }
 
     /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write of at

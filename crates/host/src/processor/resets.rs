@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Processor, State};
 use crate::ThreadId;
-use crate::system::ResetPhase;
+use crate::system::{DeviceRequest, ResetPhase};
 
 /// The resets of devices, by the messages of their interrupts.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Resets {
 impl Processor {
     /// Tells the drivers of a device of a reset, and wakes those that wait for it. Returns whether the thread that tells them goes on at
     /// once: it waits until no call uses a device that is about to be reset.
-    pub(super) fn announce(&mut self, messages: &[u32], phase: ResetPhase) -> bool {
+    fn announce(&mut self, messages: &[u32], phase: ResetPhase) -> bool {
         for message in messages {
             let device = self.resets.0.entry(*message).or_default();
             device.begun += u32::from(phase == ResetPhase::Prepare);
@@ -84,6 +84,43 @@ impl Processor {
             }
         }
         phase != ResetPhase::Prepare || self.resets.are_idle(messages)
+    }
+
+    /// Serves a request of a driver about its device, with the bytes of the answer. None if the thread goes on at once; otherwise what it
+    /// waits for.
+    pub(super) fn serve_driver(
+        &mut self,
+        thread: ThreadId,
+        request: DeviceRequest,
+        bytes: &mut Vec<u8>,
+    ) -> Option<State> {
+        match request {
+            DeviceRequest::InterruptOrReset(message, resets) => {
+                if self.resets.begun(message) != resets {
+                    *bytes = vec![1];
+                    return None;
+                }
+                let waits = State::InterruptOrReset(message);
+                (!self.take_interrupt(message)).then_some(waits)
+            }
+            DeviceRequest::Ready(message) => {
+                self.release_devices(thread);
+                let Some(answer) = self.resets.answer(message, thread) else {
+                    return Some(State::Ready(message));
+                };
+                *bytes = answer;
+                None
+            }
+            DeviceRequest::Resets(message) => {
+                *bytes = self.resets.begun(message).to_le_bytes().to_vec();
+                None
+            }
+            DeviceRequest::Announce(messages, phase) => {
+                let goes_on = self.announce(&messages, phase);
+                let first = messages.first().filter(|_| !goes_on);
+                first.map(|message| State::Preparing(*message))
+            }
+        }
     }
 
     /// Takes in that a call does not use any device now, and lets the resets begin that have waited for that.

@@ -9,14 +9,12 @@ use crate::fixture::*;
 
 /// A device of a model below a switch, resets of it at these times, and flows.
 fn machine(device: &str, resets: &[u32], keys: &str, flows: &str) -> String {
-    let resets: String = resets
-        .iter()
-        .map(|at| {
-            format!(
-                "[[incidents]]\nat = \"{at} ns\"\nwhat = \"function-level-reset\"\nnode = \"d\"\nwait = \"200 us\"\ndrivers = true\n{keys}\n"
-            )
-        })
-        .collect();
+    let incident = |at: &u32| {
+        format!(
+            "[[incidents]]\nat = \"{at} ns\"\nwhat = \"function-level-reset\"\nnode = \"d\"\nwait = \"200 us\"\ndrivers = true\n{keys}\n"
+        )
+    };
+    let resets = resets.iter().map(incident).collect::<Vec<_>>().concat();
     format!(
         "{HOST}completion_timeout = \"200 us\"\n[links]\ngeneration = 3\nlanes = 4\n[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = \"s\"\n{device}\n{flows}{resets}"
     )
