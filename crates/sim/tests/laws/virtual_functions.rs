@@ -141,14 +141,15 @@ struct Chain {
     targets: Vec<Index>,
 }
 
-impl Chain {
-    fn above(&self, switch: usize) -> String {
-        match switch {
-            0 => "h".to_owned(),
-            number => format!("s{number}"),
-        }
+/// The name of the node with this number in a chain.
+fn above(number: usize) -> String {
+    match number {
+        0 => "h".to_owned(),
+        number => format!("s{number}"),
     }
+}
 
+impl Chain {
     /// The functions that send, and whether they read.
     fn senders(&self) -> BTreeMap<usize, bool> {
         let functions = usize::from(self.total) + 1;
@@ -172,7 +173,7 @@ impl Chain {
             match number {
                 0 => text += "[hosts.h]\n",
                 number => {
-                    let above = self.above(number - 1);
+                    let above = above(number - 1);
                     write!(text, "[switches.s{number}]\nupstream = \"{above}\"\n")
                         .expect("a text takes all");
                 }
@@ -183,7 +184,7 @@ impl Chain {
             )
             .expect("a text takes all");
         }
-        let above = self.above(self.ari.len() - 1);
+        let above = above(self.ari.len() - 1);
         let Chain { total, .. } = self;
         write!(
             text,
