@@ -111,7 +111,7 @@ def test_a_capture_whose_reader_goes_away_is_incomplete(
     """The run goes on, and its result is printed, as where a disk is full."""
     os.mkfifo(tmp_path / "pipe")
     # A pipe has no room for so much, so that the reader goes away before the end.
-    path = scenario(('"16 KiB"', '"512 KiB"'))
+    path = scenario(('"16 KiB"', '"512 KiB"\nwindow = "16 KiB"'))
     with subprocess.Popen(["head", "-c", "1", "pipe"], cwd=tmp_path, stdout=subprocess.DEVNULL):
         ran = peerlane("run", path, option, "pipe")
     assert ran.status == 1
