@@ -119,9 +119,9 @@ pub(crate) async fn begin_again(system: &System, flow: FlowId, (arrived, lost): 
     system.report(Observation::own(flow, restarted)).await;
 }
 
-/// Reports that a driver does not move a flow any more after a reset of its device.
+/// Reports that a driver does not move a flow any more, because its device does not work, or has lost what it needs.
 pub(crate) async fn give_up(system: &System, flow: FlowId) {
-    report_event(system, "a driver gives up after a reset of its device").await;
+    report_event(system, "a driver gives up its device").await;
     system.report(Observation::Forgotten { flow }).await;
 }
 

@@ -169,7 +169,9 @@ impl<'s> Driver<'s> {
                 begin_again(self.system, self.transfer.flow, self.ended).await;
             }
             is_first = false;
-            self.bring_up(resets).await;
+            if !self.bring_up(resets).await {
+                return false;
+            }
             if self.move_all().await {
                 return true;
             }
@@ -188,8 +190,9 @@ impl<'s> Driver<'s> {
         }
     }
 
-    /// Takes over the queues from an earlier call, or brings the controller up if it was never up or has been reset since.
-    async fn bring_up(&mut self, resets: u32) {
+    /// Takes over the queues from an earlier call, or brings the controller up if it was never up or has been reset since. Returns false
+    /// if it does not become ready.
+    async fn bring_up(&mut self, resets: u32) -> bool {
         let area = self.transfer.area;
         let state = self.system.load(area.state(), 20).await;
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| state[at + byte]));
@@ -197,13 +200,13 @@ impl<'s> Driver<'s> {
         let is_up = word(0) != 0 && word(16) == resets;
         if is_up {
             (self.tail, self.head, self.phase) = (word(4), word(8), word(12) != 0);
-            return;
+            return true;
         }
         (self.tail, self.head, self.phase) = (0, 0, true);
         if resets > 0 {
             self.clear_completions().await;
         }
-        self.enable().await;
+        self.enable().await
     }
 
     /// Writes zeros to the completion queue, so that no entry from before a reset has the phase tag of a new one.
@@ -217,18 +220,25 @@ impl<'s> Driver<'s> {
         }
     }
 
-    /// Brings the controller up, and waits until it is ready.
-    async fn enable(&self) {
+    /// Brings the controller up, and waits until it is ready. Returns false if it does not become so.
+    async fn enable(&self) -> bool {
         let area = &self.transfer.area;
         let size = area.entries - 1;
         self.set(AQA, &(size | size << 16).to_le_bytes()).await;
         self.set(ASQ, &area.address.to_le_bytes()).await;
         self.set(ACQ, &area.completions().to_le_bytes()).await;
         self.set(CC, &ENABLED.to_le_bytes()).await;
-        let is_starting = |status: u32| status & (READY | FATAL) == 0;
-        while self.status().await.is_some_and(is_starting) {
-            self.poll().await;
+        let end = self.system.now().await + LONGEST_START;
+        while let Some(status) = self.status().await {
+            if status & (READY | FATAL) != 0 {
+                return true;
+            }
+            if self.system.now().await >= end {
+                return false;
+            }
+            self.system.sleep(START_PAUSE).await;
         }
+        true
     }
 
     /// Works for the time of a poll, which must not be zero.
@@ -426,6 +436,11 @@ impl<'s> Driver<'s> {
         self.system.store(address, bytes).await;
     }
 }
+
+/// The longest time in which a controller becomes ready (NVM Express 1.4, 3.1.1: CAP.TO, in units of 500 ms).
+const LONGEST_START: Span = Span::from_us(500_000);
+/// The time between two looks at its status, as Linux takes. Our choice: 1 ms.
+const START_PAUSE: Span = Span::from_us(1_000);
 
 #[cfg(test)]
 mod tests {

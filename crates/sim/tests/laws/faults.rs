@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::cases::cases;
-use crate::fixture::simulation;
+use crate::fixture::{Ask, run, simulation};
 
 /// The nodes of the fabric of these laws, with the node above each.
 const NODES: [(&str, &str); 7] = [
@@ -197,6 +197,19 @@ fn fabric(
 
 /// The most looks at a run before it counts as one that does not end.
 const PATIENCE: u32 = 2000;
+
+/// A write that enables the drive `n` is damaged, and its ECRC says so: nobody sends it again, and the driver looks for the drive to
+/// become ready now and then.
+#[test]
+fn a_driver_does_not_keep_the_links_busy_while_its_drive_is_not_ready() {
+    let text = fabric(0, (false, true), &[Fault::Damage("s", 1692, 3)]);
+    let result = run(&text);
+    assert_eq!(result.errors("n", "ECRC error"), 1);
+    assert!(!result.flow("n-h-write").completed);
+    assert_eq!(result.standing_packets, 0);
+    let looks = result.link("s-n", "down").tlps;
+    assert!(looks < 200, "{looks}");
+}
 
 proptest! {
     #![proptest_config(cases(24))]

@@ -110,7 +110,7 @@ fn a_driver_gives_up_where_fifos_have_lost_the_bytes_of_another_transfer() {
             "{flow:?}"
         );
     }
-    let says = "a driver gives up after a reset of its device";
+    let says = "a driver gives up its device";
     let log = result.incidents.iter().filter(|one| one.what == says);
     assert_eq!(log.map(|one| one.count).sum::<u64>(), 2);
 }
