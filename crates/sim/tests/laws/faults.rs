@@ -202,7 +202,7 @@ const PATIENCE: u32 = 2000;
 /// become ready now and then.
 #[test]
 fn a_driver_does_not_keep_the_links_busy_while_its_drive_is_not_ready() {
-    let text = fabric(0, (false, true), &[Fault::Damage("s", 1692, 3)]);
+    let text = fabric(0, (false, true), false, &[Fault::Damage("s", 1692, 3)]);
     let result = run(&text);
     assert_eq!(result.errors("n", "ECRC error"), 1);
     assert!(!result.flow("n-h-write").completed);
