@@ -294,6 +294,11 @@ class Host(Node, total=False):
     acs_direct_translated: Setting
     """Whether requests with translated addresses pass from one root port to another, whatever
     egress control says: Direct Translated P2P in ACS Control of root ports. (default false)"""
+    ari_forwarding: Setting
+    """Whether root ports pass on configuration requests for all 256 functions of a device with
+    ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then enables it above
+    such devices; without it, more than 7 virtual functions take a bus number of their own.
+    (default true)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Setting
@@ -510,6 +515,11 @@ class Switch(Node, Upstream, total=False):
     """Whether requests with translated addresses go directly from one downstream port to
     another, whatever redirect and egress control say: Direct Translated P2P in ACS Control
     of the downstream ports. (default false)"""
+    ari_forwarding: Setting
+    """Whether downstream ports pass on configuration requests for all 256 functions of a
+    device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
+    enables it above such devices; without it, more than 7 virtual functions take a bus
+    number of their own. (default true)"""
 
 
 class Device(Node, Upstream, total=False):
@@ -521,7 +531,8 @@ class Device(Node, Upstream, total=False):
     """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
     any address. (default 32)"""
     virtual_functions: Setting
-    """Number of virtual functions (SR-IOV), which are functions 1 to 7 of the device. Firmware
+    """Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more
+    than 7 need ARI Forwarding at the port above, or else take the next bus number. Firmware
     enables them, as the driver of function 0 would; 0 for no SR-IOV. (default 0)"""
     virtual_bar: Setting
     """Size of BAR 0 of each virtual function, a power of two. (B; default 4 KiB)"""
@@ -861,6 +872,11 @@ class Profile(TypedDict, total=False):
     """Whether requests with translated addresses go directly from one downstream port to
     another, whatever redirect and egress control say: Direct Translated P2P in ACS Control
     of the downstream ports. (default false)"""
+    ari_forwarding: Setting
+    """Whether downstream ports pass on configuration requests for all 256 functions of a
+    device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
+    enables it above such devices; without it, more than 7 virtual functions take a bus
+    number of their own. (default true)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Setting
@@ -1050,7 +1066,8 @@ class Profile(TypedDict, total=False):
     """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
     any address. (default 32)"""
     virtual_functions: Setting
-    """Number of virtual functions (SR-IOV), which are functions 1 to 7 of the device. Firmware
+    """Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more
+    than 7 need ARI Forwarding at the port above, or else take the next bus number. Firmware
     enables them, as the driver of function 0 would; 0 for no SR-IOV. (default 0)"""
     virtual_bar: Setting
     """Size of BAR 0 of each virtual function, a power of two. (B; default 4 KiB)"""
@@ -1307,6 +1324,10 @@ class Incident(TypedDict, total=False):
     restore: Setting
     """Whether the host then writes the registers below again that its firmware has set.
     (default true)"""
+    drivers: Setting
+    """Whether the host tells the drivers of the device before and after the reset: they leave
+    it alone meanwhile, set it up again, and move once more what the reset has lost.
+    (default false)"""
     generation: Setting
     """The highest rate that still works, as a generation or as a speed; none for the highest
     that does now. (default none)"""
@@ -1314,12 +1335,6 @@ class Incident(TypedDict, total=False):
     """The lanes that still work; none for all that do now. (default none)"""
     hold: Setting
     """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
-    """Whether the host then writes the registers of the function again that its firmware has
-    set. (default true)"""
-    drivers: Setting
-    """Whether the host tells the drivers of the device before and after the reset: they leave
-    it alone meanwhile, set it up again, and move once more what the reset has lost.
-    (default false)"""
 
 
 class Flow(TypedDict, total=False):
