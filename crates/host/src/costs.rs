@@ -40,7 +40,7 @@ kernel::parameters! {
         link_up_wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms";
         /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to
         /// each packet that they send, and check that of packets that they receive.
-        ecrc: bool = false, from "our choice: off, as after reset; Linux leaves it as firmware has set it";
+        ecrc: bool = false, from "PCIe Base 7.8.4.7: disabled after reset; Linux leaves it as firmware has set it";
         /// Whether firmware enables ASPM L0s at the links below the host whose two ports support it (l0s_exit_latency).
         aspm_l0s: bool = false, from "PCIe Base 7.5.3.7: off after reset; firmware may enable it at any link that supports it";
         /// Time to read the clock before and after a measured memory access.

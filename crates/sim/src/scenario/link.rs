@@ -84,7 +84,7 @@ kernel::parameters! {
         bit_error_rate: f64 = 0.0, within 0.0..=0.5, from "a link without errors";
         /// Whether the two ends have separate reference clocks with independent spread spectrum clocking (SRIS): SKP ordered sets come
         /// ten times as often, and Slot Clock Configuration is clear.
-        sris: bool = false, from "our choice: one reference clock, as on a board";
+        sris: bool = false, from "PCIe Card Electromechanical 2.1: connectors carry the reference clock of the board";
         /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again. A
         /// switch below it is reset, and the links below that fail as well. A device below it is not reset: what it sends is lost.
         fails_at: Option<Span> = None, from "it holds";
