@@ -369,6 +369,8 @@ def lines_of(trace: Path) -> dict[Way, list[Line]]:
     under_way: dict[Way, list[Line]] = defaultdict(list)
     for line in map(json.loads, trace.read_text(encoding="utf-8").splitlines()):
         way = line["link"], line["direction"]
+        if "training" in line:
+            continue  # A capture has no training ordered sets.
         if "arrival" in line:
             shared = {"ns", "verdict", "wrong_bits"}
             under_way[way].pop(0)["arrives"] = {key: line[key] for key in shared & set(line)}

@@ -59,6 +59,7 @@ LINK = {
     "ordered_set_bytes",
     "replays",
     "credit_stall_ns",
+    "l0s_ns",
 }
 RESULT = {
     "schema",

@@ -491,7 +491,7 @@ def test_what_was_captured_before_an_interrupt_can_be_read(scenario: Write, tmp_
 def test_a_full_disk_leaves_whole_packets(scenario: Write, tmp_path: Path) -> None:
     scenario()
     options = "--perfetto timeline --vcd dump.vcd --json result"
-    limited = f"ulimit -f 8; {sys.executable} -m peerlane run fabric.toml {options}"
+    limited = f"ulimit -f 12; {sys.executable} -m peerlane run fabric.toml {options}"
     done = subprocess.run(  # noqa: S602 - the limit is one of the shell
         limited, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
     )

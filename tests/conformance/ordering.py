@@ -124,8 +124,8 @@ def _identity(tlp: Tlp) -> tuple[bytes, int]:
 
 
 def _is_own(tlp: Tlp) -> bool:
-    """A completion or a message may be the switch's own (2.3.1, 2.2.8)."""
-    return tlp.is_completion or tlp.is_message
+    """A completion, a message or an interrupt may be the switch's own (2.3.1, 2.2.8, 6.1.4)."""
+    return tlp.is_completion or tlp.is_message or tlp.is_interrupt
 
 
 RULES = (ordering_table,)
