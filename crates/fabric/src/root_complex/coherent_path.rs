@@ -1,0 +1,157 @@
+//! What accesses and messages do at the caches of a coherent host.
+
+use kernel::{Effects, Port};
+use protocol::Kind;
+
+use super::coherent::{Admission, CoherentEffect, Released};
+use super::cpu::Cpu;
+use super::timer::RootTimer;
+use super::{Inbound, RootComplex};
+
+impl<C: Cpu> RootComplex<C> {
+    /// Whether there is a coherent agent below `port`.
+    pub(super) fn is_coherent(&self, port: Port) -> bool {
+        let coherent = self.coherent.as_ref();
+        coherent.is_some_and(|coherent| coherent.is_below(port))
+    }
+
+    /// Sends the messages of a packet from below a root port to the home agent.
+    pub(super) fn take_messages(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let payload = fx.store()[inbound.packet].payload();
+        if coherent.receive(payload, now) > now {
+            self.wake_coherence(fx);
+        } else {
+            self.advance_coherence(fx);
+        }
+        self.finish(inbound, fx);
+    }
+
+    /// Begins the accesses of programs to the caches of their cores.
+    pub(super) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let mut any = false;
+        while let Some(access) = self.cpu.next_access() {
+            any = true;
+            coherent.begin(access, fx.now());
+        }
+        if any {
+            self.advance_coherence(fx);
+        }
+    }
+
+    /// Handles all events of the coherent part that are due.
+    pub(super) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let mut told = false;
+        while let Some(coherent) = &mut self.coherent
+            && let Some(effect) = coherent.advance(&mut self.memory, now)
+        {
+            match effect {
+                CoherentEffect::Io => self.release_from_caches(fx),
+                CoherentEffect::Accessed(ticket, bytes) => {
+                    self.cpu.accessed(ticket, bytes, now);
+                    told = true;
+                }
+            }
+        }
+        let coherent = self.coherent.as_ref();
+        let ports = coherent.map(|coherent| coherent.addressed_ports());
+        for port in ports.into_iter().flatten() {
+            self.send_messages(port, fx);
+        }
+        self.wake_coherence(fx);
+        if told {
+            self.ask(fx);
+        }
+    }
+
+    /// Whether a packet from below must wait for caches; if so, the coherent part keeps it.
+    pub(super) fn waits_for_caches(
+        &mut self,
+        inbound: Inbound<'_>,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(coherent) = &mut self.coherent else {
+            return false;
+        };
+        let Inbound {
+            port,
+            packet,
+            header,
+            ..
+        } = inbound;
+        match coherent.admit(port, packet, header, (&self.memory, fx.store())) {
+            Admission::Pass => return false,
+            Admission::Behind => {}
+            Admission::First => {
+                self.release_from_caches(fx);
+                self.advance_coherence(fx);
+            }
+        }
+        true
+    }
+
+    /// Delivers the packets that need not wait for caches any longer.
+    fn release_from_caches(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(coherent) = &mut self.coherent
+            && let Some(released) = coherent.release(&self.routes, &self.memory, fx.store(), now)
+        {
+            let Released {
+                port,
+                packet,
+                lines,
+                old,
+            } = released;
+            let header = *fx.store()[packet].header();
+            let inbound = Inbound::new(port, packet, &header, fx.now());
+            match (&header.kind, old) {
+                (Kind::Atomic(request), Some(old)) => {
+                    let completion = self.complete_atomic(packet, request, old, fx);
+                    self.finish(inbound, fx);
+                    self.put_down(port, completion, fx);
+                }
+                (Kind::MemoryWrite(_), _) => {
+                    // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
+                    let kept = self.memory.lines(&lines);
+                    self.route_now(inbound, fx);
+                    self.memory.restore(&kept);
+                }
+                _ => self.route_now(inbound, fx),
+            }
+        }
+    }
+
+    /// Sends coherence messages that are ready to the wire below a root port, as far as it accepts them.
+    fn send_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(coherent) = &mut self.coherent
+            && let Some(packet) = coherent.next_packet(port, now, fx.store())
+        {
+            let sent = self.ports.send(port, packet, now, fx);
+            self.settle(sent, fx);
+        }
+    }
+
+    /// Handles the end of a transmission of coherence messages by a root port.
+    pub(super) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        if let Some(coherent) = &mut self.coherent {
+            coherent.sent(port);
+        }
+        self.send_messages(port, fx);
+        self.wake_coherence(fx);
+    }
+
+    pub(super) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+        let coherent = self.coherent.as_mut();
+        if let Some(after) = coherent.and_then(|coherent| coherent.wake_after(fx.now())) {
+            fx.wake(RootTimer::Coherence, after);
+        }
+    }
+}

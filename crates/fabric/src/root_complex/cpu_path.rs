@@ -1,0 +1,225 @@
+//! What the CPU sends, and what it is told of.
+
+use kernel::{Effects, Port, Time};
+use packet::{FlowId, Observation, PacketId};
+use protocol::{Kind, MemoryRequest, Status};
+use transaction::{FunctionPlace, Next, arrived, written};
+
+use super::cpu::Cpu;
+use super::cpu::Notice;
+use super::sockets::Crossing;
+use super::timer::RootTimer;
+use super::{Inbound, LEAST_REFUSAL, RootComplex};
+use crate::Route;
+
+impl<C: Cpu> RootComplex<C> {
+    /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
+    pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
+        self.send_all(fx);
+        self.begin_accesses(fx);
+        self.begin_orders(fx);
+        self.begin_configurations(fx);
+    }
+
+    fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
+        while self.requests.is_open() {
+            let now = fx.now();
+            match self.cpu.next(now, fx.store(), self.memory.ram()) {
+                Next::Packet(packet) => self.send(packet, fx),
+                Next::Report(what) => fx.observe(what),
+                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::TimedOut(flow, bytes) => {
+                    self.record_timeout(flow, fx);
+                    fx.observe(Observation::timed_out(flow, bytes));
+                }
+                Next::NotBefore(time) => {
+                    if self.cpu_wake.schedule(time) {
+                        fx.wake(RootTimer::Cpu, time.since(now));
+                    }
+                    return;
+                }
+                Next::Nothing => return,
+            }
+        }
+    }
+
+    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns ends at the host bridge.
+    pub(super) fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
+        match (self.routes.of(&header), &header.kind) {
+            (Route::Down(port), _) => self.send_down(port, packet, fx),
+            (_, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
+                let socket = self.memory.socket_of(request);
+                if self.crosses(Crossing::Store, socket, packet, fx) {
+                    self.requests.enter();
+                } else {
+                    self.store(packet, fx);
+                }
+            }
+            _ => {
+                self.requests.enter();
+                self.refuse_request(FunctionPlace::Own, packet, fx);
+            }
+        }
+    }
+
+    /// Performs a write of the CPU to its own memory.
+    pub(super) fn store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        if let Kind::MemoryWrite(request) = &content.header().kind {
+            self.memory.store(content, request, now);
+        }
+        fx.store().release(packet);
+    }
+
+    /// Sends a request of the CPU down a root port.
+    pub(super) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.requests.enter();
+        if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
+            self.put_request_down(port, packet, fx);
+        }
+    }
+
+    /// Enqueues a request of the CPU at a root port of its socket.
+    pub(super) fn put_request_down(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if self.ports.is_down(port, fx.now()) {
+            return self.refuse_request(FunctionPlace::Port(port.index()), packet, fx);
+        }
+        self.put_down(port, packet, fx);
+    }
+
+    /// Refuses a request of the CPU at the function at `place`, after the latency of the root complex.
+    fn refuse_request(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let due = fx.now() + self.parameters.latency.max(LEAST_REFUSAL);
+        self.notify(due, Notice::Undeliverable(place, packet), fx);
+    }
+
+    /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for those
+    /// of devices (PCIe Base 2.9.1).
+    fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.record_links(fx);
+        let answer = self.functions.refuse_below(place, packet, fx);
+        self.report_errors(fx);
+        if let Some(answer) = answer {
+            self.take_answer(answer, fx);
+            fx.store().release(answer);
+        }
+        self.requests.leave();
+    }
+
+    /// Enqueues a packet of the CPU or the memory at a root port of its socket.
+    pub(super) fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let ready = fx.now() + self.parameters.latency;
+        let sent = self.ports.send(port, packet, ready, fx);
+        self.settle(sent, fx);
+    }
+
+    /// Records a completion timeout of a read of the CPU in the root port that sent it.
+    pub(super) fn record_timeout(&mut self, flow: FlowId, fx: &mut Effects<'_, Self>) {
+        let address = self.cpu.address_of(flow);
+        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
+            self.functions
+                .record_timeout(FunctionPlace::Port(port.index()), fx);
+            self.report_errors(fx);
+        }
+    }
+
+    /// Records in the status of the requester that a request of the CPU was completed with an error.
+    fn record_abort(&mut self, place: FunctionPlace, status: Status) {
+        match status {
+            Status::UnsupportedRequest => self.functions.record_master_abort(place),
+            Status::CompleterAbort => self.functions.record_target_abort(place),
+            _ => {}
+        }
+    }
+
+    /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
+    pub(super) fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
+        let content = &fx.store()[answer];
+        let Kind::Completion(completion) = &content.header().kind else {
+            return false;
+        };
+        if self.cpu.take_load(completion, content.payload(), now) {
+            return true;
+        }
+        let status = completion.status;
+        if let Some(taken) = self.cpu.take(completion, content.payload()) {
+            self.record_abort(FunctionPlace::Own, status);
+            fx.observe(taken.observation());
+            return true;
+        }
+        let port = self.configuration.take(completion, content.payload());
+        if let Some(port) = port {
+            self.record_abort(FunctionPlace::Port(port), status);
+        }
+        if port.is_some() {
+            self.end_configuration(fx);
+        }
+        port.is_some()
+    }
+
+    /// Delivers a message signalled interrupt to the CPU, after all writes that arrived before it.
+    pub(super) fn interrupt(
+        &mut self,
+        inbound: Inbound<'_>,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let there = inbound.passed + self.parameters.latency;
+        let due = self.memory.after_writes(self.after_writes(&inbound, there));
+        let content = &fx.store()[inbound.packet];
+        let charge = content.charge();
+        let bytes = written(content, request).first_chunk().copied();
+        let message = u32::from_le_bytes(bytes.unwrap_or_default());
+        if let Some(told) = arrived(content, request, &self.patterns) {
+            fx.foresee(due, told);
+        }
+        fx.store().release(inbound.packet);
+        let left = self.leaves(inbound.port, due);
+        self.ports.free_later(inbound.port, charge, left, fx);
+        self.notify(due, Notice::Interrupt(message), fx);
+    }
+
+    /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
+    pub(super) fn notify_write(
+        &mut self,
+        due: Time,
+        first: u64,
+        len: u32,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if self.cpu.watches(first, len) {
+            self.notify(due, Notice::Written(first, len), fx);
+        }
+    }
+
+    /// Reports `notice` to the CPU at `due`.
+    pub(super) fn notify(&mut self, due: Time, notice: Notice, fx: &mut Effects<'_, Self>) {
+        self.notices.add(due, notice);
+        fx.wake(RootTimer::Notice, due.since(fx.now()));
+    }
+
+    pub(super) fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(notice) = self.notices.next(now) {
+            match notice {
+                Notice::Interrupt(message) => self.cpu.interrupt(message),
+                Notice::Written(address, len) => self.cpu.written(address, len),
+                Notice::Undeliverable(place, packet) => self.end_request(place, packet, fx),
+            }
+        }
+        self.ask(fx);
+    }
+}

@@ -1,0 +1,210 @@
+//! What packets from below and orders of software do at the translation agent.
+
+use kernel::{Effects, Port};
+use packet::{PacketId, Refusal, Stamp};
+use protocol::{FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message, PageRequest};
+use transaction::Mapping;
+
+use super::cpu::Cpu;
+use super::timer::RootTimer;
+use super::translation::{
+    Admission, Advanced, InvalidateRequests, Outcome, TableChange, TranslationOrder,
+    translation_completion,
+};
+use super::{Inbound, RootComplex};
+use crate::Route;
+
+impl<C: Cpu> RootComplex<C> {
+    /// Whether a packet from below must wait for a translation; if so, the translation agent keeps it.
+    pub(super) fn waits_for_translation(
+        &mut self,
+        inbound: Inbound<'_>,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        let Inbound {
+            port,
+            packet,
+            passed,
+            ..
+        } = inbound;
+        match agent.admit(port, packet, passed, fx.store()) {
+            Admission::Pass => return false,
+            Admission::Behind => {}
+            Admission::Asked => self.advance_translation(fx),
+        }
+        true
+    }
+
+    /// Handles a translation request.
+    pub(super) fn translate(
+        &mut self,
+        inbound: Inbound<'_>,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Some(agent) = &mut self.translation else {
+            return self.refuse(inbound, Refusal::UnsupportedRequest, fx);
+        };
+        let Inbound {
+            port,
+            packet,
+            passed,
+            ..
+        } = inbound;
+        agent.translate(port, packet, request, passed + self.parameters.latency);
+        self.advance_translation(fx);
+    }
+
+    /// Performs the changes of page tables that software has ordered.
+    pub(super) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
+            let now = fx.now();
+            let Some(agent) = &mut self.translation else {
+                self.cpu.ordered(ticket, now);
+                continue;
+            };
+            match what {
+                TableChange::Unmap(range) => {
+                    let requests = agent.withdraw(ticket, &range, &mut self.memory);
+                    self.send_invalidate_requests(&requests, fx);
+                }
+                TableChange::Map(mappings) => {
+                    agent.install(&mappings, &mut self.memory, now);
+                    self.cpu.ordered(ticket, now);
+                    self.advance_translation(fx);
+                }
+            }
+        }
+    }
+
+    fn send_invalidate_requests(
+        &mut self,
+        requests: &InvalidateRequests,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let tag = requests.tag;
+        for target in requests.targets.iter().copied() {
+            let message = Message::InvalidateRequest { target, tag };
+            let header = Header::message(self.functions.id(), message);
+            if let Route::Down(port) = self.routes.of(&header) {
+                let packet = fx.store().claim();
+                fx.store()[packet]
+                    .write(header, Stamp::default())
+                    .copy_from_slice(&requests.invalidation.emit());
+                self.send_down(port, packet, fx);
+            }
+        }
+    }
+
+    /// Handles an Invalidate Completion of a device. False if there is no translation agent.
+    pub(super) fn handle_invalidate_completion(
+        &mut self,
+        who: FunctionId,
+        tags: InvalidateTags,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        for ticket in agent.confirm_invalidations(who, tags) {
+            self.cpu.ordered(ticket, fx.now());
+        }
+        self.ask(fx);
+        true
+    }
+
+    /// Handles a page request that came in at `port`. False if there is no translation agent.
+    pub(super) fn handle_page_request(
+        &mut self,
+        port: Port,
+        who: FunctionId,
+        request: PageRequest,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        agent.request_page(port, who, request, fx.now() + self.parameters.latency);
+        self.advance_translation(fx);
+        true
+    }
+
+    /// Handles all events of the translation agent that are due.
+    pub(super) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(agent) = &mut self.translation else {
+            return;
+        };
+        let Advanced { answers, responses } = agent.advance(&mut self.memory, now);
+        self.wake_translation(fx);
+        for (port, packet, outcome) in answers {
+            let header = *fx.store()[packet].header();
+            match &header.kind {
+                Kind::MemoryRead(request) if request.translations() > 0 => {
+                    let inbound = Inbound::new(port, packet, &header, fx.now());
+                    self.answer_translation(inbound, outcome.ok(), fx);
+                }
+                _ => self.resolve(port, packet, outcome, fx),
+            }
+        }
+        for (port, message) in responses {
+            let packet = fx.store().claim();
+            let header = Header::message(self.functions.id(), message);
+            fx.store()[packet].write(header, Stamp::default());
+            self.requests.enter();
+            self.put_down(port, packet, fx);
+        }
+    }
+
+    /// Completes a translation request.
+    fn answer_translation(
+        &mut self,
+        inbound: Inbound<'_>,
+        mapping: Option<Mapping>,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let boundary = self.parameters.read_completion_boundary.0 as u16;
+        let completer = (self.functions.id(), boundary);
+        let completion = translation_completion(inbound.packet, mapping, completer, fx.store());
+        self.finish(inbound, fx);
+        self.put_down(inbound.port, completion, fx);
+    }
+
+    /// Handles the translation of a packet's address, and all packets of the port that need not wait any longer.
+    fn resolve(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        outcome: Outcome,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if let Some(agent) = &mut self.translation {
+            agent.resolve(port, packet, outcome);
+        }
+        let now = fx.now();
+        while let Some(agent) = &mut self.translation
+            && let Some(released) = agent.release(port, fx.store(), now)
+        {
+            let packet = released.packet;
+            let header = *fx.store()[packet].header();
+            let passed = released.passed.max(now);
+            let inbound = Inbound::new(port, packet, &header, passed);
+            if released.is_fault {
+                self.refuse(inbound, Refusal::UnsupportedRequest, fx);
+            } else {
+                self.admit(inbound, fx);
+            }
+        }
+        self.wake_translation(fx);
+    }
+
+    fn wake_translation(&mut self, fx: &mut Effects<'_, Self>) {
+        let agent = self.translation.as_mut();
+        if let Some(after) = agent.and_then(|agent| agent.wake_after(fx.now())) {
+            fx.wake(RootTimer::Translation, after);
+        }
+    }
+}
