@@ -1,23 +1,26 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
+mod errors;
+mod initialization;
 mod rate;
 mod training;
 
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use protocol::{ChannelsControl, Class, CorrectableError, Credit, Dllp, TrafficClass};
+use protocol::{Class, CorrectableError, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
-use crate::channels::{ChannelCounters, ChannelEffect, ChannelMap};
-use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
+use crate::channels::{ChannelCounters, ChannelMap};
+use crate::handshake::Handshake;
 use crate::ltssm::{LinkChange, LinkCommand, Ltssm, Offer, TrainingTimes};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, L0s, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
-use packet::{Charge, Frame, Incident, Observation, Site, TlpFrame};
+use errors::{observe_dllp, observe_packet};
+use packet::{Charge, Frame, TlpFrame};
 use rate::Rates;
 
 /// One end of a link.
@@ -288,61 +291,6 @@ impl LinkEnd {
         self.transmitter.set_l0s(is_enabled.then_some(self.l0s));
     }
 
-    /// Whether every traffic class maps to a channel.
-    pub fn maps_all_classes(&self) -> bool {
-        self.map.is_complete()
-    }
-
-    /// Whether channels besides VC0 are enabled.
-    #[inline]
-    pub fn has_channels(&self) -> bool {
-        self.enabled > 1
-    }
-
-    /// Whether a traffic class maps to a channel.
-    pub fn maps(&self, class: TrafficClass) -> bool {
-        self.channel_of(class) < self.receiver.channels()
-    }
-
-    /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised once the link is up;
-    /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
-    #[cold]
-    pub fn configure_channels(&mut self, control: &ChannelsControl) {
-        self.map = ChannelMap::of(control);
-        let ids = (1..).zip(&control.channels[1..]);
-        let enabled = ids.fold(0, |enabled, (id, channel)| {
-            enabled | u8::from(channel.is_some()) << id
-        });
-        for id in (1..8).filter(|id| (enabled ^ self.enabled) >> id & 1 != 0) {
-            let is_enabled = enabled >> id & 1 != 0;
-            self.receiver.set_channel(id, is_enabled);
-            self.transmitter.close_channel(id);
-        }
-        self.enabled = enabled;
-        self.transmitter.arbitrate(control);
-    }
-
-    /// Begins the initialisation of channels that were enabled, if the link is up.
-    #[cold]
-    pub fn initialize_channels(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
-        if !self.is_up() || self.has_failed(cx.now()) {
-            return None;
-        }
-        if self.handshake.enable(self.enabled) {
-            self.set(
-                LinkTimer::InitializeChannels,
-                cx.now() + INIT_FC_INTERVAL,
-                cx,
-            );
-        }
-        self.pump(cx)
-    }
-
-    /// The enabled channels whose flow control is not initialised, as bits by VC ID: VC Negotiation Pending.
-    pub fn channels_pending(&self) -> u8 {
-        self.handshake.pending()
-    }
-
     /// Returns the credit of a packet that has left this end's buffer.
     pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
@@ -516,73 +464,6 @@ impl LinkEnd {
         }
     }
 
-    /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
-    #[cold]
-    fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl EndContext) {
-        match verdict {
-            Verdict::Duplicate => self.acknowledge_now = true,
-            Verdict::Bad if complete > cx.now() => {
-                self.record(CorrectableError::BadTlp, cx);
-                self.refuse_at = complete;
-                // An Ack that is due before goes first.
-                if self.alarms.acknowledge.deadline() > complete {
-                    self.set(LinkTimer::Acknowledge, complete, cx);
-                }
-            }
-            Verdict::Bad => {
-                self.record(CorrectableError::BadTlp, cx);
-                self.refuse_now = true;
-                self.alarms.acknowledge.clear();
-            }
-            Verdict::Unframed => self.report_framing_error(cx),
-            Verdict::Accept | Verdict::Nullified | Verdict::Ignore => {}
-        }
-    }
-
-    /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded.
-    #[inline]
-    fn wrong_bits(&mut self, complete: Time, length: Span, cx: &mut impl EndContext) -> Vec<u64> {
-        if !self.receiver.has_errors() {
-            return Vec::new();
-        }
-        self.wrong_bits_between(complete, length, cx)
-    }
-
-    #[inline(never)]
-    fn wrong_bits_between(
-        &mut self,
-        complete: Time,
-        length: Span,
-        cx: &mut impl EndContext,
-    ) -> Vec<u64> {
-        let start = Time::from_fs(complete.as_fs().saturating_sub(length.as_fs()));
-        let timing = *self.transmitter.timing();
-        let (wrong, is_idle_damaged) = self.receiver.wrong_bits(&timing, start, complete);
-        if is_idle_damaged {
-            self.record(CorrectableError::ReceiverError, cx);
-        }
-        wrong
-    }
-
-    /// Records a framing error, which is a Receiver Error at Gen3 and later (PCIe Base 4.2.2.3). The link should go to Recovery; this
-    /// is not modelled, and only what was struck is lost.
-    fn report_framing_error(&mut self, cx: &mut impl EndContext) {
-        if self.receiver.has_tokens() {
-            self.record(CorrectableError::ReceiverError, cx);
-        }
-    }
-
-    /// Records an error that the link corrects.
-    #[cold]
-    fn record(&mut self, error: CorrectableError, cx: &mut impl EndContext) {
-        self.repaired |= error.bit();
-        self.set(LinkTimer::Errors, cx.now(), cx);
-        cx.observe(Observation::Incident {
-            site: Site::Port(cx.port()),
-            what: Incident::Correctable(error),
-        });
-    }
-
     /// Does what a received DLLP asks for.
     fn obey(&mut self, dllp: Dllp, cx: &mut impl EndContext) {
         match dllp {
@@ -710,84 +591,10 @@ impl LinkEnd {
         self.refresh_credit(cx);
     }
 
-    /// Handles the exchange of features.
-    fn exchange_features(&mut self, effect: FeatureEffect, cx: &mut impl EndContext) {
-        match effect {
-            FeatureEffect::Exchanged { is_scaled } => {
-                self.receiver.fix_limits(is_scaled);
-                self.begin_round(cx);
-            }
-            FeatureEffect::Acknowledge => self.begin_round(cx),
-            FeatureEffect::Nothing => {}
-        }
-    }
-
-    /// Starts a round of the DLLPs that tell features or limits.
-    fn begin_round(&mut self, cx: &mut impl EndContext) {
-        self.handshake.begin_round();
-        self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
-    }
-
-    /// Starts one more round of the InitFC DLLPs of channels that wait for the far end.
-    #[cold]
-    fn begin_round_of_channels(&mut self, cx: &mut impl EndContext) {
-        if self.handshake.begin_round_of_others() {
-            let next = cx.now() + INIT_FC_INTERVAL;
-            self.set(LinkTimer::InitializeChannels, next, cx);
-        }
-    }
-
     #[inline]
     fn receive_traffic(&mut self, cx: &mut impl EndContext) {
         if self.handshake.receive_traffic() {
             self.come_up(cx);
-        }
-    }
-
-    #[cold]
-    fn come_up(&mut self, cx: &mut impl EndContext) {
-        if !std::mem::replace(&mut self.has_been_up, true) {
-            cx.observe(Observation::Up { port: cx.port() });
-        }
-        self.end_down(cx);
-        self.alarms.update.clear();
-        self.refresh_credit(cx);
-        if self.handshake.enable(self.enabled) {
-            self.begin_round_of_channels(cx);
-        }
-    }
-
-    /// Handles an InitFC DLLP of a channel that software enables.
-    #[cold]
-    fn receive_channel_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl EndContext) {
-        let effect = self.handshake.receive_of_others(credit, second);
-        self.open_channel(effect, credit.channel, cx);
-    }
-
-    /// Lets TLPs be sent by a channel whose initialisation is complete.
-    fn open_channel(&mut self, effect: ChannelEffect, channel: u8, cx: &mut impl EndContext) {
-        if effect == ChannelEffect::Done {
-            for credit in self.handshake.limits_of(channel) {
-                self.transmitter.open(credit);
-            }
-            self.refresh_credit(cx);
-        }
-    }
-
-    fn receive_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl EndContext) {
-        let effect = self.handshake.end_features();
-        self.exchange_features(effect, cx);
-        if !self.handshake.covers(credit.channel) {
-            return self.receive_channel_init_fc(credit, second, cx);
-        }
-        match self.handshake.receive(credit, second) {
-            InitFcEffect::Limit => self.transmitter.open(credit),
-            InitFcEffect::LastLimit => {
-                self.transmitter.open(credit);
-                self.begin_round(cx);
-            }
-            InitFcEffect::Done => self.come_up(cx),
-            InitFcEffect::Nothing => {}
         }
     }
 
@@ -958,38 +765,5 @@ impl LinkEnd {
         } else {
             cx.wake(timer, after);
         }
-    }
-}
-
-/// Reports the arrival of a TLP.
-#[inline]
-fn observe_packet(
-    frame: &TlpFrame,
-    verdict: packet::Verdict,
-    wrong: &[u64],
-    end: Time,
-    cx: &mut impl EndContext,
-) {
-    if cx.watched() {
-        cx.observe(Observation::PacketArrival {
-            port: cx.port(),
-            sequence: frame.sequence,
-            verdict,
-            wrong_bits: wrong.len() as u16,
-            end,
-        });
-    }
-}
-
-/// Reports the arrival of a DLLP.
-#[inline]
-fn observe_dllp(bytes: [u8; 6], verdict: packet::Verdict, wrong: &[u64], cx: &mut impl EndContext) {
-    if cx.watched() {
-        cx.observe(Observation::DllpArrival {
-            port: cx.port(),
-            bytes,
-            verdict,
-            wrong_bits: wrong.len() as u16,
-        });
     }
 }

@@ -1,0 +1,156 @@
+//! The initialisation of a link's flow control: features, InitFC DLLPs, and channels that software enables (PCIe Base 3.3, 3.4.1).
+
+use packet::Observation;
+use protocol::{ChannelsControl, Credit, TrafficClass};
+
+use super::{EndContext, INIT_FC_INTERVAL, LinkEnd};
+use crate::LinkTimer;
+use crate::channels::{ChannelEffect, ChannelMap};
+use crate::handshake::{FeatureEffect, InitFcEffect};
+use crate::transmitter::Finished;
+
+impl LinkEnd {
+    /// Whether every traffic class maps to a channel.
+    pub fn maps_all_classes(&self) -> bool {
+        self.map.is_complete()
+    }
+
+    /// Whether channels besides VC0 are enabled.
+    #[inline]
+    pub fn has_channels(&self) -> bool {
+        self.enabled > 1
+    }
+
+    /// Whether a traffic class maps to a channel.
+    pub fn maps(&self, class: TrafficClass) -> bool {
+        self.channel_of(class) < self.receiver.channels()
+    }
+
+    /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised once the link is up;
+    /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
+    #[cold]
+    pub fn configure_channels(&mut self, control: &ChannelsControl) {
+        self.map = ChannelMap::of(control);
+        let ids = (1..).zip(&control.channels[1..]);
+        let enabled = ids.fold(0, |enabled, (id, channel)| {
+            enabled | u8::from(channel.is_some()) << id
+        });
+        for id in (1..8).filter(|id| (enabled ^ self.enabled) >> id & 1 != 0) {
+            let is_enabled = enabled >> id & 1 != 0;
+            self.receiver.set_channel(id, is_enabled);
+            self.transmitter.close_channel(id);
+        }
+        self.enabled = enabled;
+        self.transmitter.arbitrate(control);
+    }
+
+    /// Begins the initialisation of channels that were enabled, if the link is up.
+    #[cold]
+    pub fn initialize_channels(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
+        if !self.is_up() || self.has_failed(cx.now()) {
+            return None;
+        }
+        if self.handshake.enable(self.enabled) {
+            self.set(
+                LinkTimer::InitializeChannels,
+                cx.now() + INIT_FC_INTERVAL,
+                cx,
+            );
+        }
+        self.pump(cx)
+    }
+
+    /// The enabled channels whose flow control is not initialised, as bits by VC ID: VC Negotiation Pending.
+    pub fn channels_pending(&self) -> u8 {
+        self.handshake.pending()
+    }
+
+    /// Handles the exchange of features.
+    pub(super) fn exchange_features(&mut self, effect: FeatureEffect, cx: &mut impl EndContext) {
+        match effect {
+            FeatureEffect::Exchanged { is_scaled } => {
+                self.receiver.fix_limits(is_scaled);
+                self.begin_round(cx);
+            }
+            FeatureEffect::Acknowledge => self.begin_round(cx),
+            FeatureEffect::Nothing => {}
+        }
+    }
+
+    /// Starts a round of the DLLPs that tell features or limits.
+    pub(super) fn begin_round(&mut self, cx: &mut impl EndContext) {
+        self.handshake.begin_round();
+        self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
+    }
+
+    /// Starts one more round of the InitFC DLLPs of channels that wait for the far end.
+    #[cold]
+    pub(super) fn begin_round_of_channels(&mut self, cx: &mut impl EndContext) {
+        if self.handshake.begin_round_of_others() {
+            let next = cx.now() + INIT_FC_INTERVAL;
+            self.set(LinkTimer::InitializeChannels, next, cx);
+        }
+    }
+
+    #[cold]
+    pub(super) fn come_up(&mut self, cx: &mut impl EndContext) {
+        if !std::mem::replace(&mut self.has_been_up, true) {
+            cx.observe(Observation::Up { port: cx.port() });
+        }
+        self.end_down(cx);
+        self.alarms.update.clear();
+        self.refresh_credit(cx);
+        if self.handshake.enable(self.enabled) {
+            self.begin_round_of_channels(cx);
+        }
+    }
+
+    /// Handles an InitFC DLLP of a channel that software enables.
+    #[cold]
+    pub(super) fn receive_channel_init_fc(
+        &mut self,
+        credit: &Credit,
+        second: bool,
+        cx: &mut impl EndContext,
+    ) {
+        let effect = self.handshake.receive_of_others(credit, second);
+        self.open_channel(effect, credit.channel, cx);
+    }
+
+    /// Lets TLPs be sent by a channel whose initialisation is complete.
+    pub(super) fn open_channel(
+        &mut self,
+        effect: ChannelEffect,
+        channel: u8,
+        cx: &mut impl EndContext,
+    ) {
+        if effect == ChannelEffect::Done {
+            for credit in self.handshake.limits_of(channel) {
+                self.transmitter.open(credit);
+            }
+            self.refresh_credit(cx);
+        }
+    }
+
+    pub(super) fn receive_init_fc(
+        &mut self,
+        credit: &Credit,
+        second: bool,
+        cx: &mut impl EndContext,
+    ) {
+        let effect = self.handshake.end_features();
+        self.exchange_features(effect, cx);
+        if !self.handshake.covers(credit.channel) {
+            return self.receive_channel_init_fc(credit, second, cx);
+        }
+        match self.handshake.receive(credit, second) {
+            InitFcEffect::Limit => self.transmitter.open(credit),
+            InitFcEffect::LastLimit => {
+                self.transmitter.open(credit);
+                self.begin_round(cx);
+            }
+            InitFcEffect::Done => self.come_up(cx),
+            InitFcEffect::Nothing => {}
+        }
+    }
+}
