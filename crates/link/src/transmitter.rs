@@ -436,23 +436,33 @@ impl Transmitter {
         if self.is_replay_buffer_full() {
             return Turn::Nothing;
         }
-        let (channel, picked) = self.pick(at, cx.packets());
-        match picked {
-            Pick::Packet(source, class) => {
-                let waiting = self.channels[channel].queue.take(source, class);
-                self.send_taken(at, (channel, waiting), (source, 0), cx);
-                Turn::Sent
-            }
-            Pick::Passing(source, class, place) => {
-                self.send_passing(at, channel, (source, class, place), cx);
-                Turn::Sent
-            }
-            Pick::NotBefore(time) => Turn::NotBefore(time),
-            Pick::NoCredit => {
-                self.stalled_since.get_or_insert(at);
-                Turn::Nothing
-            }
-            Pick::Empty => Turn::Nothing,
+        let (channel, source, class) = match self.only(at) {
+            Some((source, class)) => (0, source, class),
+            None => match self.pick(at, cx.packets()) {
+                (channel, Pick::Packet(source, class)) => (channel, source, class),
+                (channel, Pick::Passing(source, class, place)) => {
+                    self.send_passing(at, channel, (source, class, place), cx);
+                    return Turn::Sent;
+                }
+                (_, Pick::NotBefore(time)) => return Turn::NotBefore(time),
+                (_, Pick::NoCredit) => {
+                    self.stalled_since.get_or_insert(at);
+                    return Turn::Nothing;
+                }
+                (_, Pick::Empty) => return Turn::Nothing,
+            },
+        };
+        let waiting = self.channels[channel].queue.take(source, class);
+        self.send_taken(at, (channel, waiting), (source, 0), cx);
+        Turn::Sent
+    }
+
+    /// The packet that leaves, where packets of only one class of one source of one channel wait.
+    #[inline(always)]
+    fn only(&self, at: Time) -> Option<(u16, Class)> {
+        match &self.channels[..] {
+            [Channel { queue, budgets, .. }] => queue.only(at, budgets),
+            _ => None,
         }
     }
 
@@ -467,7 +477,7 @@ impl Transmitter {
     }
 
     /// Chooses the next packet: the arbiter chooses among channels, and the queue of a channel among its packets.
-    #[inline(always)]
+    #[inline(never)]
     fn pick(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
         if let [Channel { queue, budgets, .. }] = &self.channels[..] {
             return (0, queue.pick(at, budgets, packets));
@@ -475,7 +485,6 @@ impl Transmitter {
         self.pick_channel(at, packets)
     }
 
-    #[inline(never)]
     fn pick_channel(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut outcome = Pick::Empty;
         let channels = &mut self.channels;

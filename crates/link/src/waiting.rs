@@ -67,8 +67,8 @@ struct Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
-    /// One bit for each source that has packets.
-    occupied: u128,
+    /// One bit for each source that has packets. Two words, because operations on one of 128 bits take many instructions.
+    occupied: [u64; 2],
     turn: usize,
     /// The number of packets that the current source may still send in its turn.
     left: u32,
@@ -128,7 +128,7 @@ impl Queue {
                     ..Source::default()
                 })
                 .collect(),
-            occupied: 0,
+            occupied: [0; 2],
             turn: 0,
             arrivals: 0,
             marked: Marked::default(),
@@ -158,25 +158,41 @@ impl Queue {
             waiting,
         };
         self.arrivals += 1;
-        self.occupied |= 1 << source;
+        self.occupied[usize::from(source) / 64] |= 1 << (source % 64);
         let class = waiting.charge.class.index();
         let source = &mut self.sources[usize::from(source)];
         source.occupied |= 1 << class;
         source.classes[class].push_back(queued);
     }
 
-    /// Chooses the next packet at `now` within `budgets`.
+    /// The source and class of the packet that leaves at `now`, where packets of only one class of one source wait, and the oldest of them
+    /// may leave. Otherwise [`pick`](Self::pick) says more.
     #[inline(always)]
-    pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
-        if !self.occupied.is_power_of_two() {
-            return self.pick_source(now, budgets, packets);
+    pub(crate) fn only(&self, now: Time, budgets: &[Budget; 3]) -> Option<(u16, Class)> {
+        let [low, 0] = self.occupied else {
+            return None;
+        };
+        if low & low.wrapping_sub(1) != 0 {
+            return None;
         }
-        let source = self.occupied.trailing_zeros();
-        self.choose(source as u16, now, budgets, packets)
+        let number = low.trailing_zeros() as usize;
+        let source = self.sources.get(number)?;
+        if source.occupied & source.occupied.wrapping_sub(1) != 0 {
+            return None;
+        }
+        let class = source.occupied.trailing_zeros() as usize;
+        let oldest = &source.classes.get(class)?.front()?.waiting;
+        let may_leave = oldest.obstacle(now, budgets).is_none();
+        may_leave.then_some((number as u16, oldest.charge.class))
+    }
+
+    /// A bit for each source that has packets.
+    fn occupied(&self) -> u128 {
+        let [low, high] = self.occupied;
+        u128::from(high) << 64 | u128::from(low)
     }
 
     /// Chooses the next packet of one source.
-    #[inline(always)]
     fn choose(&self, number: u16, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         let source = &self.sources[usize::from(number)];
         let why = match source.choose(now, budgets, packets, self.marked) {
@@ -189,14 +205,14 @@ impl Queue {
         why
     }
 
-    /// Chooses the next packet of several sources, or of none.
+    /// Chooses the next packet at `now` within `budgets`.
     #[inline(never)]
-    fn pick_source(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
+    pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         if let Some(phases) = &self.phases {
             return self.pick_phase(phases, now, budgets, packets);
         }
         let mut otherwise = Pick::Empty;
-        let mut left = self.occupied;
+        let mut left = self.occupied();
         while left != 0 {
             let at_or_after = left & (!0 << self.turn);
             let source =
@@ -219,7 +235,7 @@ impl Queue {
         packets: &Packets,
     ) -> Pick {
         let mut otherwise = Pick::Empty;
-        let mut left = self.occupied;
+        let mut left = self.occupied();
         for phase in phases.order() {
             let mut now_asked = match phase {
                 OTHERS => left & !phases.members(),
@@ -334,7 +350,7 @@ impl Queue {
         if packets.is_empty() {
             *occupied &= !(1 << class.index());
             if *occupied == 0 {
-                self.occupied &= !(1 << source);
+                self.occupied[source / 64] &= !(1 << (source % 64));
             }
         }
         queued.waiting
@@ -356,7 +372,6 @@ impl Pick {
 impl Source {
     /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
     /// Of several such classes, the one with the oldest packet is chosen.
-    #[inline(always)]
     fn choose(
         &self,
         now: Time,
