@@ -366,6 +366,8 @@ impl Step {
             }
             Step::Flush => {
                 machine.load(4, 12, 4);
+                // An interrupt that has come before the completion takes the latency of the root complex to the processor.
+                machine.pass(Span::from_ns(150));
             }
         }
     }
