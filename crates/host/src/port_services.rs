@@ -4,7 +4,7 @@ use crate::containment::PortBelow;
 use crate::errors::ErrorPort;
 use crate::{DriverParameters, System, slots};
 
-/// What software does when a downstream port interrupts.
+/// The interrupt of a downstream port, and the services that an operating system has for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortService {
     /// The message of the interrupt.

@@ -148,7 +148,7 @@ enum Posted {
 }
 
 impl Posted {
-    /// The same request with a traffic class.
+    /// The request, in a traffic class.
     fn of_class(self, traffic_class: TrafficClass, packets: &mut Packets) -> Self {
         let Posted::Write(packet) = self else {
             return self;

@@ -1,4 +1,4 @@
-//! What accesses and messages do at the caches of a coherent host.
+//! Accesses of cores and coherence messages on their way through the caches of a coherent host.
 
 use kernel::{Effects, Port};
 use protocol::Kind;

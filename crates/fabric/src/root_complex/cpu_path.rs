@@ -1,4 +1,4 @@
-//! What the CPU sends, and what it is told of.
+//! Requests and stores of the CPU on their way to root ports and memory, its interrupts, and the writes that it watches.
 
 use kernel::{Effects, Port, Time};
 use packet::{FlowId, Observation, PacketId};

@@ -1,4 +1,4 @@
-//! What requests from below do at the memory of the host.
+//! Reads, writes and atomic operations from below on their way through the memory of the host.
 
 use kernel::{Effects, Time};
 use packet::PacketId;

@@ -1,4 +1,4 @@
-//! How packets cross from one socket to another.
+//! Packets on their way from one socket to another.
 
 use kernel::{Effects, Port, Time};
 use packet::PacketId;

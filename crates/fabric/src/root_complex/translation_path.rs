@@ -1,4 +1,4 @@
-//! What packets from below and orders of software do at the translation agent.
+//! Packets from below that wait for a translation, and changes that software makes to page tables.
 
 use kernel::{Effects, Port};
 use packet::{PacketId, Refusal, Stamp};

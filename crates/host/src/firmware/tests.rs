@@ -21,7 +21,7 @@ struct Tree {
 enum Shape {
     Device(Vec<Bar>, u32, Option<SrIov>),
     Switch(Vec<Shape>),
-    /// The same below a port without ARI Forwarding.
+    /// A component below a port without ARI Forwarding.
     WithoutAri(Box<Shape>),
 }
 

@@ -10,7 +10,7 @@ use crate::system::{DeviceRequest, ResetPhase};
 #[derive(Debug, Default)]
 pub(super) struct Resets(BTreeMap<u32, Device>);
 
-/// What drivers know of the resets of a device.
+/// The state of the resets of a device, as its drivers are told of it.
 #[derive(Clone, Debug, Default)]
 struct Device {
     /// The number of resets that have begun.
