@@ -345,12 +345,23 @@ impl Receiver {
             channel: channel as u8,
             charge,
         };
-        let before = self.leaving.iter().rposition(|other| other.due <= due);
-        self.leaving
-            .insert(before.map_or(0, |last| last + 1), leaving);
+        if self.leaving.back().is_none_or(|last| last.due <= due) {
+            self.leaving.push_back(leaving);
+        } else {
+            self.insert_leaving(leaving);
+        }
         let buffer = &mut self.channels[channel][charge.class.index()];
         buffer.begin_release(charge.data);
         buffer.will_update_be_due().then_some(due)
+    }
+
+    /// Schedules a packet's release before releases that are scheduled already.
+    #[cold]
+    fn insert_leaving(&mut self, leaving: Leaving) {
+        let mut others = self.leaving.iter();
+        let before = others.rposition(|other| other.due <= leaving.due);
+        let at = before.map_or(0, |last| last + 1);
+        self.leaving.insert(at, leaving);
     }
 
     /// Frees the packets that were scheduled to leave by `now`.
