@@ -366,31 +366,45 @@ impl Receiver {
 
     /// Frees the packets that were scheduled to leave by `now`.
     pub(crate) fn settle(&mut self, now: Time) {
+        // Credit that is free only grows here, so that it is compared once for each class.
+        let mut freed = 0_u32;
         while let Some(left) = self.leaving.pop_front_if(|leaving| leaving.due <= now) {
             let Leaving {
-                channel, charge, ..
+                due,
+                channel,
+                charge,
             } = left;
-            self.channels[usize::from(channel)][charge.class.index()].end_release(charge.data);
-            let _ = self.free(usize::from(channel), charge, left.due);
+            let (channel, class) = (usize::from(channel), charge.class.index());
+            let buffer = &mut self.channels[channel][class];
+            buffer.end_release(charge.data);
+            buffer.free(charge.data, due);
+            freed |= 1 << (channel * 3 + class);
+        }
+        while freed != 0 {
+            let index = freed.trailing_zeros() as usize;
+            freed &= freed - 1;
+            if self.channels[index / 3][index % 3].is_update_due() {
+                self.pending_updates |= 1 << index;
+            }
         }
     }
 
     /// Returns the time at which a scheduled release makes an UpdateFC due, and the time of the first scheduled release.
-    pub(crate) fn next_due_update(&self) -> (Option<Time>, Option<Time>) {
-        let mut buffers = self.channels.clone();
-        for buffer in buffers.iter_mut().flatten() {
+    pub(crate) fn next_due_update(&mut self) -> (Option<Time>, Option<Time>) {
+        for buffer in self.channels.iter_mut().flatten() {
             buffer.forget_releases();
         }
-        let due = self.leaving.iter().find(|leaving| {
-            let buffer = &mut buffers[usize::from(leaving.channel)][leaving.charge.class.index()];
+        // Every release is counted again, in the order in which they happen.
+        let mut due = None;
+        for leaving in &self.leaving {
+            let channel = &mut self.channels[usize::from(leaving.channel)];
+            let buffer = &mut channel[leaving.charge.class.index()];
             buffer.begin_release(leaving.charge.data);
-            buffer.will_update_be_due()
-        });
-        let first = self.leaving.front();
-        (
-            due.map(|leaving| leaving.due),
-            first.map(|leaving| leaving.due),
-        )
+            if due.is_none() && buffer.will_update_be_due() {
+                due = Some(leaving.due);
+            }
+        }
+        (due, self.leaving.front().map(|leaving| leaving.due))
     }
 
     /// Frees a packet's credit at `at`. Returns whether an UpdateFC is due now, later, or not at all.
