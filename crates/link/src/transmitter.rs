@@ -84,6 +84,8 @@ pub struct Finished {
 struct Kept {
     packet: PacketId,
     sequence: u16,
+    /// The bytes of the packet on the wire.
+    wire_len: u16,
 }
 
 #[derive(Clone, Debug)]
@@ -588,18 +590,16 @@ impl Transmitter {
         cx: &mut impl LinkContext,
     ) {
         let Waiting { packet, charge, .. } = waiting;
+        let content = &cx.packets()[packet];
         let kept = Kept {
             packet,
             sequence: self.next_sequence,
+            wire_len: content.wire_len() as u16,
         };
+        let (payload, wire_len) = (content.payload().len() as u64, u64::from(kept.wire_len));
         if waiting.corrupt {
             return self.nullify(at, kept, waiting.complete, cx);
         }
-        let content = &cx.packets()[packet];
-        let (payload, wire_len) = (
-            content.payload().len() as u64,
-            u64::from(content.wire_len()),
-        );
         self.counters.packets += 1;
         self.counters.payload_bytes += payload;
         self.counters.overhead_bytes += wire_len - payload;
@@ -650,10 +650,10 @@ impl Transmitter {
         nullified: bool,
         cx: &mut impl LinkContext,
     ) {
-        let Kept { packet, sequence } = kept;
-        let content = &cx.packets()[packet];
-        let (wire_len, to_header) = (content.wire_len(), content.wire_len_to_header());
-        let length = self.timing.length(wire_len);
+        let Kept {
+            packet, sequence, ..
+        } = kept;
+        let length = self.timing.length(kept.wire_len.into());
         if cx.watched() {
             cx.observe(Observation::Packet {
                 port: cx.port(),
@@ -667,6 +667,7 @@ impl Transmitter {
         }
         self.occupy(at, length);
         let seen = if self.cut_through {
+            let to_header = cx.packets()[packet].wire_len_to_header();
             at + self.timing.length(to_header)
         } else {
             self.busy_until
@@ -696,21 +697,24 @@ impl Transmitter {
 
     /// Removes packets up to `sequence` from the replay buffer. Returns whether there were any.
     pub(crate) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
-        let mut released = 0;
-        while let Some(kept) = self.kept.front() {
-            if (sequence.wrapping_sub(kept.sequence)) % SEQUENCES >= SEQUENCES / 2 {
-                break;
-            }
-            self.kept_bytes -= u64::from(cx.packets()[kept.packet].wire_len());
+        let Some(oldest) = self.kept.front() else {
+            return false;
+        };
+        let behind = sequence.wrapping_sub(oldest.sequence) % SEQUENCES;
+        if behind >= SEQUENCES / 2 {
+            return false;
+        }
+        // Kept packets have consecutive numbers.
+        let released = self.kept.len().min(usize::from(behind) + 1);
+        for kept in self.kept.drain(..released) {
+            self.kept_bytes -= u64::from(kept.wire_len);
             cx.packets().release(kept.packet);
-            self.kept.pop_front();
-            released += 1;
         }
         self.replaying = self
             .replaying
             .map(|position| position.saturating_sub(released))
             .filter(|next| *next < self.kept.len());
-        released > 0
+        true
     }
 
     /// Releases all packets in the replay buffer.
