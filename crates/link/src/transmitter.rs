@@ -438,10 +438,13 @@ impl Transmitter {
         if self.is_replay_buffer_full() {
             return Turn::Nothing;
         }
-        let (channel, source, class) = match self.only(at) {
-            Some((source, class)) => (0, source, class),
+        let (channel, source, waiting) = match self.take_only(at) {
+            Some((source, waiting)) => (0, source, waiting),
             None => match self.pick(at, cx.packets()) {
-                (channel, Pick::Packet(source, class)) => (channel, source, class),
+                (channel, Pick::Packet(source, class)) => {
+                    let waiting = self.channels[channel].queue.take(source, class);
+                    (channel, source, waiting)
+                }
                 (channel, Pick::Passing(source, class, place)) => {
                     self.send_passing(at, channel, (source, class, place), cx);
                     return Turn::Sent;
@@ -454,16 +457,15 @@ impl Transmitter {
                 (_, Pick::Empty) => return Turn::Nothing,
             },
         };
-        let waiting = self.channels[channel].queue.take(source, class);
         self.send_taken(at, (channel, waiting), (source, 0), cx);
         Turn::Sent
     }
 
-    /// The packet that leaves, where packets of only one class of one source of one channel wait.
+    /// Takes the packet that leaves, where packets of only one class of one source of one channel wait, with its source.
     #[inline(always)]
-    fn only(&self, at: Time) -> Option<(u16, Class)> {
-        match &self.channels[..] {
-            [Channel { queue, budgets, .. }] => queue.only(at, budgets),
+    fn take_only(&mut self, at: Time) -> Option<(u16, Waiting)> {
+        match &mut self.channels[..] {
+            [Channel { queue, budgets, .. }] => queue.take_only(at, budgets),
             _ => None,
         }
     }

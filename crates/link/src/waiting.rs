@@ -165,10 +165,10 @@ impl Queue {
         source.classes[class].push_back(queued);
     }
 
-    /// The source and class of the packet that leaves at `now`, where packets of only one class of one source wait, and the oldest of them
-    /// may leave. Otherwise [`pick`](Self::pick) says more.
+    /// Takes the packet that leaves at `now`, where packets of only one class of one source wait, and the oldest of them may leave. The
+    /// source is returned with it. Otherwise [`pick`](Self::pick) says more.
     #[inline(always)]
-    pub(crate) fn only(&self, now: Time, budgets: &[Budget; 3]) -> Option<(u16, Class)> {
+    pub(crate) fn take_only(&mut self, now: Time, budgets: &[Budget; 3]) -> Option<(u16, Waiting)> {
         let [low, 0] = self.occupied else {
             return None;
         };
@@ -176,14 +176,22 @@ impl Queue {
             return None;
         }
         let number = low.trailing_zeros() as usize;
-        let source = self.sources.get(number)?;
+        let source = self.sources.get_mut(number)?;
         if source.occupied & source.occupied.wrapping_sub(1) != 0 {
             return None;
         }
         let class = source.occupied.trailing_zeros() as usize;
-        let oldest = &source.classes.get(class)?.front()?.waiting;
-        let may_leave = oldest.obstacle(now, budgets).is_none();
-        may_leave.then_some((number as u16, oldest.charge.class))
+        let packets = source.classes.get_mut(class)?;
+        if packets.front()?.waiting.obstacle(now, budgets).is_some() {
+            return None;
+        }
+        let queued = packets.pop_front()?;
+        if packets.is_empty() {
+            source.occupied = 0;
+            self.occupied[0] = 0;
+        }
+        self.count_taken(number, &queued.waiting);
+        Some((number as u16, queued.waiting))
     }
 
     /// A bit for each source that has packets.
@@ -311,15 +319,37 @@ impl Queue {
         self.take_by(source, class, |packets| packets.remove(place))
     }
 
-    /// Takes a chosen packet. After its weight in packets, the turn passes from its source to the next one.
+    /// Takes a chosen packet.
     #[inline(always)]
     fn take_by(
         &mut self,
-        source: u16,
+        number: u16,
         class: Class,
         take: impl FnOnce(&mut VecDeque<Queued>) -> Option<Queued>,
     ) -> Waiting {
-        let source = usize::from(source);
+        let number = usize::from(number);
+        let source = &mut self.sources[number];
+        let packets = &mut source.classes[class.index()];
+        let queued = take(packets).expect("the chosen class has a packet");
+        if packets.is_empty() {
+            source.occupied &= !(1 << class.index());
+            if source.occupied == 0 {
+                self.occupied[number / 64] &= !(1 << (number % 64));
+            }
+        }
+        self.count_taken(number, &queued.waiting);
+        queued.waiting
+    }
+
+    /// Counts a packet of `source` that was taken. After its weight in packets, the turn passes from its source to the next one.
+    #[inline(always)]
+    fn count_taken(&mut self, source: usize, taken: &Waiting) {
+        let Waiting {
+            relaxed, charge, ..
+        } = *taken;
+        if relaxed || charge.traffic_class.number() > 0 {
+            self.marked.remove(relaxed, charge.traffic_class);
+        }
         if source != self.turn {
             self.turn = source;
             self.left = self.sources[source].weight;
@@ -336,24 +366,6 @@ impl Queue {
             };
             self.left = self.sources[self.turn].weight;
         }
-        let Source {
-            classes, occupied, ..
-        } = &mut self.sources[source];
-        let packets = &mut classes[class.index()];
-        let queued = take(packets).expect("the chosen class has a packet");
-        let Waiting {
-            relaxed, charge, ..
-        } = queued.waiting;
-        if relaxed || charge.traffic_class.number() > 0 {
-            self.marked.remove(relaxed, charge.traffic_class);
-        }
-        if packets.is_empty() {
-            *occupied &= !(1 << class.index());
-            if *occupied == 0 {
-                self.occupied[source / 64] &= !(1 << (source % 64));
-            }
-        }
-        queued.waiting
     }
 }
 
