@@ -20,7 +20,7 @@ use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, L0s, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use errors::{observe_dllp, observe_packet};
-use packet::{Charge, Frame, TlpFrame};
+use packet::{Charge, Frame, PacketId, TlpFrame};
 use rate::Rates;
 
 /// One end of a link.
@@ -413,24 +413,40 @@ impl LinkEnd {
         cx.now() + self.transmitter.timing().length(rest)
     }
 
+    #[inline(always)]
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
-        let packet = frame.packet;
         self.receive_traffic(cx);
-        let content = &cx.packets()[packet];
-        let (wire_len, charge) = (content.wire_len(), content.charge());
+        let is_regular = self.receiver.expects(frame.sequence) && !frame.nullified;
+        if !is_regular || self.receiver.has_errors() || cx.watched() {
+            return self.receive_closely(frame, cx);
+        }
+        let complete = self.complete(frame, cx);
+        Some(self.accept(frame.packet, complete, cx))
+    }
+
+    /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
+    #[inline(never)]
+    fn receive_closely(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
+        let packet = frame.packet;
+        let wire_len = cx.packets()[packet].wire_len();
         let complete = self.complete(frame, cx);
         let wrong = self.wrong_bits(complete, self.transmitter.timing().length(wire_len), cx);
         let expected = self.receiver.expects(frame.sequence);
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
-        let delivery = Delivery { packet, complete };
-        let Verdict::Accept = verdict else {
-            self.reject(&verdict, complete, cx);
-            // A cut-through port does not start to forward a packet that is out of sequence.
-            let is_forwarded =
-                self.cut_through && expected && !matches!(verdict, Verdict::Unframed);
-            return is_forwarded.then_some(Arrival::Corrupt(delivery));
-        };
+        if matches!(verdict, Verdict::Accept) {
+            return Some(self.accept(packet, complete, cx));
+        }
+        self.reject(&verdict, complete, cx);
+        // A cut-through port does not start to forward a packet that is out of sequence.
+        let is_forwarded = self.cut_through && expected && !matches!(verdict, Verdict::Unframed);
+        is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }))
+    }
+
+    /// Takes an accepted packet into its buffer.
+    #[inline(never)]
+    fn accept(&mut self, packet: PacketId, complete: Time, cx: &mut impl EndContext) -> Arrival {
+        let charge = cx.packets()[packet].charge();
         let channel = self.channel_of(charge.traffic_class);
         if channel >= self.receiver.channels() {
             self.receiver.accept_unmapped(complete);
@@ -438,7 +454,7 @@ impl LinkEnd {
             self.check_credit_at(due, cx);
         }
         self.expect_acknowledgement(complete, cx);
-        Some(Arrival::Packet(delivery))
+        Arrival::Packet(Delivery { packet, complete })
     }
 
     /// Counts an accepted packet that is complete at `complete`, and makes an Ack due for it.
