@@ -200,6 +200,18 @@ impl Queue {
         u128::from(high) << 64 | u128::from(low)
     }
 
+    /// The sources that have packets, as words of bits with the number of their first source, from the source whose turn it is.
+    #[inline]
+    fn in_turn(&self) -> [(usize, u64); 3] {
+        let word = self.turn / 64 % 2;
+        let before = !(!0 << (self.turn % 64));
+        [
+            (word * 64, self.occupied[word] & !before),
+            ((1 - word) * 64, self.occupied[1 - word]),
+            (word * 64, self.occupied[word] & before),
+        ]
+    }
+
     /// Chooses the next packet of one source.
     fn choose(&self, number: u16, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         let source = &self.sources[usize::from(number)];
@@ -220,15 +232,22 @@ impl Queue {
             return self.pick_phase(phases, now, budgets, packets);
         }
         let mut otherwise = Pick::Empty;
-        let mut left = self.occupied();
-        while left != 0 {
-            let at_or_after = left & (!0 << self.turn);
-            let source =
-                (if at_or_after != 0 { at_or_after } else { left }).trailing_zeros() as usize;
-            left &= !(1 << source);
-            match self.choose(source as u16, now, budgets, packets) {
-                picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
-                why => otherwise = otherwise.or(why),
+        for (first, mut left) in self.in_turn() {
+            while left != 0 {
+                let number = first + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let picked = match self.sources[number].only() {
+                    Some(oldest) if self.marked.relaxed == 0 => {
+                        let class = oldest.charge.class;
+                        let obstacle = oldest.obstacle(now, budgets);
+                        obstacle.unwrap_or(Pick::Packet(number as u16, class))
+                    }
+                    _ => self.choose(number as u16, now, budgets, packets),
+                };
+                match picked {
+                    Pick::Packet(..) | Pick::Passing(..) => return picked,
+                    why => otherwise = otherwise.or(why),
+                }
             }
         }
         otherwise
@@ -382,6 +401,16 @@ impl Pick {
 }
 
 impl Source {
+    /// The oldest packet, where packets of only one class wait.
+    #[inline(always)]
+    fn only(&self) -> Option<&Waiting> {
+        if self.occupied & self.occupied.wrapping_sub(1) != 0 {
+            return None;
+        }
+        let class = self.classes.get(self.occupied.trailing_zeros() as usize)?;
+        Some(&class.front()?.waiting)
+    }
+
     /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
     /// Of several such classes, the one with the oldest packet is chosen.
     fn choose(
@@ -391,10 +420,9 @@ impl Source {
         packets: &Packets,
         marked: Marked,
     ) -> Result<Class, Pick> {
-        if !self.occupied.is_power_of_two() {
+        let Some(only) = self.only() else {
             return self.choose_class(now, budgets, packets, marked.classed > 0);
-        }
-        let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
+        };
         only.obstacle(now, budgets)
             .map_or(Ok(only.charge.class), Err)
     }
