@@ -30,8 +30,8 @@ pub trait LinkContext {
 /// The effects of a component at one of its ports. Its type does not name the component, so that link ends are compiled once.
 pub struct At<'w> {
     fx: PortEffects<'w, Pcie>,
-    /// The number of the component's timer for a timer of the link at a port.
-    timer: fn(u32, LinkTimer) -> u32,
+    /// The number of the component's timer for the first timer of the link at the port. The others follow in their order.
+    first_timer: u32,
 }
 
 impl<'w> At<'w> {
@@ -42,10 +42,22 @@ impl<'w> At<'w> {
         C: Component<Traffic = Pcie>,
         C::Timer: From<(C::Port, LinkTimer)>,
     {
+        let number = |timer| C::Timer::from((port, timer)).number();
+        let first_timer = number(LinkTimer::Wire);
+        debug_assert_eq!(
+            number(LinkTimer::Training),
+            first_timer + LinkTimer::Training as u32,
+            "a component numbers the timers of a link in their order"
+        );
         At {
             fx: fx.at(port),
-            timer: |port, timer| C::Timer::from((C::Port::from_number(port), timer)).number(),
+            first_timer,
         }
+    }
+
+    #[inline]
+    fn timer(&self, timer: LinkTimer) -> u32 {
+        self.first_timer + timer as u32
     }
 }
 
@@ -68,12 +80,11 @@ impl LinkContext for At<'_> {
     }
     #[inline]
     fn wake(&mut self, timer: LinkTimer, after: Span) {
-        self.fx.wake((self.timer)(self.fx.port(), timer), after);
+        self.fx.wake(self.timer(timer), after);
     }
     #[inline]
     fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {
-        let timer = (self.timer)(self.fx.port(), timer);
-        self.fx.wake_in_background(timer, after);
+        self.fx.wake_in_background(self.timer(timer), after);
     }
     #[inline]
     fn watched(&self) -> bool {
