@@ -706,7 +706,7 @@ impl LinkEnd {
 
     #[inline]
     fn has_work(&self) -> bool {
-        self.has_dllp() || self.transmitter.has_work()
+        self.transmitter.has_work() || self.has_dllp()
     }
 
     #[inline]
