@@ -534,15 +534,30 @@ impl LinkEnd {
     }
 
     /// Handles a timer that has expired.
+    #[inline]
     pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
-        match self.alarms.of(timer).ring(cx.now()) {
-            Ring::Due => {}
-            Ring::Again(after) => {
-                self.wake(timer, after, cx);
-                return None;
-            }
-            Ring::Stale => return None,
+        // Nearly all timers are those of wires.
+        if timer != LinkTimer::Wire || self.is_outside_l0(cx.now()) {
+            return self.expire_any(timer, cx);
         }
+        self.ring(LinkTimer::Wire, cx)?;
+        self.pump(cx)
+    }
+
+    /// Handles a wake-up of a timer. Returns `None` if the timer has not expired.
+    #[inline(always)]
+    fn ring(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<()> {
+        match self.alarms.of(timer).ring(cx.now()) {
+            Ring::Due => return Some(()),
+            Ring::Again(after) => self.wake(timer, after, cx),
+            Ring::Stale => {}
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn expire_any(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
+        self.ring(timer, cx)?;
         if self.is_outside_l0(cx.now()) && !self.is_recovering(cx.now()) {
             return self.expire_while_down(timer, cx);
         }
