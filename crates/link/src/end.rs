@@ -345,20 +345,27 @@ impl LinkEnd {
         frame: Frame,
         cx: &mut impl EndContext,
     ) -> (Option<Arrival>, Option<Finished>) {
+        let Frame::Tlp(frame) = frame else {
+            return (None, self.receive_between_packets(frame, cx));
+        };
+        let arrival = self.receive_packet(&frame, cx);
+        if arrival.is_none() {
+            cx.packets().release(frame.packet);
+        }
+        let urgent = self.refuse_now || self.acknowledge_now;
+        (arrival, if urgent { self.pump(cx) } else { None })
+    }
+
+    /// Handles a frame that is no packet.
+    fn receive_between_packets(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> Option<Finished> {
         match frame {
-            Frame::Tlp(frame) => {
-                let arrival = self.receive_packet(&frame, cx);
-                if arrival.is_none() {
-                    cx.packets().release(frame.packet);
-                }
-                let urgent = self.refuse_now || self.acknowledge_now;
-                (arrival, if urgent { self.pump(cx) } else { None })
-            }
-            Frame::Dllp(sent) => (None, self.receive_dllp(sent, cx)),
-            Frame::OrderedSet(set) => (None, self.receive_ordered_set(set, cx)),
-            Frame::Fibre(_) | Frame::Block(_) | Frame::Bus(_) | Frame::ReturnedSpace(_) => {
-                panic!("a PCI Express link carries only TLPs, DLLPs and ordered sets")
-            }
+            Frame::Dllp(sent) => self.receive_dllp(sent, cx),
+            Frame::OrderedSet(set) => self.receive_ordered_set(set, cx),
+            _ => panic!("a PCI Express link carries only TLPs, DLLPs and ordered sets"),
         }
     }
 
