@@ -490,8 +490,14 @@ impl<T: Traffic> PortEffects<'_, T> {
     /// Sets the component's timer with this number, which expires `after` from now.
     #[inline]
     pub fn wake(&mut self, timer: u32, after: Span) {
+        self.wake_at(timer, self.world.now + after);
+    }
+
+    /// Sets the component's timer with this number, which expires at `time`, or at once if that is past.
+    #[inline]
+    pub fn wake_at(&mut self, timer: u32, time: Time) {
         let rank = Rank::timer(self.me, timer);
-        self.world.push(self.world.now + after, rank, None);
+        self.world.push(time.max(self.world.now), rank, None);
     }
 
     /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.

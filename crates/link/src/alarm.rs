@@ -1,6 +1,6 @@
 //! The timers of a link end. Deadlines move often, but a scheduled wake-up of the kernel cannot be cancelled.
 
-use kernel::{Span, Time};
+use kernel::Time;
 
 /// A timer of a link end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,12 +107,12 @@ impl Alarm {
         self.deadline
     }
 
-    /// Moves the deadline. Returns the span after which a wake-up is needed, or `None` if an earlier wake-up is pending.
+    /// Moves the deadline. Returns the time at which a wake-up is needed, or `None` if an earlier wake-up is pending.
     #[must_use]
     #[inline]
-    pub(crate) fn set(&mut self, now: Time, deadline: Time) -> Option<Span> {
+    pub(crate) fn set(&mut self, deadline: Time) -> Option<Time> {
         self.deadline = deadline;
-        (self.pending > deadline).then(|| self.pend(now))
+        (self.pending > deadline).then(|| self.pend())
     }
 
     pub(crate) fn clear(&mut self) {
@@ -130,23 +130,24 @@ impl Alarm {
             return Ring::Due;
         }
         if self.deadline < self.pending {
-            return Ring::Again(self.pend(now));
+            return Ring::Again(self.pend());
         }
         Ring::Stale
     }
 
-    /// Makes the deadline the next wake-up. Returns the time until then.
+    /// Makes the deadline the next wake-up, and returns it.
     #[inline]
-    fn pend(&mut self, now: Time) -> Span {
+    fn pend(&mut self) -> Time {
         (self.pending, self.later) = (self.deadline, self.pending);
-        self.deadline.since(now)
+        self.deadline
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ring {
     Due,
-    Again(Span),
+    /// Another wake-up is needed at this time.
+    Again(Time),
     Stale,
 }
 
@@ -157,14 +158,11 @@ mod tests {
     #[test]
     fn a_deadline_that_moved_later_is_kept_by_the_pending_wake_up() {
         let mut alarm = Alarm::IDLE;
-        assert_eq!(
-            alarm.set(Time::ZERO, Time::from_fs(10)),
-            Some(Span::from_fs(10))
-        );
-        assert_eq!(alarm.set(Time::from_fs(5), Time::from_fs(30)), None);
+        assert_eq!(alarm.set(Time::from_fs(10)), Some(Time::from_fs(10)));
+        assert_eq!(alarm.set(Time::from_fs(30)), None);
         assert_eq!(
             alarm.ring(Time::from_fs(10)),
-            Ring::Again(Span::from_fs(20))
+            Ring::Again(Time::from_fs(30))
         );
         assert_eq!(alarm.ring(Time::from_fs(30)), Ring::Due);
         assert!(!alarm.is_set());
@@ -173,13 +171,13 @@ mod tests {
     #[test]
     fn a_wake_up_after_an_earlier_deadline_serves_the_next_one() {
         let mut alarm = Alarm::IDLE;
-        assert!(alarm.set(Time::ZERO, Time::from_fs(30)).is_some());
-        assert!(alarm.set(Time::ZERO, Time::from_fs(10)).is_some());
+        assert!(alarm.set(Time::from_fs(30)).is_some());
+        assert!(alarm.set(Time::from_fs(10)).is_some());
         assert_eq!(alarm.ring(Time::from_fs(10)), Ring::Due);
-        assert_eq!(alarm.set(Time::from_fs(12), Time::from_fs(40)), None);
+        assert_eq!(alarm.set(Time::from_fs(40)), None);
         assert_eq!(
             alarm.ring(Time::from_fs(30)),
-            Ring::Again(Span::from_fs(10))
+            Ring::Again(Time::from_fs(40))
         );
         assert_eq!(alarm.ring(Time::from_fs(40)), Ring::Due);
     }
@@ -187,7 +185,7 @@ mod tests {
     #[test]
     fn a_wake_up_after_the_alarm_was_cleared_is_stale() {
         let mut alarm = Alarm::IDLE;
-        assert!(alarm.set(Time::ZERO, Time::from_fs(10)).is_some());
+        assert!(alarm.set(Time::from_fs(10)).is_some());
         alarm.clear();
         assert_eq!(alarm.ring(Time::from_fs(10)), Ring::Stale);
     }

@@ -17,6 +17,10 @@ pub trait LinkContext {
     fn send_in_background(&mut self, frame: Frame, after: Span);
     /// Sets a timer: `expire(timer)` is called `after` from now.
     fn wake(&mut self, timer: LinkTimer, after: Span);
+    /// Sets a timer: `expire(timer)` is called at `time`, or at once if that is past.
+    fn wake_at(&mut self, timer: LinkTimer, time: Time) {
+        self.wake(timer, time.since(self.now()));
+    }
     /// Sets a timer as [`wake`](Self::wake) does, in the background: a run need not wait for what it causes.
     fn wake_in_background(&mut self, timer: LinkTimer, after: Span);
     /// Whether a probe needs the detailed observations.
@@ -81,6 +85,10 @@ impl LinkContext for At<'_> {
     #[inline]
     fn wake(&mut self, timer: LinkTimer, after: Span) {
         self.fx.wake(self.timer(timer), after);
+    }
+    #[inline]
+    fn wake_at(&mut self, timer: LinkTimer, time: Time) {
+        self.fx.wake_at(self.timer(timer), time);
     }
     #[inline]
     fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {

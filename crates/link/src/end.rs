@@ -556,7 +556,7 @@ impl LinkEnd {
     fn ring(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<()> {
         match self.alarms.of(timer).ring(cx.now()) {
             Ring::Due => return Some(()),
-            Ring::Again(after) => self.wake(timer, after, cx),
+            Ring::Again(time) => self.wake(timer, time, cx),
             Ring::Stale => {}
         }
         None
@@ -791,17 +791,16 @@ impl LinkEnd {
 
     #[inline(always)]
     fn set(&mut self, timer: LinkTimer, deadline: Time, cx: &mut impl EndContext) {
-        let now = cx.now();
-        if let Some(after) = self.alarms.of(timer).set(now, deadline) {
-            self.wake(timer, after, cx);
+        if let Some(time) = self.alarms.of(timer).set(deadline) {
+            self.wake(timer, time, cx);
         }
     }
 
-    fn wake(&self, timer: LinkTimer, after: Span, cx: &mut impl EndContext) {
+    fn wake(&self, timer: LinkTimer, time: Time, cx: &mut impl EndContext) {
         if timer == LinkTimer::RefreshCredit && !self.receiver.has_errors() {
-            cx.wake_in_background(timer, after);
+            cx.wake_in_background(timer, time.since(cx.now()));
         } else {
-            cx.wake(timer, after);
+            cx.wake_at(timer, time);
         }
     }
 }

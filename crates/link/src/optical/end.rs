@@ -219,8 +219,8 @@ impl OpticalEnd {
             return;
         }
         let deadline = cx.now() + COUNT_INTERVAL * (1 << self.unchanged_rounds.min(MOST_DOUBLINGS));
-        if let Some(after) = self.count_alarm.set(cx.now(), deadline) {
-            cx.wake(LinkTimer::UpdateCredit, after);
+        if let Some(time) = self.count_alarm.set(deadline) {
+            cx.wake_at(LinkTimer::UpdateCredit, time);
         }
     }
 
@@ -361,8 +361,8 @@ impl OpticalEnd {
             return;
         }
         let deadline = self.busy_until.max(cx.now()) + self.resend_after;
-        if let Some(after) = self.again.set(cx.now(), deadline) {
-            cx.wake(LinkTimer::Replay, after);
+        if let Some(time) = self.again.set(deadline) {
+            cx.wake_at(LinkTimer::Replay, time);
         }
     }
 
@@ -399,8 +399,8 @@ impl OpticalEnd {
     }
 
     fn resend_later(&mut self, cx: &mut impl LinkContext) -> OpticalEvent {
-        if let Some(after) = self.wire.set(cx.now(), self.busy_until) {
-            cx.wake(LinkTimer::Wire, after);
+        if let Some(time) = self.wire.set(self.busy_until) {
+            cx.wake_at(LinkTimer::Wire, time);
         }
         OpticalEvent::Nothing
     }
@@ -419,8 +419,8 @@ impl OpticalEnd {
         };
         match ring {
             Ring::Due => {}
-            Ring::Again(after) => {
-                cx.wake(timer, after);
+            Ring::Again(time) => {
+                cx.wake_at(timer, time);
                 return OpticalEvent::Nothing;
             }
             Ring::Stale => return OpticalEvent::Nothing,
