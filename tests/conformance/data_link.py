@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 from conformance.finding import TOLERANCE_NS, Finding
 from conformance.packets import SEQUENCES
-from conformance.trace import DLLP_BYTES
+from conformance.trace import DLLP_BYTES, WAITING_DLLPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conformance.trace import Sent, Trace, Wire
-
-WAITING_DLLPS = 16
-"""DLLPs that may go before an Ack: each type of UpdateFC on a few channels."""
 
 
 def sequence_numbers(trace: Trace) -> Iterator[Finding]:
@@ -129,12 +126,8 @@ def receiver_decisions(trace: Trace) -> Iterator[Finding]:
         for sent, _ in wire.tlps:
             if sent.arrival is None or sent.arrival.verdict == "link-down":
                 continue
-            if (
-                sent.arrival.verdict == "unframed"
-                and not wire.link.is_8b10b
-                and sent.arrival.wrong_bits
-            ):
-                continue  # 4.2.2.3: a framing error, so that there is no TLP to decide on.
+            if sent.arrival.verdict == "unframed":
+                continue  # There is no TLP to decide on; the rule of framing errors says so.
             behind = (following - sent.sequence) % SEQUENCES
             if sent.arrival.wrong_bits:
                 due = "discarded" if nak_scheduled else "nak"

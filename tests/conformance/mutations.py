@@ -104,11 +104,11 @@ def late_arrival(lines: list[Line]) -> None:
 
 
 def no_ordered_set(lines: list[Line]) -> None:
-    lines.remove(_find(lines, 2, ordered_set="SKP", link="s0-b", direction="down"))
+    lines.remove(_find(lines, 5, ordered_set="SKP", link="s0-b", direction="down"))
 
 
 def set_within_a_block(lines: list[Line]) -> None:
-    _find(lines, 2, ordered_set="SKP", link="s0-b", direction="down")["ns"] += 1.015625
+    _find(lines, 5, ordered_set="SKP", link="s0-b", direction="down")["ns"] += 1.015625
 
 
 def answer_before_the_question(lines: list[Line]) -> None:
@@ -121,6 +121,14 @@ def data_stream_without_an_answer(lines: list[Line]) -> None:
 
 def another_width_than_agreed(lines: list[Line]) -> None:
     _find(lines, training="TS2", lanes=2)["lanes"] = 1
+
+
+def unframed_without_recovery(lines: list[Line]) -> None:
+    _find(lines, 20, arrival="tlp", verdict="accepted")["verdict"] = "unframed"
+
+
+def recognised_after_a_framing_error(lines: list[Line]) -> None:
+    _find(lines, 1, verdict="unframed")["verdict"] = "accepted"
 
 
 def no_refresh(lines: list[Line]) -> None:
@@ -334,6 +342,8 @@ WITHOUT_PERMISSION: tuple[Mutation, ...] = (
 MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("recovery", answer_before_the_question),
     ("recovery", data_stream_without_an_answer),
+    ("framing_errors", unframed_without_recovery),
+    ("framing_errors", recognised_after_a_framing_error),
     ("time_on_the_wire", another_width_than_agreed),
     ("one_thing_at_a_time", two_at_once),
     ("time_on_the_wire", too_long),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from conformance.finding import TOLERANCE_NS, Finding
+from conformance.trace import DLLP_BYTES, WAITING_DLLPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +77,8 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
     least, most = SKIPS_8B10B if link.is_8b10b else SKIPS_128B130B
     # A set waits for the packet on the wire, and may wait for a block to begin.
     slack = wire.longest_ns + (0 if link.is_8b10b else 2 * BLOCK * symbol) + TOLERANCE_NS
-    sets = sorted(one for one in wire.ordered_sets if begin <= one[0] < end_of_stream)
+    sets = wire.ordered_sets
+    sets = sets[bisect_left(sets, (begin,)) : bisect_left(sets, (end_of_stream,))]
     slack += max((end - start for start, end in sets), default=0.0)
     for number, (start, end) in enumerate(sets):
         length = 4 * symbol if link.is_8b10b else BLOCK * symbol + 4 * link.byte_ns
@@ -92,9 +95,10 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
         yield from _alignment(wire, symbol, sets)
     # Those that are missing after the last one, or altogether.
     last = sets[-1][0] if sets else begin
-    for sent in wire.sent:
-        if not begin <= sent.ns < end_of_stream:
-            continue
+    first = bisect_left(wire.sent, begin, key=lambda sent: sent.ns)
+    for sent in wire.sent[first:]:
+        if sent.ns >= end_of_stream:
+            break
         if sent.ns > last + most * symbol + slack and (not sets or sent.ns > sets[-1][1]):
             text = f"no ordered set since {last:.1f} ns"
             yield Finding("ordered_sets", wire.name, sent.ns, text)
@@ -109,6 +113,42 @@ def _alignment(wire: Wire, symbol: float, sets: list[tuple[float, float]]) -> It
         if abs(blocks - round(blocks)) * block > TOLERANCE_NS:
             text = f"{blocks:.3f} blocks after the first ordered set"
             yield Finding("ordered_sets", wire.name, start, text)
+
+
+def framing_errors(trace: Trace) -> Iterator[Finding]:
+    """4.2.2.3.3: after a framing error nothing is recognised, and the receiver goes to Recovery."""
+    for wire in trace.wires.values():
+        wrong = _wrong_after_framing_errors(wire)
+        if wrong:
+            yield Finding("framing_errors", wire.name, *wrong)
+
+
+def _wrong_after_framing_errors(wire: Wire) -> tuple[float, str] | None:
+    back = wire.other
+    # TS1 waits for what is on the wire.
+    wait_ns = back.pipeline_ns + back.longest_ns + back.longest_exit_ns + TOLERANCE_NS
+    wait_ns += 2 * max((end - start for start, end in back.ordered_sets), default=0.0)
+    wait_ns += WAITING_DLLPS * DLLP_BYTES * back.longest_byte_ns
+    last_ns = max((one.ns for one in [*back.sent, *back.trainings]), default=0.0)
+    stopped = -1
+    for sent in wire.sent:
+        arrival = sent.arrival
+        if arrival is None or arrival.verdict == "link-down":
+            continue
+        stream = wire.stream_at(sent.ns)
+        if arrival.verdict != "unframed":
+            if stopped == stream:
+                return sent.ns, f"it is {arrival.verdict} after a framing error"
+            continue
+        if wire.at(sent.ns).is_8b10b:
+            return sent.ns, "it is unframed, and 8b/10b has no tokens"
+        stopped = stream
+        latest = arrival.ns + wait_ns
+        number = back.stream_at(arrival.ns)
+        follows = back.recoveries[number : number + 1]
+        if not (follows and follows[0].begin_ns <= latest) and last_ns > latest:
+            return sent.ns, "it is unframed, and the link does not go to Recovery"
+    return None
 
 
 def recovery(trace: Trace) -> Iterator[Finding]:
@@ -128,16 +168,18 @@ def _wrong_in_recovery(wire: Wire) -> Iterator[tuple[str, float]]:
         if kinds not in (["TS1"], ["TS1", "TS2"]):
             yield f"a link trains by {kinds}", sets[0].ns
             return
-        if any(sets[0].ns <= ns < sets[-1].end_ns - TOLERANCE_NS for ns, _ in times):
+        position = bisect_left(times, (sets[0].ns,))
+        if position < len(times) and times[position][0] < sets[-1].end_ns - TOLERANCE_NS:
             yield "a data stream between TS1 and TS2", sets[0].ns
         answer = answers[number] if number < len(answers) else []
         if len(sets) < 2:
             continue
         if not answer or sets[1].ns < answer[0].end_ns + flight - TOLERANCE_NS:
             yield "TS2 before the first TS1 of the other end", sets[1].ns
-        goes_on = next((ns for ns, _ in times if ns >= sets[1].ns), None)
-        if goes_on is None:
+        position = bisect_left(times, (sets[1].ns,))
+        if position == len(times):
             continue
+        goes_on = times[position][0]
         if len(answer) < 2 or goes_on < answer[1].end_ns + flight - TOLERANCE_NS:
             yield "a data stream before the TS2 of the other end", goes_on
 
@@ -152,4 +194,4 @@ def _rounds(wire: Wire) -> list[list[Training]]:
     return rounds
 
 
-RULES = (recovery, one_thing_at_a_time, time_on_the_wire, arrivals, ordered_sets)
+RULES = (recovery, framing_errors, one_thing_at_a_time, time_on_the_wire, arrivals, ordered_sets)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from conformance.packets import Dllp, Foreign, Tlp
@@ -20,6 +21,9 @@ FOREIGN = ("coherence", "NAP", "PUT", "GET")
 
 DLLP_BYTES = 8
 """Two bytes of framing, four bytes and their CRC (4.2.1.2, 4.2.2.3.1)."""
+
+WAITING_DLLPS = 16
+"""DLLPs that may go before an Ack: each type of UpdateFC on a few channels."""
 
 
 @dataclass
@@ -123,15 +127,19 @@ class Wire:
 
     def at(self, ns: float) -> Link:
         """The link with the rate and width that its data stream has at a time."""
-        before = [one for one in self.recoveries if one.end_ns <= ns]
-        return before[-1].after if before else self.link
+        number = self.stream_at(ns)
+        return self.recoveries[number - 1].after if number else self.link
+
+    def stream_at(self, ns: float) -> int:
+        """The number of the data stream at a time, or of the one before it."""
+        return bisect_right(self.recoveries, ns, key=lambda one: one.end_ns)
 
     @property
     def links(self) -> list[Link]:
         """The link with each rate and width that it has had."""
         return [self.link, *(one.after for one in self.recoveries)]
 
-    @property
+    @cached_property
     def longest_byte_ns(self) -> float:
         return max(link.byte_ns for link in self.links)
 
@@ -142,15 +150,20 @@ class Wire:
         begins = [0.0, *(end for _, end in sorted(ends))]
         return list(zip(begins, [*(begin for begin, _ in sorted(ends)), float("inf")], strict=True))
 
-    @property
+    @cached_property
     def longest_exit_ns(self) -> float:
         """The longest exit from L0s."""
         return max((end - begin for begin, end in self.exits), default=0.0)
 
     def recovery_ns(self, begin: float, end: float) -> float:
         """The time in Recovery of either direction between two times."""
-        both = [*self.recoveries, *self.other.recoveries]
-        return sum(max(0.0, min(end, one.end_ns) - max(begin, one.begin_ns)) for one in both)
+        total = 0.0
+        for recoveries in (self.recoveries, self.other.recoveries):
+            first = bisect_right(recoveries, begin, key=lambda one: one.end_ns)
+            last = bisect_left(recoveries, end, key=lambda one: one.begin_ns)
+            for one in recoveries[first:last]:
+                total += min(end, one.end_ns) - max(begin, one.begin_ns)
+        return total
 
     @property
     def tlps(self) -> list[tuple[Sent, Tlp]]:
@@ -172,7 +185,7 @@ class Wire:
         """
         return self.sent[0].ns if self.sent else 0.0
 
-    @property
+    @cached_property
     def longest_ns(self) -> float:
         """The longest TLP of this wire."""
         return max((sent.end_ns - sent.ns for sent, _ in self.tlps), default=0.0)
@@ -222,6 +235,7 @@ def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
         for sent, line in zip(wire.sent, found, strict=False):
             sent.arrival = Arrival(line["ns"], line["verdict"], line.get("wrong_bits", 0))
         wire.extra_arrivals = max(0, len(found) - len(wire.sent))
+        wire.ordered_sets.sort()
     return Trace(fabric, wires)
 
 

@@ -21,11 +21,13 @@ pub enum LinkTimer {
     Errors,
     /// Training goes on, or the component is told of a change of the link.
     Training,
+    /// Damage between frames may be found.
+    Framing,
 }
 
 impl LinkTimer {
     /// The number of timers.
-    pub const COUNT: u32 = 8;
+    pub const COUNT: u32 = 9;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -38,6 +40,7 @@ impl LinkTimer {
             LinkTimer::InitializeChannels,
             LinkTimer::Errors,
             LinkTimer::Training,
+            LinkTimer::Framing,
         ][number as usize]
     }
 }
@@ -53,6 +56,7 @@ pub(crate) struct Alarms {
     pub(crate) channels: Alarm,
     pub(crate) errors: Alarm,
     pub(crate) training: Alarm,
+    pub(crate) framing: Alarm,
 }
 
 impl Alarms {
@@ -65,6 +69,7 @@ impl Alarms {
         channels: Alarm::IDLE,
         errors: Alarm::IDLE,
         training: Alarm::IDLE,
+        framing: Alarm::IDLE,
     };
 
     #[inline(always)]
@@ -78,6 +83,7 @@ impl Alarms {
             LinkTimer::InitializeChannels => &mut self.channels,
             LinkTimer::Errors => &mut self.errors,
             LinkTimer::Training => &mut self.training,
+            LinkTimer::Framing => &mut self.framing,
         }
     }
 }

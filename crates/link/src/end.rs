@@ -60,6 +60,10 @@ pub struct LinkEnd {
     fails_at: Time,
     /// The way into L0s and out of it, where software enables it.
     l0s: L0s,
+    /// The time without packets after which the far end's transmitter enters L0s.
+    far_l0s_entry: Span,
+    /// The time at which the last TS2 of this end has left it.
+    sent_ts2_until: Time,
     ltssm: Ltssm,
     /// Whether the link has gone down and is not up again.
     is_down: bool,
@@ -122,6 +126,8 @@ impl LinkEnd {
                 entry: parameters.l0s_entry_time,
                 exit: config.far_l0s_exit,
             },
+            far_l0s_entry: config.far_l0s_entry,
+            sent_ts2_until: Time::ZERO,
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
             has_channel_capability: config.has_channel_capability,
@@ -265,6 +271,7 @@ impl LinkEnd {
             cx.wake_in_background(LinkTimer::Errors, after);
         }
         self.begin_round(cx);
+        self.watch_for_damage(cx);
         self.pump(cx)
     }
 
@@ -286,9 +293,12 @@ impl LinkEnd {
         self.map.channel_of(class)
     }
 
-    /// Lets this end's transmitter enter L0s when it is idle, or not: ASPM Control.
+    /// Lets this end's transmitter enter L0s when it is idle, or not: ASPM Control. Its receiver expects the same of the far end, because
+    /// firmware enables L0s at both ends of a link.
     pub fn enable_l0s(&mut self, is_enabled: bool) {
         self.transmitter.set_l0s(is_enabled.then_some(self.l0s));
+        self.receiver
+            .set_silent_after(is_enabled.then_some(self.far_l0s_entry));
     }
 
     /// Returns the credit of a packet that has left this end's buffer.
@@ -387,14 +397,24 @@ impl LinkEnd {
     #[inline(never)]
     fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl EndContext) -> Option<Finished> {
         let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
-        let wrong = self.wrong_bits(cx.now(), length, cx);
+        let Some(wrong) = self.wrong_bits(cx.now(), length, cx) else {
+            observe_dllp(sent, packet::Verdict::Unframed, &[], cx);
+            return None;
+        };
         let mut bytes = sent;
         for bit in &wrong {
             if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                 *byte ^= 1 << (bit % 8);
             } else {
-                self.report_framing_error(cx);
-                observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
+                let has_tokens = self.receiver.has_tokens();
+                let verdict = match has_tokens {
+                    true => packet::Verdict::Unframed,
+                    false => packet::Verdict::Discarded,
+                };
+                observe_dllp(sent, verdict, &wrong, cx);
+                if has_tokens {
+                    self.report_framing_error(cx);
+                }
                 return None;
             }
         }
@@ -422,11 +442,11 @@ impl LinkEnd {
 
     #[inline(always)]
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
-        self.receive_traffic(cx);
         let is_regular = self.receiver.expects(frame.sequence) && !frame.nullified;
         if !is_regular || self.receiver.has_errors() || cx.watched() {
             return self.receive_closely(frame, cx);
         }
+        self.receive_traffic(cx);
         let complete = self.complete(frame, cx);
         Some(self.accept(frame.packet, complete, cx))
     }
@@ -437,7 +457,12 @@ impl LinkEnd {
         let packet = frame.packet;
         let wire_len = cx.packets()[packet].wire_len();
         let complete = self.complete(frame, cx);
-        let wrong = self.wrong_bits(complete, self.transmitter.timing().length(wire_len), cx);
+        let length = self.transmitter.timing().length(wire_len);
+        let Some(wrong) = self.wrong_bits(complete, length, cx) else {
+            observe_packet(frame, packet::Verdict::Unframed, &[], complete, cx);
+            return None;
+        };
+        self.receive_traffic(cx);
         let expected = self.receiver.expects(frame.sequence);
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
@@ -584,6 +609,7 @@ impl LinkEnd {
             LinkTimer::RefreshCredit => self.refresh_credit(cx),
             LinkTimer::InitializeChannels => self.begin_round_of_channels(cx),
             LinkTimer::Training => self.expire_training(cx),
+            LinkTimer::Framing => self.find_damage_between_frames(cx),
         }
         self.pump(cx)
     }
@@ -797,7 +823,12 @@ impl LinkEnd {
     }
 
     fn wake(&self, timer: LinkTimer, time: Time, cx: &mut impl EndContext) {
-        if timer == LinkTimer::RefreshCredit && !self.receiver.has_errors() {
+        let is_in_background = match timer {
+            LinkTimer::RefreshCredit => !self.receiver.has_errors(),
+            LinkTimer::Framing => true,
+            _ => false,
+        };
+        if is_in_background {
             cx.wake_in_background(timer, time.since(cx.now()));
         } else {
             cx.wake_at(timer, time);

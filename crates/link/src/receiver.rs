@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use protocol::{Class, Credit, Dllp, lcrc};
+use protocol::{Class, Credit, Dllp, Generation, lcrc};
 
 use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
@@ -67,6 +67,10 @@ pub(crate) struct Receiver {
     received_until: Time,
     /// Whether packets begin with tokens, which protect their own fields: Gen3 and later.
     has_tokens: bool,
+    /// Whether the receiver has stopped to process the data stream, because of a framing error in it (PCIe Base 4.2.2.3.3).
+    is_stream_stopped: bool,
+    /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
+    silent_after: Option<Span>,
     expected: u16,
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
@@ -119,7 +123,9 @@ impl Receiver {
         Receiver {
             errors,
             received_until: Time::ZERO,
-            has_tokens: generation.number() >= 3,
+            has_tokens: generation.has_tokens(),
+            is_stream_stopped: false,
+            silent_after: None,
             expected: 0,
             newest_complete: Time::ZERO,
             nak_scheduled: false,
@@ -162,10 +168,56 @@ impl Receiver {
         buffers.all(ClassBuffers::is_empty)
     }
 
-    /// Receives a data stream from `now` on.
-    pub(crate) fn resume(&mut self, now: Time) {
-        self.received_until = now;
+    /// Receives a data stream, which arrives from `start` on. The link is in L0 from `now` on.
+    pub(crate) fn resume(&mut self, now: Time, start: Time) {
+        self.received_until = start;
         self.newest_complete = self.newest_complete.min(now);
+        self.is_stream_stopped = false;
+    }
+
+    /// Receives at another rate from now on.
+    pub(crate) fn set_generation(&mut self, generation: Generation) {
+        self.has_tokens = generation.has_tokens();
+    }
+
+    /// Stops to process the data stream: nothing of it is recognised until the next one begins.
+    pub(crate) fn stop_stream(&mut self) {
+        self.is_stream_stopped = true;
+    }
+
+    /// Whether the data stream is not processed.
+    #[inline]
+    pub(crate) fn is_stream_stopped(&self) -> bool {
+        self.is_stream_stopped
+    }
+
+    /// Sets the time without frames after which the wire carries no bits, because the far end is in L0s; none if it never is.
+    pub(crate) fn set_silent_after(&mut self, silent_after: Option<Span>) {
+        self.silent_after = silent_after;
+    }
+
+    /// The end of the bits that follow the last frame if the next one begins at `start`.
+    fn idle_until(&self, start: Time) -> Time {
+        let silent = self.silent_after.map(|after| self.received_until + after);
+        silent.map_or(start, |silent| silent.min(start))
+    }
+
+    /// The time at which the next wrong bit arrives, if the wire carries bits then unless a frame comes before.
+    pub(crate) fn next_wrong_bit(&self, timing: &WireTiming) -> Option<Time> {
+        let errors = self.errors.as_ref()?;
+        let time = timing.end_of_bits(self.received_until, errors.before_next());
+        (self.idle_until(time) == time).then_some(time)
+    }
+
+    /// Takes the idle symbols until `now` as received. Returns whether a bit of them was wrong.
+    pub(crate) fn is_idle_damaged(&mut self, timing: &WireTiming, now: Time) -> bool {
+        let until = self.idle_until(now);
+        let Some(errors) = &mut self.errors else {
+            return false;
+        };
+        let is_damaged = errors.any_wrong(timing.line_bits(self.received_until, until));
+        self.received_until = self.received_until.max(now);
+        is_damaged
     }
 
     /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
@@ -225,10 +277,11 @@ impl Receiver {
         start: Time,
         end: Time,
     ) -> (Vec<u64>, bool) {
+        let until = self.idle_until(start);
         let Some(errors) = &mut self.errors else {
             return (Vec::new(), false);
         };
-        let idle = timing.line_bits(self.received_until, start);
+        let idle = timing.line_bits(self.received_until, until);
         let is_idle_damaged = errors.any_wrong(idle);
         let wrong = errors.wrong_bits(timing.line_bits(start.max(self.received_until), end));
         self.received_until = end;
@@ -237,6 +290,7 @@ impl Receiver {
     }
 
     /// Whether a damaged framing byte of a DLLP is a framing error that the receiver reports: SDP is a token at Gen3 and later.
+    #[inline]
     pub(crate) fn has_tokens(&self) -> bool {
         self.has_tokens
     }
@@ -541,7 +595,6 @@ fn damages_token(len: usize, wrong: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::Generation;
 
     fn receiver(expected: u16) -> Receiver {
         let config = LinkConfig {
@@ -561,6 +614,7 @@ mod tests {
             round_trip: Span::ZERO,
             has_separate_clocks: false,
             far_l0s_exit: Span::ZERO,
+            far_l0s_entry: Span::ZERO,
             errors: None,
             fails_at: Time::NEVER,
         };

@@ -85,6 +85,17 @@ impl WireTiming {
         bits(until).saturating_sub(bits(from))
     }
 
+    /// The time by which the line has carried `count` bits and one more after `from`, the earliest one.
+    pub(crate) fn end_of_bits(&self, from: Time, count: u64) -> Time {
+        let (unit, lanes) = (
+            u128::from(self.generation.unit_interval_fs()),
+            u128::from(self.lanes),
+        );
+        let before = u128::from(from.as_fs()) * lanes / unit;
+        let time = ((before + u128::from(count) + 1) * unit).div_ceil(lanes);
+        u64::try_from(time).map_or(Time::NEVER, Time::from_fs)
+    }
+
     /// The bit of the bytes of a frame that bit `position` of its time on the line damages. Bits of sync headers are beyond the
     /// bytes.
     pub fn damaged_bit(&self, position: u64) -> u64 {
@@ -213,6 +224,11 @@ impl BitErrors {
     pub fn new(rate: f64, mut stream: Stream) -> Self {
         let gap = stream.failures_before_success(rate);
         BitErrors { rate, stream, gap }
+    }
+
+    /// The number of correct bits before the next wrong one.
+    pub(crate) fn before_next(&self) -> u64 {
+        self.gap
     }
 
     /// Whether any of the next `bits` bits is wrong. This takes no longer for more bits.

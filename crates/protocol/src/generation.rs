@@ -103,6 +103,11 @@ impl Generation {
         }
     }
 
+    /// Whether packets begin with tokens, STP and SDP, which the receiver checks: 128b/130b (PCIe Base 4.2.2.3.1).
+    pub const fn has_tokens(self) -> bool {
+        matches!(self.row().coding, Coding::Blocks)
+    }
+
     /// The symbols of a lane to which ordered sets are aligned: one, or a block of 128b/130b.
     pub const fn ordered_set_alignment(self) -> u32 {
         match self.row().coding {

@@ -1,11 +1,12 @@
 //! Errors of packets that arrive at a link end: what it tells the probes of them, and what it does about them.
 
 use kernel::{Span, Time};
-use packet::{Incident, Observation, Site, TlpFrame};
+use packet::{Frame, Incident, Observation, Site, TlpFrame};
 use protocol::CorrectableError;
 
 use super::{EndContext, LinkEnd};
 use crate::LinkTimer;
+use crate::ltssm::LinkState;
 use crate::receiver::Verdict;
 
 impl LinkEnd {
@@ -32,16 +33,17 @@ impl LinkEnd {
         }
     }
 
-    /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded.
+    /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded. None if that was a framing
+    /// error, after which the frame is not recognised.
     #[inline]
     pub(super) fn wrong_bits(
         &mut self,
         complete: Time,
         length: Span,
         cx: &mut impl EndContext,
-    ) -> Vec<u64> {
+    ) -> Option<Vec<u64>> {
         if !self.receiver.has_errors() {
-            return Vec::new();
+            return Some(Vec::new());
         }
         self.wrong_bits_between(complete, length, cx)
     }
@@ -52,21 +54,82 @@ impl LinkEnd {
         complete: Time,
         length: Span,
         cx: &mut impl EndContext,
-    ) -> Vec<u64> {
+    ) -> Option<Vec<u64>> {
         let start = Time::from_fs(complete.as_fs().saturating_sub(length.as_fs()));
         let timing = *self.transmitter.timing();
         let (wrong, is_idle_damaged) = self.receiver.wrong_bits(&timing, start, complete);
+        if is_idle_damaged && self.receiver.has_tokens() {
+            self.report_framing_error(cx);
+            return None;
+        }
         if is_idle_damaged {
             self.record(CorrectableError::ReceiverError, cx);
         }
-        wrong
+        self.watch_for_damage(cx);
+        Some(wrong)
     }
 
-    /// Records a framing error, which is a Receiver Error at Gen3 and later (PCIe Base 4.2.2.3). The link should go to Recovery; this
-    /// is not modelled, and only what was struck is lost.
-    pub(super) fn report_framing_error(&mut self, cx: &mut impl EndContext) {
-        if self.receiver.has_tokens() {
+    /// Sets the timer of the next damage between frames. Whether a wrong bit is in a frame is known when the longest frame has passed.
+    pub(super) fn watch_for_damage(&mut self, cx: &mut impl EndContext) {
+        let timing = *self.transmitter.timing();
+        if !self.receiver.has_tokens() {
+            return;
+        }
+        if let Some(wrong) = self.receiver.next_wrong_bit(&timing) {
+            let known = wrong + self.rates.longest_frame(&timing);
+            self.set(LinkTimer::Framing, known, cx);
+        }
+    }
+
+    /// Reports the damage to idle tokens, sync headers and ordered sets that arrived between frames.
+    #[cold]
+    pub(super) fn find_damage_between_frames(&mut self, cx: &mut impl EndContext) {
+        let timing = *self.transmitter.timing();
+        let Some(wrong) = self.receiver.next_wrong_bit(&timing) else {
+            return;
+        };
+        if self.state() != LinkState::L0 {
+            return;
+        }
+        if wrong + self.rates.longest_frame(&timing) > cx.now() {
+            self.watch_for_damage(cx);
+        } else if self.receiver.is_idle_damaged(&timing, wrong) {
+            self.report_framing_error(cx);
+        }
+    }
+
+    /// Takes the end of the far end's data stream as received, when its first TS1 has arrived.
+    #[cold]
+    pub(super) fn end_stream(&mut self, cx: &mut impl EndContext) {
+        let timing = *self.transmitter.timing();
+        let is_processed = !self.receiver.is_stream_stopped();
+        if self.receiver.is_idle_damaged(&timing, cx.now()) && is_processed {
             self.record(CorrectableError::ReceiverError, cx);
+        }
+    }
+
+    /// Records a framing error of Gen3 and later, which is a Receiver Error. The receiver stops to process the data stream and directs
+    /// the link to Recovery (PCIe Base 4.2.2.3.3). What is lost is sent again by the rules for Ack and Nak.
+    #[cold]
+    pub(super) fn report_framing_error(&mut self, cx: &mut impl EndContext) {
+        self.record(CorrectableError::ReceiverError, cx);
+        self.receiver.stop_stream();
+        if self.state() == LinkState::L0 {
+            self.retrain(cx);
+        }
+    }
+
+    /// Loses a frame of a data stream that the receiver does not process.
+    #[cold]
+    pub(super) fn lose_unframed(&mut self, frame: Frame, cx: &mut impl EndContext) {
+        match frame {
+            Frame::Tlp(frame) => {
+                let end = self.complete(&frame, cx);
+                observe_packet(&frame, packet::Verdict::Unframed, &[], end, cx);
+                cx.packets().release(frame.packet);
+            }
+            Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::Unframed, &[], cx),
+            _ => {}
         }
     }
 

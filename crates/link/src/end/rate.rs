@@ -42,6 +42,16 @@ impl Rates {
         WireTiming::new(link.generation, link.lanes, self.skip_position)
     }
 
+    /// The time of flight to the far end and back.
+    pub(super) fn round_trip(&self) -> Span {
+        self.round_trip
+    }
+
+    /// The time of the longest frame on the wire.
+    pub(super) fn longest_frame(&self, timing: &WireTiming) -> Span {
+        timing.length(u32::from(self.max_payload) + LONGEST_OVERHEAD)
+    }
+
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
         let limit = link
             .generation
@@ -70,6 +80,9 @@ impl Rates {
     }
 }
 
+/// The bytes of the longest TLP besides its payload: a header of four dwords, ECRC, LCRC, and the STP token.
+const LONGEST_OVERHEAD: u32 = 16 + 4 + 4 + 4;
+
 /// The time of `count` symbols times `factor`.
 fn symbols(link: Offer, count: u32, factor: f64) -> Span {
     // The factor in thousandths, because times are whole numbers.
@@ -86,6 +99,7 @@ impl LinkEnd {
             return false;
         }
         self.transmitter.set_timing(self.rates.timing(link));
+        self.receiver.set_generation(link.generation);
         self.acknowledge_limit = self.rates.acknowledge_limit(link);
         self.replay_limit = self.rates.replay_limit(link);
         self.update_delay = self.rates.update_delay(link);

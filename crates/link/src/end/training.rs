@@ -1,7 +1,7 @@
 //! What a link end does outside L0: it goes down, trains, and begins its data-link layer anew.
 
 use kernel::Time;
-use packet::{Frame, OrderedSet};
+use packet::{Frame, OrderedSet, OrderedSetKind};
 
 use super::{EndContext, LinkEnd};
 use crate::LinkTimer;
@@ -112,6 +112,9 @@ impl LinkEnd {
         cx: &mut impl EndContext,
     ) -> Option<Finished> {
         if cx.now() < self.fails_at {
+            if set.kind == OrderedSetKind::Ts1 && self.receiver.has_errors() {
+                self.end_stream(cx);
+            }
             let step = self.ltssm.receive(set);
             self.take(step, cx);
             self.train(cx);
@@ -128,6 +131,10 @@ impl LinkEnd {
     ) -> (Option<Arrival>, Option<Finished>) {
         match frame {
             Frame::OrderedSet(set) => (None, self.receive_ordered_set(set, cx)),
+            _ if self.is_recovering(cx.now()) && self.receiver.is_stream_stopped() => {
+                self.lose_unframed(frame, cx);
+                (None, None)
+            }
             // The far end sends its data stream until it learns that this end has left L0.
             _ if self.is_recovering(cx.now()) => self.receive_frame(frame, cx),
             _ => (None, self.receive_in_vain(frame, cx)),
@@ -187,6 +194,9 @@ impl LinkEnd {
         self.set_gates();
         if let Some(set) = step.send {
             self.transmitter.send_ordered_set(set, cx);
+            if set.kind == OrderedSetKind::Ts2 {
+                self.sent_ts2_until = self.transmitter.busy_until;
+            }
         }
         if let Some(time) = step.wake_at {
             self.set(LinkTimer::Training, time, cx);
@@ -243,6 +253,7 @@ impl LinkEnd {
             self.wake_up(cx);
         }
         self.transmitter.suspend_skips(now, cx);
+        self.alarms.framing.clear();
         if self.alarms.replay.is_set() {
             self.replay_left = Some(self.alarms.replay.deadline().since(now));
             self.alarms.replay.clear();
@@ -272,7 +283,10 @@ impl LinkEnd {
     fn enter_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) -> bool {
         let has_changed = self.set_rate(agreed);
         self.transmitter.resume_skips(cx.now());
-        self.receiver.resume(cx.now());
+        // The far end begins its data stream when it has received the TS2 of this end, at the earliest.
+        let answered = self.sent_ts2_until + self.rates.round_trip();
+        self.receiver.resume(cx.now(), answered.max(cx.now()));
+        self.watch_for_damage(cx);
         has_changed
     }
 

@@ -415,7 +415,8 @@ impl OpticalEnd {
             | LinkTimer::RefreshCredit
             | LinkTimer::InitializeChannels
             | LinkTimer::Errors
-            | LinkTimer::Training => Ring::Due,
+            | LinkTimer::Training
+            | LinkTimer::Framing => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -441,7 +442,8 @@ impl OpticalEnd {
             LinkTimer::RefreshCredit
             | LinkTimer::InitializeChannels
             | LinkTimer::Errors
-            | LinkTimer::Training => OpticalEvent::Nothing,
+            | LinkTimer::Training
+            | LinkTimer::Framing => OpticalEvent::Nothing,
         }
     }
 

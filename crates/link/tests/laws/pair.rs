@@ -140,6 +140,7 @@ impl Pair {
                 round_trip: setup.delay * 2,
                 has_separate_clocks: setup.sris,
                 far_l0s_exit: setup.parameters.l0s_exit_latency.unwrap_or_default(),
+                far_l0s_entry: setup.parameters.l0s_entry_time,
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
                 fails_at: setup.fails_at,

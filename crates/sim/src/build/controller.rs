@@ -101,6 +101,7 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         round_trip: there + back,
         has_separate_clocks: link.sris,
         far_l0s_exit: Span::ZERO,
+        far_l0s_entry: Span::ZERO,
         errors,
         fails_at: link.failure(),
     };

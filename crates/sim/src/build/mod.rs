@@ -235,6 +235,7 @@ fn link_end(
         round_trip: there + back,
         has_separate_clocks: link.sris,
         far_l0s_exit: far.port.l0s_exit_latency.unwrap_or(Span::ZERO),
+        far_l0s_entry: far.port.l0s_entry_time,
         errors,
         fails_at: link.fails_at,
     };

@@ -141,6 +141,7 @@ fn end(
         round_trip: Span::ZERO,
         has_separate_clocks: false,
         far_l0s_exit: Span::ZERO,
+        far_l0s_entry: Span::ZERO,
         errors,
         fails_at: Time::NEVER,
     };

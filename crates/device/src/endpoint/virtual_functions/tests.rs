@@ -146,6 +146,7 @@ fn endpoint() -> Endpoint {
         round_trip: Span::ZERO,
         has_separate_clocks: false,
         far_l0s_exit: Span::ZERO,
+        far_l0s_entry: Span::ZERO,
         errors: None,
         fails_at: Time::NEVER,
     };
