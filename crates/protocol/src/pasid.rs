@@ -111,6 +111,12 @@ impl Header {
         }
     }
 
+    /// The bytes of data, or more than any packet has if there is a prefix: a receiver looks closely at packets from a limit on.
+    #[inline]
+    pub const fn checked_size(&self) -> u32 {
+        self.payload_len() as u32 | (self.pasid.is_some() as u32) << 17
+    }
+
     /// Reads the packet behind the PASID prefix at the beginning of `bytes`; returns its header and the length of both.
     #[cold]
     pub(crate) fn parse_behind_prefix(bytes: &[u8]) -> Result<(Self, usize), TlpError> {

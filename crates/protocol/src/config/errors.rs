@@ -41,7 +41,7 @@ pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
 const SEVERITY_RESET: u32 = 0x0006_2010;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
-/// A port that passes packets on, and supports prefixes, may block them.
+/// A port of a switch that supports prefixes may block them.
 const PREFIX_BLOCKED: u32 = 1 << UncorrectableError::PrefixBlocked as u32;
 /// A port with its link below it has Access Control Services.
 const ACS_VIOLATION: u32 = 1 << UncorrectableError::AcsViolation as u32;
@@ -277,7 +277,8 @@ impl ConfigSpace {
         };
         let all = UncorrectableError::ALL.iter();
         let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
-        let blocked = if prefixes && port != PortType::Endpoint {
+        let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
+        let blocked = if prefixes && is_of_switch {
             PREFIX_BLOCKED
         } else {
             0

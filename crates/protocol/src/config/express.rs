@@ -247,9 +247,9 @@ impl ConfigSpace {
             PortType::Endpoint | PortType::RootPort => IDO_REQUEST_ENABLE | IDO_COMPLETION_ENABLE,
             PortType::Upstream | PortType::Downstream => IDO_COMPLETION_ENABLE,
         };
+        // Root ports pass no prefixes on to each other.
         let blocking = match port {
-            PortType::Endpoint => 0,
-            _ if express.tlp_prefixes => PREFIX_BLOCKING,
+            PortType::Upstream | PortType::Downstream if express.tlp_prefixes => PREFIX_BLOCKING,
             _ => 0,
         };
         let enables = wide_enable | atomics_enable | by_id | ari_enable | blocking;

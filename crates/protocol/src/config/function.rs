@@ -464,7 +464,7 @@ mod tests {
 
     /// PCIe Base 7.5.3.15, 7.5.3.16.
     #[test]
-    fn every_port_tells_how_many_prefixes_it_supports_and_those_of_bridges_can_block_them() {
+    fn every_port_tells_how_many_prefixes_it_supports_and_those_of_switches_can_block_them() {
         for (port, most) in [
             (PortType::Endpoint, 1),
             (PortType::RootPort, 1),
@@ -476,7 +476,8 @@ mod tests {
             assert_eq!((more >> 20 & 3, more >> 22 & 3), (0b11, most), "{port:?}");
             assert!(space.supports_prefixes() && !space.blocks_prefixes());
             space.write(express::DEVICE_CONTROL_2, 1 << 15, 0xf);
-            assert_eq!(space.blocks_prefixes(), port != PortType::Endpoint);
+            let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
+            assert_eq!(space.blocks_prefixes(), is_of_switch);
         }
         assert!(!endpoint(None).supports_prefixes());
     }
