@@ -1,7 +1,7 @@
 //! TLPs: a header that is parsed comes back from its own bytes, and so does what its data says.
 
 use protocol::coherence::Message;
-use protocol::{Class, FunctionId, Header, Invalidation, Kind, Status, Translation};
+use protocol::{Class, FunctionId, Header, Invalidation, Kind, Pasid, Status, Translation};
 
 /// Takes the bytes of one TLP.
 pub fn check(bytes: &[u8]) {
@@ -17,7 +17,11 @@ pub fn check(bytes: &[u8]) {
 fn comes_back(header: &Header) {
     let (bytes, len) = header.emit();
     assert_eq!(len, header.header_len(), "{header:?}");
-    assert_eq!(Header::parse(&bytes[..len]), Ok((*header, len)));
+    let prefix = header.pasid.map(Pasid::emit);
+    let mut whole: Vec<u8> = prefix.into_iter().flatten().collect();
+    assert_eq!(whole.len(), header.prefix_len(), "{header:?}");
+    whole.extend(&bytes[..len]);
+    assert_eq!(Header::parse(&whole), Ok((*header, whole.len())));
     assert!(header.payload_len() <= 4096, "{header:?}");
 }
 

@@ -1,7 +1,7 @@
 //! Parameters of the PCI Express core of every device.
 
 use kernel::{Bytes, Frequency, Span};
-use protocol::{Bar, MsixTable, SrIov, TrafficClass};
+use protocol::{AddressSpaces, Bar, MsixTable, SrIov, TrafficClass};
 use transaction::{CompletionBuffer, OutstandingLimits};
 
 kernel::parameters! {
@@ -48,6 +48,13 @@ kernel::parameters! {
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2. Without it, firmware
         /// enables 10-bit tags at no device of the host, because each may send requests to this one.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
+        /// Bits of the PASIDs that the functions can use, the numbers of the processes whose addresses are in requests: Max PASID Width in the
+        /// PASID capability; none for no capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
+        pasid_width: Option<u32> = None, within None..=Some(20), from "our choice: no capability; PCIe Base 6.20: optional";
+        /// Whether the functions can ask for permission to execute what they read: Execute Permission Supported.
+        pasid_execute: bool = false, from "PCIe Base 6.20: optional";
+        /// Whether the functions can send requests of privileged software: Privileged Mode Supported.
+        pasid_privileged: bool = false, from "PCIe Base 6.20: optional";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
@@ -185,6 +192,15 @@ impl EndpointParameters {
     /// Size of BAR 0 of all virtual functions together.
     pub fn virtual_bytes(&self) -> u64 {
         self.virtual_bar.0 * u64::from(self.virtual_functions)
+    }
+
+    /// The PASID capability, if there is one.
+    pub fn address_spaces(&self) -> Option<AddressSpaces> {
+        self.pasid_width.map(|width| AddressSpaces {
+            width: width as u8,
+            execute: self.pasid_execute,
+            privileged: self.pasid_privileged,
+        })
     }
 
     /// The SR-IOV capability with the VF Device ID `device`, if there are virtual functions.

@@ -234,7 +234,8 @@ impl IoPort {
         if header.poisoned && charge.class != Class::Completion {
             return self.refuse(packet, charge, Refusal::PoisonedTlp, fx);
         }
-        let is_too_large = header.payload_len() as u32 > self.side().max_payload;
+        // The port supports no prefixes, and its max payload size is below what a packet with one counts as.
+        let is_too_large = header.checked_size() > self.side().max_payload;
         match &header.kind {
             _ if is_too_large => self.refuse(packet, charge, Refusal::MalformedTlp, fx),
             _ if is_violation(self.functions.space(FunctionPlace::Port(0)), &header) => {

@@ -14,10 +14,10 @@ pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use root_complex::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, Cpu,
     DescriptorReads, INTERRUPTS, IdentityMapping, InvalidationScope, Iommu, IommuAnswer,
-    IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError, Purpose,
-    Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootHold, RootTimer, Step,
-    TableChange, TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder,
-    TranslationTable, UnsnoopedLine, builtin_host, host_profiles,
+    IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError,
+    Processes, Purpose, Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootHold,
+    RootTimer, Step, TableChange, TranslationConfig, TranslationCounters, TranslationFault,
+    TranslationOrder, TranslationTable, UnsnoopedLine, builtin_host, host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

@@ -56,6 +56,12 @@ kernel::parameters! {
         /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
         /// number of their own.
         ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
+        /// Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them on: End-End TLP Prefix Supported in Device
+        /// Capabilities 2. Without it such a packet is malformed.
+        tlp_prefixes: bool = false, from "our choice: off; PCIe Base 2.2.10.2: optional";
+        /// Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking in Device Control 2 of all ports. Such a
+        /// packet ends with the error TLP Prefix Blocked.
+        tlp_prefix_blocking: bool = false, from "PCIe Base 7.5.3.16: off after reset";
     }
 }
 
@@ -104,7 +110,7 @@ struct SwitchPort {
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
     /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
-    /// damaged; 0 where a traffic class maps to no channel of the switch. Poisoned packets always are.
+    /// damaged; 0 where a traffic class maps to no channel of the switch. Poisoned packets and those with prefixes always are.
     checked_from: u32,
     /// Whether packets that arrive here may be blocked or redirected.
     restricts: bool,
@@ -310,12 +316,23 @@ impl Switch {
         }
     }
 
-    /// The reason to refuse a packet with this header that came in at `from`: a payload above the max payload size, or a traffic class
-    /// that maps to no channel of its ingress (PCIe Base 2.5.3).
+    /// Whether a packet with this header that came in at `from` is malformed: its payload is above the max payload size, its traffic class
+    /// maps to no channel of its ingress (PCIe Base 2.5.3), or it has a prefix that the port does not support (2.2.10.2).
     #[cold]
     fn is_malformed(&self, from: Port, header: &Header) -> bool {
         let port = &self.ports[from.index()];
-        header.payload_len() as u32 > port.max_payload || !port.link.maps(header.traffic_class)
+        let supports = || self.functions.space(place(from)).supports_prefixes();
+        header.payload_len() as u32 > port.max_payload
+            || !port.link.maps(header.traffic_class)
+            || header.pasid.is_some() && !supports()
+    }
+
+    /// The port to which a packet from `from` is routed, if it has a prefix and the port blocks it.
+    fn blocking_port(&self, from: Port, header: &Header) -> Option<Port> {
+        header.pasid?;
+        let to = self.egress(from, header)?;
+        let space = self.functions.space(place(to));
+        space.blocks_prefixes().then_some(to)
     }
 
     /// Damages a bit of the data of the next `count` packets with data, between the check of their LCRC and the making of the next.
@@ -336,6 +353,9 @@ impl Switch {
         let header = *fx.store()[packet].header();
         if self.is_malformed(from, &header) {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
+        }
+        if let Some(to) = self.blocking_port(from, &header) {
+            return self.refuse_at(place(to), from, delivery, Refusal::PrefixBlocked, fx);
         }
         if header.poisoned {
             self.record_poison(from, packet, fx);
@@ -446,7 +466,7 @@ impl Switch {
     ) {
         let packet = &fx.store()[delivery.packet];
         let (header, wire_len) = (*packet.header(), packet.wire_len());
-        let weight = header.payload_len() as u32 | u32::from(header.poisoned) << 16;
+        let weight = header.checked_size() | u32::from(header.poisoned) << 16;
         if weight >= self.ports[from.index()].checked_from && !corrupt {
             return self.forward_closely(from, delivery, fx);
         }

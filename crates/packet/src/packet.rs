@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
 use kernel::{Arena, Id, Time};
-use protocol::{Class, Content, Envelope, Header, Kind, Status, TLP_FRAMING, TrafficClass, ecrc};
+use protocol::{
+    Class, Content, Envelope, Header, Kind, Pasid, Status, TLP_FRAMING, TrafficClass, ecrc,
+};
 
 use crate::{Carried, Route};
 
@@ -137,6 +139,7 @@ pub struct Packet {
     /// Data that is not sent on any wire.
     pub stamp: Stamp,
     charge: Charge,
+    /// Bytes of the header and of the prefix before it.
     header_len: u32,
     /// Bytes of the TLP digest behind the payload: 4 or none.
     digest_len: u32,
@@ -167,6 +170,9 @@ impl Packet {
     /// Rewrites the packet and returns its payload, which the caller must fill.
     #[inline]
     pub fn write(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
+        if header.pasid.is_some() {
+            return self.write_behind_prefix(header, stamp);
+        }
         let (bytes, len) = header.emit();
         self.header = header;
         self.charge = Charge::of(&header);
@@ -188,6 +194,24 @@ impl Packet {
         payload
     }
 
+    /// Rewrites the packet as one with a prefix, and returns its payload.
+    #[cold]
+    #[inline(never)]
+    fn write_behind_prefix(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
+        let prefix = header.pasid.map(Pasid::emit).unwrap_or_default();
+        self.write(
+            Header {
+                pasid: None,
+                ..header
+            },
+            stamp,
+        );
+        self.bytes.splice(..0, prefix);
+        self.header = header;
+        self.header_len += prefix.len() as u32;
+        &mut self.bytes[self.header_len as usize..]
+    }
+
     /// The header's fields.
     #[inline]
     pub fn header(&self) -> &Header {
@@ -206,15 +230,20 @@ impl Packet {
         self.charge
     }
 
-    /// Header and payload as bytes on the wire.
+    /// Prefix, header and payload as bytes on the wire.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The header as bytes on the wire.
+    /// The header as bytes on the wire, with the prefix before it.
     pub fn header_bytes(&self) -> &[u8] {
         &self.bytes[..self.header_len as usize]
+    }
+
+    /// The header as bytes on the wire, without the prefix before it.
+    pub fn header_behind_prefix(&self) -> &[u8] {
+        &self.header_bytes()[self.header.prefix_len()..]
     }
 
     /// The payload, in whole dwords.
@@ -226,16 +255,20 @@ impl Packet {
     /// Adds the ECRC of the packet as its TLP digest, and sets TD (PCIe Base 2.7.1).
     pub fn add_digest(&mut self) {
         if self.digest_len == 0 {
-            self.bytes[TD.0] |= TD.1;
+            self.set_digest_bit();
             let digest = ecrc(&self.bytes);
             self.append_digest(digest.to_le_bytes());
         }
     }
 
     fn append_digest(&mut self, digest: [u8; 4]) {
-        self.bytes[TD.0] |= TD.1;
+        self.set_digest_bit();
         self.bytes.extend(digest);
         self.digest_len = digest.len() as u32;
+    }
+
+    fn set_digest_bit(&mut self) {
+        self.bytes[self.header.prefix_len() + TD.0] |= TD.1;
     }
 
     /// The TLP digest, if the packet has one.
@@ -385,6 +418,43 @@ mod tests {
             assert!(packets[packet].has_wrong_digest());
             packets[packet].damage(bit);
         }
+    }
+
+    /// PCIe Base 2.2.1, 2.7.1: the prefix is before the header, on the wire and in the digest, and takes no credit.
+    #[test]
+    fn a_prefix_makes_a_packet_four_bytes_longer() {
+        let write = Header::memory_write(FunctionId(8), 0x1_0000_0000, 8).expect("a legal write");
+        let with = Header {
+            pasid: Pasid::new(0x1_2345),
+            ..write
+        };
+        let mut packets = Packets::default();
+        let [plain, packet] = [write, with].map(|header| {
+            let packet = packets.claim();
+            packets[packet]
+                .write(header, Stamp::default())
+                .copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+            packet
+        });
+        let (wire, charge) = (packets[plain].wire_len(), packets[plain].charge());
+        assert_eq!(packets[packet].wire_len(), wire + 4);
+        assert_eq!(packets[packet].charge(), charge);
+        let bytes = packets[packet].bytes().to_vec();
+        assert_eq!(bytes[..4], [0x91, 0x01, 0x23, 0x45]);
+        assert_eq!(bytes[4..], *packets[plain].bytes());
+        packets[packet].add_digest();
+        assert_eq!(packets[packet].bytes()[4 + 2], bytes[4 + 2] | 0x80);
+        assert_eq!(packets[packet].payload(), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(!packets[packet].has_wrong_digest());
+        packets[packet].bytes[3] ^= 1;
+        assert!(packets[packet].has_wrong_digest());
+        // Its slot is used again for a packet without a prefix.
+        packets[packet].write(write, Stamp::default());
+        assert_eq!(packets[packet].wire_len(), wire);
+        assert_eq!(
+            packets[packet].header_bytes(),
+            packets[packet].header_behind_prefix()
+        );
     }
 
     #[test]

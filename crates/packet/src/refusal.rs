@@ -5,7 +5,8 @@
 pub enum Refusal {
     /// No function claims the address, or the function does not support the request.
     UnsupportedRequest,
-    /// The payload exceeds the receiver's max payload size.
+    /// The packet breaks a rule of its receiver: its payload exceeds the max payload size, its traffic class maps to no channel, or it
+    /// has a prefix that the receiver does not support.
     MalformedTlp,
     /// The data of the packet is poisoned (EP).
     PoisonedTlp,
@@ -19,6 +20,8 @@ pub enum Refusal {
     InReset,
     /// Access Control Services of a downstream port do not let the request pass.
     AcsViolation,
+    /// The port of a switch to which the packet is routed lets no packet with an End-End TLP prefix out.
+    PrefixBlocked,
     /// A posted request or completion was for what is below a port that contains an error: it is discarded.
     Contained,
     /// No completion arrived before the completion timeout.

@@ -26,9 +26,17 @@ pub fn lcrc(sequence: u16, tlp: &[u8]) -> u32 {
 
 /// ECRC of a TLP; sent low byte first (PCIe Base 2.7.1).
 ///
-/// `tlp` is header and data. The variant bits, which a switch may change, count as ones: bit 0 of Type, and EP.
+/// `tlp` is header and data, with End-End prefixes before them. The variant bits, which a switch may change, count as ones: bit 0 of
+/// Type, and EP.
 pub fn ecrc(tlp: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
+    let mut tlp = tlp;
+    while let Some((prefix, rest)) = tlp.split_first_chunk::<4>()
+        && prefix[0] & PREFIX == END_TO_END
+    {
+        hasher.update(prefix);
+        tlp = rest;
+    }
     let (first, rest) = tlp.split_at(tlp.len().min(4));
     let mut first = <[u8; 4]>::try_from(first).unwrap_or_default();
     first[0] |= 1;
@@ -47,6 +55,10 @@ fn after_sequence(sequence: u16) -> crc32fast::Hasher {
         LCRC_TABLES[1][usize::from(high ^ 0xff)] ^ LCRC_TABLES[0][usize::from(low ^ 0xff)] ^ 0xffff;
     crc32fast::Hasher::new_with_initial(!remainder)
 }
+
+/// Fmt and the upper bit of Type of an End-End TLP prefix (PCIe Base 2.2.10.2).
+const END_TO_END: u8 = 0x90;
+const PREFIX: u8 = 0xf0;
 
 /// 100Bh, bits reversed.
 const DLLP_POLYNOMIAL: u16 = 0xd008;

@@ -27,6 +27,11 @@ pub enum TlpError {
     /// (BCM).
     #[error("the header uses {0}, which is not modelled")]
     Feature(&'static str),
+    /// A PASID prefix is before a packet that cannot have one, or before another one (PCIe Base 6.20.2).
+    #[error(
+        "a PASID prefix must be the only one, before a request with an untranslated address or a message of address translation"
+    )]
+    Prefix,
     /// A request must stay in one 4 KiB page (PCIe Base 2.2.7).
     #[error("{len} bytes at {address:#x} cross a 4 KiB boundary; divide the request there")]
     CrossesPage {

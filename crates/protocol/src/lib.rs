@@ -18,6 +18,7 @@ mod id;
 mod message;
 mod network;
 mod ordering;
+mod pasid;
 mod request;
 mod tlp;
 mod translation;
@@ -27,11 +28,11 @@ pub use atomic::{AtomicOperation, AtomicRequest};
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
-    AccessService, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelControl,
-    ChannelsControl, ConfigSpace, CorrectableError, DataLinkFeatures, Detected, EndpointFunction,
-    ErrorControl, ErrorRecord, Express, Identity, Interval, LinkHold, MOST_CHANNELS, MsixTable,
-    PageRequests, PortType, Severity, Signalling, SrIov, TriggerReason, UncorrectableError,
-    VirtualBar, VirtualChannels, WINDOW_BYTES, register,
+    AccessService, AddressSpaces, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction,
+    ChannelControl, ChannelsControl, ConfigSpace, CorrectableError, DataLinkFeatures, Detected,
+    EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, LinkHold,
+    MOST_CHANNELS, MsixTable, PageRequests, PasidControl, PortType, Severity, Signalling, SrIov,
+    TriggerReason, UncorrectableError, VirtualBar, VirtualChannels, WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, ecrc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};
@@ -42,6 +43,7 @@ pub use id::{FunctionId, NotAFunction, Tag};
 pub use message::{Message, MessageRequest, MessageRouting};
 pub use network::{NetworkError, NetworkHeader, PacketType, QueuePairId};
 pub use ordering::{Passing, Row, may_pass};
+pub use pasid::Pasid;
 pub use request::{AddressType, ConfigKind, ConfigRequest, MemoryRequest};
 pub use tlp::{Header, Kind, TLP_FRAMING};
 pub use translation::{

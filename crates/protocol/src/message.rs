@@ -87,6 +87,14 @@ impl Message {
         }
     }
 
+    /// Whether the message is a request of address translation or the response to page requests, which are about an address space.
+    pub(crate) const fn is_of_translation(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidateRequest { .. } | Self::PageRequest(_) | Self::PageGroupResponse { .. }
+        )
+    }
+
     /// Length of the data, in dwords.
     #[inline]
     pub const fn dwords(&self) -> u16 {

@@ -53,9 +53,19 @@ impl Header {
             }
             // D2b compares the Completer ID with the Requester ID of the posted request.
             (Kind::Completion(one), _) => one.completer == earlier.requester(),
-            _ => self.requester() == earlier.requester(),
+            _ => self.requester() == earlier.requester() && !self.has_other_pasid(earlier),
         };
         self.row().may_pass(self.attributes, earlier.row(), same_id)
+    }
+
+    /// Whether both packets have a PASID prefix, of different address spaces, so that ID-based ordering takes them as packets of
+    /// different requesters (PCIe Base 2.4.1, A2b, B2b and C2b).
+    #[inline]
+    fn has_other_pasid(&self, earlier: &Self) -> bool {
+        match (self.pasid, earlier.pasid) {
+            (Some(own), Some(other)) => own.number() != other.number(),
+            _ => false,
+        }
     }
 
     /// The packet's row in the ordering table.
@@ -257,5 +267,36 @@ mod tests {
                 assert_eq!(later.may_pass(PLAIN, earlier, true), Passing::Either);
             }
         }
+    }
+
+    /// PCIe Base 2.4.1, A2b, B2b and C2b.
+    #[test]
+    fn packets_of_different_address_spaces_are_as_of_different_requesters() {
+        let of = |header: Header, pasid: Option<u32>| Header {
+            pasid: pasid.and_then(crate::Pasid::new),
+            attributes: Attributes {
+                id_ordering: true,
+                ..PLAIN
+            },
+            ..header
+        };
+        let earlier = |pasid| of(write(1), pasid);
+        for later in [write(1), read(1, 0)] {
+            for (own, other, passing) in [
+                (None, None, Passing::No),
+                (Some(1), None, Passing::No),
+                (None, Some(1), Passing::No),
+                (Some(1), Some(1), Passing::No),
+                (Some(1), Some(2), Passing::Either),
+            ] {
+                assert_eq!(of(later, own).may_pass(&earlier(other)), passing);
+            }
+        }
+        // Without the attribute there is no difference.
+        let plain = Header {
+            attributes: PLAIN,
+            ..of(write(1), Some(1))
+        };
+        assert_eq!(plain.may_pass(&earlier(Some(2))), Passing::No);
     }
 }

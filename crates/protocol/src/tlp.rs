@@ -6,7 +6,8 @@ mod translation;
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
-    FunctionId, MemoryRequest, MessageRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
+    FunctionId, MemoryRequest, MessageRequest, NetworkHeader, Pasid, Status, Tag, TlpError,
+    TrafficClass,
 };
 
 /// Bytes that the link adds to a TLP: STP, sequence number, LCRC and END, or STP token and LCRC.
@@ -21,6 +22,8 @@ pub struct Header {
     pub attributes: Attributes,
     /// The data is poisoned (EP).
     pub poisoned: bool,
+    /// The PASID prefix before the header, if there is one.
+    pub pasid: Option<Pasid>,
     /// The type of the packet, with its own fields.
     pub kind: Kind,
 }
@@ -56,6 +59,7 @@ impl From<Kind> for Header {
             traffic_class: TrafficClass::default(),
             attributes: Attributes::default(),
             poisoned: false,
+            pasid: None,
             kind,
         }
     }
@@ -67,6 +71,7 @@ impl From<NetworkHeader> for Header {
             traffic_class: network.traffic_class,
             attributes: Attributes::default(),
             poisoned: network.poisoned,
+            pasid: None,
             kind: Kind::Network(network),
         }
     }
@@ -113,6 +118,7 @@ impl Header {
                 no_snoop: false,
             },
             poisoned: false,
+            pasid: None,
             kind: Kind::Coherence(CoherencePacket { format, dwords }),
         }
     }
@@ -221,7 +227,7 @@ impl Header {
         )
     }
 
-    /// Bytes of the header: 16 with an address of 4 GiB or above, and in messages and network packets; 4 or 16 for coherence
+    /// Bytes of the header, without prefixes: 16 with an address of 4 GiB or above, and in messages and network packets; 4 or 16 for coherence
     /// messages; otherwise 12.
     #[inline]
     pub const fn header_len(&self) -> usize {
@@ -291,6 +297,7 @@ impl Header {
     fn answer(&self, completion: Completion) -> Self {
         Self {
             poisoned: false,
+            pasid: None,
             attributes: Attributes {
                 id_ordering: false,
                 ..self.attributes

@@ -3,12 +3,12 @@
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AddressType, AtomicOperation, AtomicRequest, Attributes, Completion, ConfigKind, ConfigRequest,
-    FunctionId, Header, Kind, MemoryRequest, MessageRequest, NetworkHeader, Status, Tag, TlpError,
-    TrafficClass,
+    FunctionId, Header, Kind, MemoryRequest, MessageRequest, NetworkHeader, Pasid, Status, Tag,
+    TlpError, TrafficClass,
 };
 
 impl Header {
-    /// The bytes of the header and their number. Bits beyond the width of a field are dropped.
+    /// The bytes of the header, without a prefix, and their number. Bits beyond the width of a field are dropped.
     #[inline]
     pub fn emit(&self) -> ([u8; 16], usize) {
         let (kind, low, tag, rest) = match &self.kind {
@@ -40,7 +40,7 @@ impl Header {
         (bytes([first, rest[0], rest[1], rest[2]]), self.header_len())
     }
 
-    /// Reads the header at the beginning of `bytes`; returns it and its length.
+    /// Reads the header at the beginning of `bytes`, with the PASID prefix before it; returns it and the length of both.
     ///
     /// Reserved bits are ignored. A header that uses a feature outside the model is an error with the feature's name.
     #[inline]
@@ -91,6 +91,7 @@ impl Header {
                 let message = MessageRequest::from_words(kind, fields.length(), rest)?;
                 (Kind::Message(message), 16)
             }
+            prefix if Pasid::is_kind(prefix) => return Self::parse_behind_prefix(bytes),
             unsupported => return Err(TlpError::Unsupported(unsupported)),
         };
         refuse_features(first)?;
@@ -98,6 +99,7 @@ impl Header {
             traffic_class: TrafficClass::from_field(first >> 20),
             attributes: Attributes::from_bits((first >> 16 & 4 | first >> 12 & 3) as u8),
             poisoned: first & POISONED != 0,
+            pasid: None,
             kind,
         };
         Ok((header, len))

@@ -161,6 +161,7 @@ fn header() -> impl Strategy<Value = Header> {
         traffic_class: TrafficClass::new(class).unwrap(),
         attributes: Attributes::from_bits(attributes),
         poisoned,
+        pasid: None,
         kind,
     })
 }

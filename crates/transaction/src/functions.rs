@@ -12,7 +12,7 @@ use kernel::{Component, Effects};
 use packet::{Incident, Observation, Packet, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
     Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord,
-    FunctionId, Header, Kind, Message, Severity, Status, TriggerReason, UncorrectableError,
+    FunctionId, Header, Kind, Message, Pasid, Severity, Status, TriggerReason, UncorrectableError,
 };
 
 use crate::{Action, refuse};
@@ -426,13 +426,14 @@ impl Functions {
         &mut self,
         place: FunctionPlace,
         why: Refusal,
-        (header, answered): (Option<[u8; 16]>, bool),
+        (header, answered): (Option<Logged>, bool),
         fx: &mut Effects<'_, C>,
     ) {
         let (error, advisory) = match why {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
             Refusal::AcsViolation => (UncorrectableError::AcsViolation, answered),
+            Refusal::PrefixBlocked => (UncorrectableError::PrefixBlocked, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
             Refusal::PoisonedTlp => (UncorrectableError::PoisonedTlp, false),
             // The completion informs the requester (PCIe Base 6.2.3.2.4.1).
@@ -459,7 +460,7 @@ impl Functions {
         &mut self,
         place: FunctionPlace,
         (error, advisory): (UncorrectableError, bool),
-        header: Option<[u8; 16]>,
+        header: Option<Logged>,
         fx: &mut Effects<'_, C>,
     ) {
         let control = match place {
@@ -468,7 +469,8 @@ impl Functions {
         };
         let record = ErrorRecord {
             error,
-            header,
+            header: header.map(|logged| logged.header),
+            prefix: header.and_then(|logged| logged.prefix),
             advisory,
         };
         let detected = self.space_mut(place).record(&record, control);
@@ -597,13 +599,22 @@ impl Functions {
 /// The bits of an ID that are a function number with ARI.
 const FUNCTION_WITH_ARI: u16 = 0xff;
 
-/// The header of a packet as the header log has it.
-fn logged(packet: &Packet) -> [u8; 16] {
+/// The header of a packet as the header log has it, and the prefix before it.
+#[derive(Clone, Copy)]
+struct Logged {
+    header: [u8; 16],
+    prefix: Option<Pasid>,
+}
+
+fn logged(packet: &Packet) -> Logged {
     let mut header = [0; 16];
-    let bytes = packet.bytes();
-    let length = packet.header().header_len().min(bytes.len());
+    let bytes = packet.header_behind_prefix();
+    let length = bytes.len().min(header.len());
     header[..length].copy_from_slice(&bytes[..length]);
-    header
+    Logged {
+        header,
+        prefix: packet.header().pasid,
+    }
 }
 
 /// Whether the bus of `id` is below `bridge`.

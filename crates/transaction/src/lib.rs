@@ -7,6 +7,7 @@
 
 mod access;
 mod accesses;
+mod address_space;
 mod addresses;
 mod bridge;
 mod call;
@@ -32,6 +33,7 @@ mod writes;
 
 pub use access::{Action, ConfigAccess};
 pub use accesses::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, OneAccess};
+pub use address_space::AddressSpace;
 pub use addresses::Addresses;
 pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use call::CallNote;

@@ -1,4 +1,5 @@
-//! The fields that a function sets in the headers of the packets that it sends: traffic class, attributes, and the width of tags.
+//! The fields that a function sets in the headers of the packets that it sends: traffic class, attributes, the PASID prefix, and the
+//! width of tags.
 //!
 //! Engines make packets of traffic class 0 without attributes. They are marked on their way out, where the function's registers say
 //! what it may set, so that no engine can forget an enable bit.
@@ -6,15 +7,19 @@
 use std::sync::Arc;
 
 use packet::{FlowId, PacketId, Packets};
-use protocol::{Attributes, Completion, ConfigSpace, Header, Kind, Tag, TrafficClass};
+use protocol::{
+    Attributes, Completion, ConfigSpace, Header, Kind, Pasid, PasidControl, Tag, TrafficClass,
+};
 
-/// The traffic class and the attributes that the requests of a flow should have.
+/// The traffic class, the attributes and the PASID prefix that the requests of a flow should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The traffic class.
     pub traffic_class: TrafficClass,
     /// The attributes; the requester's registers may not allow all of them.
     pub attributes: Attributes,
+    /// The PASID prefix, with the permissions that it asks for; the requester's registers may not allow all of it.
+    pub pasid: Option<Pasid>,
 }
 
 /// The marks of all flows by number; empty if every flow has the default mark.
@@ -25,6 +30,7 @@ pub type Marks = Arc<[Mark]>;
 pub struct Marking {
     marks: Marks,
     allowed: Attributes,
+    prefixes: PasidControl,
     /// Whether its completions have the attribute of ID-based ordering.
     by_id: bool,
     /// Whether its completions repeat only eight bits of a tag.
@@ -43,6 +49,7 @@ impl Marking {
     /// Applies the registers of the function.
     pub fn apply_registers(&mut self, space: &ConfigSpace) {
         self.allowed = space.attributes_allowed();
+        self.prefixes = space.pasid_control();
         self.by_id = space.completions_by_id();
         self.narrow_tags = !space.completes_ten_bit_tags();
     }
@@ -79,7 +86,10 @@ impl Marking {
                 ..*header
             }),
             // A translation request has no data to which relaxed ordering or no snoop could apply (PCIe Base 10.2.2).
-            Kind::MemoryRead(request) if request.translations() > 0 => None,
+            Kind::MemoryRead(request) if request.translations() > 0 => Some(Header {
+                pasid: self.prefix(flow?, header),
+                ..*header
+            }),
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Atomic(_) => {
                 let mark = self.marks.get(flow?.0 as usize)?;
                 let own = header.traffic_class;
@@ -91,11 +101,18 @@ impl Marking {
                         own
                     },
                     attributes: mark.attributes.and(self.allowed),
+                    pasid: self.prefixes.allow(mark.pasid, header),
                     ..*header
                 })
             }
             _ => None,
         }
+    }
+
+    /// The PASID prefix of a translation request for a flow.
+    fn prefix(&self, flow: FlowId, header: &Header) -> Option<Pasid> {
+        let mark = self.marks.get(flow.0 as usize)?;
+        self.prefixes.allow(mark.pasid, header)
     }
 
     /// The tag of a completion. A completer without support for 10-bit tags takes the upper two bits as reserved and returns zeros, so
@@ -126,10 +143,12 @@ mod tests {
         let mark = Mark {
             traffic_class: TrafficClass::new(3).expect("a class"),
             attributes: ALL,
+            pasid: Pasid::new(5),
         };
         Marking {
             marks: [Mark::default(), mark].into(),
             allowed,
+            prefixes: PasidControl::default(),
             by_id,
             narrow_tags: false,
         }
@@ -161,6 +180,25 @@ mod tests {
             assert_eq!(marked.attributes, allowed);
             assert_eq!(marked.traffic_class.number(), 3);
             assert_eq!(marked.kind, read().kind);
+        }
+    }
+
+    #[test]
+    fn a_request_has_the_prefix_of_its_flow_while_it_is_enabled() {
+        let page = protocol::Page::of(0x1000);
+        let translation = Header::translation_request(FunctionId(8), Tag(1), page, 1, true);
+        let translation = translation.expect("a legal translation request");
+        for is_enabled in [false, true] {
+            let mut marking = marking(ALL, false);
+            marking.prefixes.is_enabled = is_enabled;
+            let expected = Pasid::new(5).filter(|_| is_enabled);
+            assert_eq!(sent(&marking, read(), Some(1)).pasid, expected);
+            assert_eq!(sent(&marking, read().translated(), Some(1)).pasid, None);
+            let marked = sent(&marking, translation, Some(1));
+            assert_eq!(
+                (marked.pasid, marked.attributes),
+                (expected, Attributes::default())
+            );
         }
     }
 

@@ -5,12 +5,11 @@
 
 use std::ops::RangeInclusive;
 
-use protocol::FunctionId;
 use thiserror::Error;
 
-use crate::{Mapping, PageSize};
+use crate::{AddressSpace, Mapping, PageSize};
 
-/// Translations of functions' pages. Each set replaces its least recently used entry (LRU).
+/// Translations of pages in the address spaces of functions. Each set replaces its least recently used entry (LRU).
 #[derive(Clone, Debug)]
 pub struct TranslationCache {
     ways: usize,
@@ -22,7 +21,7 @@ pub struct TranslationCache {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    who: FunctionId,
+    who: AddressSpace,
     mapping: Mapping,
 }
 
@@ -45,19 +44,24 @@ impl TranslationCache {
 
     /// Looks up the page that contains `address`, and marks it as most recently used.
     #[inline]
-    pub fn lookup(&mut self, who: FunctionId, address: u64) -> Option<Mapping> {
-        let (set, way) = self.find(who, address)?;
+    pub fn lookup(&mut self, who: impl Into<AddressSpace>, address: u64) -> Option<Mapping> {
+        let (set, way) = self.find(who.into(), address)?;
         self.sets[set][..=way].rotate_right(1);
         Some(self.sets[set][0].mapping)
     }
 
     /// Whether there is an entry for `address`. This does not count as a use.
-    pub fn holds(&self, who: FunctionId, address: u64) -> bool {
-        self.find(who, address).is_some()
+    pub fn holds(&self, who: impl Into<AddressSpace>, address: u64) -> bool {
+        self.find(who.into(), address).is_some()
     }
 
-    /// Adds a page of a function. Returns the least recently used entry if it was replaced.
-    pub fn fill(&mut self, who: FunctionId, mapping: Mapping) -> Option<(FunctionId, Mapping)> {
+    /// Adds a page of an address space. Returns the least recently used entry if it was replaced.
+    pub fn fill(
+        &mut self,
+        who: impl Into<AddressSpace>,
+        mapping: Mapping,
+    ) -> Option<(AddressSpace, Mapping)> {
+        let who = who.into();
         let set = self.set_of(who, mapping.size(), mapping.virtual_base());
         let entries = &mut self.sets[set];
         let page = (who, mapping.virtual_base(), mapping.size());
@@ -73,8 +77,9 @@ impl TranslationCache {
             .map(|gone| (gone.who, gone.mapping))
     }
 
-    /// Removes every page of a function that overlaps `range`.
-    pub fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+    /// Removes every page of an address space that overlaps `range`.
+    pub fn invalidate(&mut self, who: impl Into<AddressSpace>, range: &RangeInclusive<u64>) {
+        let who = who.into();
         self.keep(|entry| entry.who != who || !entry.mapping.overlaps(range));
     }
 
@@ -95,7 +100,7 @@ impl TranslationCache {
 
     /// The set and the way of the entry for an address.
     #[inline]
-    fn find(&self, who: FunctionId, address: u64) -> Option<(usize, usize)> {
+    fn find(&self, who: AddressSpace, address: u64) -> Option<(usize, usize)> {
         let sizes = PageSize::ALL.into_iter();
         let mut sizes = sizes.filter(|size| self.present[*size as usize] > 0);
         sizes.find_map(|size| {
@@ -106,16 +111,16 @@ impl TranslationCache {
         })
     }
 
-    /// The set of an address. It depends on the function as well, so that functions with equal addresses use different sets.
+    /// The set of an address. It depends on the address space as well, so that address spaces with equal addresses use different sets.
     #[inline]
-    fn set_of(&self, who: FunctionId, size: PageSize, address: u64) -> usize {
-        let page = (address >> size.bits()).wrapping_add(u64::from(who.0));
+    fn set_of(&self, who: AddressSpace, size: PageSize, address: u64) -> usize {
+        let page = (address >> size.bits()).wrapping_add(who.number());
         page as usize & (self.sets.len() - 1)
     }
 }
 
 impl Entry {
-    fn page(&self) -> (FunctionId, u64, PageSize) {
+    fn page(&self) -> (AddressSpace, u64, PageSize) {
         (self.who, self.mapping.virtual_base(), self.mapping.size())
     }
 }
@@ -141,6 +146,7 @@ mod tests {
     use super::*;
     use crate::Rights;
     use proptest::prelude::*;
+    use protocol::FunctionId;
 
     const DEVICE: FunctionId = FunctionId::new(1, 0, 0);
     const OTHER: FunctionId = FunctionId::new(2, 0, 0);
@@ -183,7 +189,7 @@ mod tests {
         cache.fill(DEVICE, page(1, PageSize::Kib4));
         assert!(cache.lookup(DEVICE, 0x0123).is_some());
         let gone = cache.fill(DEVICE, page(2, PageSize::Kib4));
-        assert_eq!(gone, Some((DEVICE, page(1, PageSize::Kib4))));
+        assert_eq!(gone, Some((DEVICE.into(), page(1, PageSize::Kib4))));
         assert!(cache.holds(DEVICE, 0) && !cache.holds(DEVICE, 0x1000));
     }
 

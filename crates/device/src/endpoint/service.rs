@@ -71,17 +71,28 @@ impl Endpoint {
         }
     }
 
-    /// Checks a packet against the max payload size (PCIe Base 2.2.2), and its traffic class against the map of the port (2.5.3).
+    /// Checks a packet against the max payload size (PCIe Base 2.2.2), its traffic class against the map of the port (2.5.3), and its
+    /// prefix against the registers (2.2.10.2).
     pub(crate) fn check_size(&self, header: &Header) -> Result<(), Refusal> {
-        if header.payload_len() as u32 >= self.checked_from && self.is_malformed(header) {
-            return Err(Refusal::MalformedTlp);
+        if header.checked_size() >= self.checked_from {
+            return self.look_closely(header);
         }
         Ok(())
     }
 
     #[cold]
-    fn is_malformed(&self, header: &Header) -> bool {
-        header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class)
+    fn look_closely(&self, header: &Header) -> Result<(), Refusal> {
+        let own = self.functions.space(FunctionPlace::Own);
+        let is_too_large = header.payload_len() as u32 > self.max_payload;
+        let is_known = header.pasid.is_none() || own.supports_prefixes();
+        if is_too_large || !is_known || !self.link.maps(header.traffic_class) {
+            return Err(Refusal::MalformedTlp);
+        }
+        // Our choice: a function in which address spaces are not enabled does not know the address.
+        if header.pasid.is_some() && !own.pasid_control().is_enabled {
+            return Err(Refusal::UnsupportedRequest);
+        }
+        Ok(())
     }
 
     /// Refuses a packet and releases it; a non-posted request gets a completion.

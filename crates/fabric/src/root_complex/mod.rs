@@ -59,8 +59,9 @@ pub use standing::RootHold;
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,
-    IommuParameters, IommuRequest, PageTable, PageTableError, Purpose, Step, TableChange,
-    TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder, TranslationTable,
+    IommuParameters, IommuRequest, PageTable, PageTableError, Processes, Purpose, Step,
+    TableChange, TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder,
+    TranslationTable,
 };
 
 /// The configuration of a root complex.
@@ -345,6 +346,9 @@ impl<C: Cpu> RootComplex<C> {
         }
         if header.poisoned && self.refuses_poison(inbound, fx) {
             return;
+        }
+        if header.pasid.is_some() && self.translation.is_none() {
+            return self.refuse(inbound, Refusal::UnsupportedRequest, fx);
         }
         if self.translation.is_some() && self.waits_for_translation(inbound, fx) {
             return;

@@ -88,6 +88,9 @@ kernel::parameters! {
         /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
         /// number of their own.
         ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
+        /// Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP Prefix Supported in Device Capabilities 2.
+        /// Without it such a packet is malformed.
+        tlp_prefixes: bool = false, from "our choice: off; PCIe Base 2.2.10.2: optional";
         /// Most outstanding non-posted requests of the CPU.
         tags: u32 = 32, within 1..=256, from "our choice";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2 of the root ports.

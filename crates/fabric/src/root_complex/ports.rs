@@ -44,14 +44,20 @@ struct RootPort {
     generates_ecrc: bool,
     /// Whether the ECRC of packets from below is checked.
     checks_ecrc: bool,
+    /// Whether packets from below may have End-End TLP prefixes.
+    supports_prefixes: bool,
 }
 
 impl RootPort {
-    /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), or the ECRC is wrong.
+    /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), there is a prefix that the
+    /// port does not support (2.2.10.2), or the ECRC is wrong.
     #[cold]
     fn finds_wrong(&self, packet: &Packet) -> Option<Refusal> {
         let header = packet.header();
-        if header.payload_len() as u32 > self.max_payload || !self.link.maps(header.traffic_class) {
+        if header.payload_len() as u32 > self.max_payload
+            || !self.link.maps(header.traffic_class)
+            || header.pasid.is_some() && !self.supports_prefixes
+        {
             Some(Refusal::MalformedTlp)
         } else if self.checks_ecrc && packet.has_wrong_digest() {
             Some(Refusal::EcrcError)
@@ -92,6 +98,7 @@ impl RootPorts {
             marking: Marking::new(marks.clone()),
             generates_ecrc: false,
             checks_ecrc: false,
+            supports_prefixes: false,
         };
         let splits = parameters.largest_peer_payload < LARGEST_PAYLOAD;
         RootPorts {
@@ -134,6 +141,7 @@ impl RootPorts {
             port.link.enable_l0s(space.enables_l0s());
             port.generates_ecrc = space.generates_ecrc();
             port.checks_ecrc = space.checks_ecrc();
+            port.supports_prefixes = space.supports_prefixes();
             let looks_at_all = port.checks_ecrc || !port.link.maps_all_classes();
             port.checked_from = if looks_at_all {
                 0
@@ -252,7 +260,7 @@ impl RootPorts {
     ) -> Option<Refusal> {
         let header = packet.header();
         let root = &self.ports[port.index()];
-        if header.payload_len() as u32 >= root.checked_from
+        if header.checked_size() >= root.checked_from
             && let Some(why) = root.finds_wrong(packet)
         {
             Some(why)

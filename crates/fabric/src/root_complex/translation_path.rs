@@ -3,7 +3,7 @@
 use kernel::{Effects, Port};
 use packet::{PacketId, Refusal, Stamp};
 use protocol::{FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message, PageRequest};
-use transaction::Mapping;
+use transaction::{AddressSpace, Mapping};
 
 use super::cpu::Cpu;
 use super::timer::RootTimer;
@@ -54,7 +54,9 @@ impl<C: Cpu> RootComplex<C> {
             passed,
             ..
         } = inbound;
-        agent.translate(port, packet, request, passed + self.parameters.latency);
+        let who = AddressSpace::of(request.requester, inbound.header);
+        let due = passed + self.parameters.latency;
+        agent.translate(port, packet, (who, request.address()), due);
         self.advance_translation(fx);
     }
 

@@ -24,8 +24,8 @@ use crate::Desk;
 use access::Registers;
 use layout::Layout;
 use scan::{
-    FoundFunction, FoundMessages, all_complete_ten_bit_tags, messages, reaches_atomic_completer,
-    scan,
+    FoundFunction, FoundMessages, all_complete_ten_bit_tags, messages, passes_prefixes,
+    reaches_atomic_completer, scan,
 };
 
 /// The address of message signalled interrupts. The interrupt controllers are above the BARs.
@@ -69,6 +69,9 @@ pub async fn enumerate(
     let wide_tags = all_complete_ten_bit_tags(&found);
     for (index, one) in found.iter().enumerate() {
         configure(&registers, one, max_payload, wide_tags).await;
+        if passes_prefixes(&found, index) {
+            registers.enable_address_spaces(one.id, true).await;
+        }
         if reaches_atomic_completer(&found, index) {
             enable_atomics(&registers, one).await;
         }

@@ -35,6 +35,7 @@ pub(super) struct FoundExpress {
     pub(super) extended_tags: bool,
     pub(super) ten_bit_tags: bool,
     completes_ten_bit_tags: bool,
+    supports_prefixes: bool,
     routes_atomics: bool,
     completes_atomics: bool,
     supports_ari_forwarding: bool,
@@ -212,6 +213,7 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
         ten_bit_tags: Express::has_ten_bit_tags(more),
         completes_ten_bit_tags: Express::completes_ten_bit_tags(more),
         supports_ari_forwarding: Express::supports_ari_forwarding(more),
+        supports_prefixes: Express::has_prefixes(more),
         routes_atomics: Express::routes_atomics(more),
         completes_atomics: Express::completes_atomics(more),
     })
@@ -275,6 +277,19 @@ pub(super) fn reaches_atomic_completer(found: &[FoundFunction], index: usize) ->
         above = found[bridge].above;
     }
     false
+}
+
+/// Whether the function at `index`, and all ports above it up to its root port, support End-End TLP prefixes (PCIe Base 2.2.10.2).
+pub(super) fn passes_prefixes(found: &[FoundFunction], index: usize) -> bool {
+    let mut next = Some(index);
+    while let Some(index) = next {
+        let express = found[index].express.as_ref();
+        if !express.is_some_and(|express| express.supports_prefixes) {
+            return false;
+        }
+        next = found[index].above;
+    }
+    true
 }
 
 /// Whether every function that completes requests supports 10-bit tags: root ports, for the memory above, and endpoints, which may be

@@ -38,6 +38,10 @@ pub enum Setting {
     HotPlug,
     /// L0s Entry Enabled in ASPM Control.
     EnterL0s,
+    /// PASID Enable, with the enables of permissions that the function supports.
+    AddressSpaces(bool),
+    /// End-End TLP Prefix Blocking.
+    BlockPrefixes,
     /// An Access Control Service.
     Access(AccessService, bool),
     /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
@@ -52,6 +56,7 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
             Setting::ReportErrors => registers.report_errors(function).await,
             Setting::Ecrc => registers.enable_ecrc(function).await,
             Setting::HotPlug => registers.enable_hot_plug(function).await,
+            Setting::AddressSpaces(on) => registers.enable_address_spaces(function, on).await,
             Setting::Containment(non_fatal) => {
                 registers.enable_containment(function, non_fatal).await;
             }
@@ -70,15 +75,17 @@ impl Registers {
             | Setting::MaxReadRequest(_)
             | Setting::RelaxedOrdering(_)
             | Setting::NoSnoop(_) => self.express(function, register::DEVICE_CONTROL).await,
-            Setting::TenBitTags(_) | Setting::IdOrdering(_) | Setting::CompletionsById(_) => {
-                self.express(function, register::DEVICE_CONTROL_2).await
-            }
+            Setting::TenBitTags(_)
+            | Setting::IdOrdering(_)
+            | Setting::CompletionsById(_)
+            | Setting::BlockPrefixes => self.express(function, register::DEVICE_CONTROL_2).await,
             Setting::MemoryEnable(_) => Some(register::COMMAND),
             Setting::EnterL0s => self.express(function, register::LINK_CONTROL).await,
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
             | Setting::HotPlug
+            | Setting::AddressSpaces(_)
             | Setting::Containment(_) => None,
             Setting::Access(..) => self.access_control(function).await,
             Setting::EgressControl(number, _) => {
@@ -95,11 +102,13 @@ impl Registers {
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
+            Setting::BlockPrefixes => Express::PREFIX_BLOCKING_FIELD,
             Setting::EnterL0s => flag(Express::L0S_ENABLE, true),
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
             | Setting::HotPlug
+            | Setting::AddressSpaces(_)
             | Setting::Containment(_) => (0, 0),
             Setting::Access(service, on) => flag(service.control(), on),
             Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
@@ -165,6 +174,14 @@ impl Registers {
         {
             let field = flag(register::SLOT_ENABLES, true);
             self.replace(function, capabilities + 1, field).await;
+        }
+    }
+
+    /// Sets or clears PASID Enable and the enables of permissions that the function supports.
+    pub(super) async fn enable_address_spaces(&self, function: FunctionId, on: bool) {
+        if let Some(pasid) = self.extended(function, register::PASID_ID).await {
+            let enables = register::pasid_enables(self.read(function, pasid + 1).await);
+            self.replace(function, pasid + 1, flag(enables, on)).await;
         }
     }
 

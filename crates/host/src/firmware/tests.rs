@@ -53,6 +53,7 @@ fn express(port: PortType, max_payload_supported: u32) -> Express {
         ten_bit_tag_completer: true,
         read_completion_boundary: 64,
         ari_forwarding: true,
+        tlp_prefixes: false,
         data_link_features: None,
         virtual_channels: None,
         l0s_exit_ns: None,
@@ -91,6 +92,7 @@ impl Tree {
                 identity: IDENTITY,
                 express: Express {
                     ari_forwarding: shape.component().1,
+                    tlp_prefixes: false,
                     ..express(port, 4096)
                 },
             }),
@@ -111,6 +113,7 @@ impl Tree {
                             express: express(PortType::Endpoint, *supported),
                             virtual_functions: virtual_functions.clone(),
                             address_translation: None,
+                            address_spaces: None,
                         })
                     })
                 }

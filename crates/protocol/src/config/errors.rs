@@ -4,6 +4,7 @@ pub(super) mod root;
 
 use super::header::{COMMAND, SERR, SIGNALED_SYSTEM_ERROR};
 use super::{ConfigSpace, PortType, express};
+use crate::Pasid;
 
 /// The register of the capability's header.
 pub const AER: u16 = AER_BYTES / 4;
@@ -25,6 +26,10 @@ const CORRECTABLE_MASK: u16 = AER + 5;
 pub const ERROR_CONTROL: u16 = AER + 6;
 const CONTROL: u16 = ERROR_CONTROL;
 const HEADER_LOG: u16 = AER + 7;
+/// TLP Prefix Log, behind the root error registers.
+const PREFIX_LOG: u16 = AER + 14;
+/// TLP Prefix Log Present, in Advanced Error Capabilities and Control.
+const PREFIX_LOG_PRESENT: u32 = 1 << 11;
 const FIRST_ERROR_POINTER: u32 = 0x1f;
 /// ECRC Generation Capable and ECRC Check Capable, in Advanced Error Capabilities and Control.
 const ECRC_CAPABLE: u32 = 1 << 5 | 1 << 7;
@@ -36,6 +41,8 @@ pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
 const SEVERITY_RESET: u32 = 0x0006_2010;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
+/// A port of a switch that supports prefixes may block them.
+const PREFIX_BLOCKED: u32 = 1 << UncorrectableError::PrefixBlocked as u32;
 /// A port with its link below it has Access Control Services.
 const ACS_VIOLATION: u32 = 1 << UncorrectableError::AcsViolation as u32;
 /// Advisory Non-Fatal Error, in the status of correctable errors.
@@ -108,11 +115,13 @@ pub enum UncorrectableError {
     UnsupportedRequest = 20,
     /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
     AcsViolation = 21,
+    /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
+    PrefixBlocked = 25,
 }
 
 impl UncorrectableError {
     /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 9] = [
+    pub const ALL: [UncorrectableError; 10] = [
         UncorrectableError::SurpriseDown,
         UncorrectableError::PoisonedTlp,
         UncorrectableError::CompletionTimeout,
@@ -122,6 +131,7 @@ impl UncorrectableError {
         UncorrectableError::EcrcError,
         UncorrectableError::UnsupportedRequest,
         UncorrectableError::AcsViolation,
+        UncorrectableError::PrefixBlocked,
     ];
 
     /// The name of the error, as the specification writes it.
@@ -136,6 +146,7 @@ impl UncorrectableError {
             UncorrectableError::EcrcError => "ECRC Error",
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
             UncorrectableError::AcsViolation => "ACS Violation",
+            UncorrectableError::PrefixBlocked => "TLP Prefix Blocked",
         }
     }
 }
@@ -189,6 +200,8 @@ pub struct ErrorRecord {
     pub error: UncorrectableError,
     /// The first 16 bytes of the packet's header in wire order; none for a completion timeout.
     pub header: Option<[u8; 16]>,
+    /// The End-End prefix before the header.
+    pub prefix: Option<Pasid>,
     /// Whether the error is an advisory non-fatal error: a completion reports it to the requester, or nothing is lost (PCIe Base
     /// 6.2.3.2.4).
     pub advisory: bool,
@@ -256,7 +269,7 @@ impl ErrorControl {
 impl ConfigSpace {
     /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
     /// registers.
-    pub(super) fn declare_errors(&mut self, port: PortType) {
+    pub(super) fn declare_errors(&mut self, port: PortType, prefixes: bool) {
         let (surprise_down, violation) = if port.is_downstream() {
             (SURPRISE_DOWN, ACS_VIOLATION)
         } else {
@@ -264,7 +277,14 @@ impl ConfigSpace {
         };
         let all = UncorrectableError::ALL.iter();
         let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
-        let modelled = modelled & !(SURPRISE_DOWN | ACS_VIOLATION) | surprise_down | violation;
+        let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
+        let blocked = if prefixes && is_of_switch {
+            PREFIX_BLOCKED
+        } else {
+            0
+        };
+        let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED;
+        let modelled = modelled & !absent | surprise_down | violation | blocked;
         let all = CorrectableError::ALL.iter();
         let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
@@ -389,6 +409,7 @@ impl ConfigSpace {
         let record = ErrorRecord {
             error: UncorrectableError::SurpriseDown,
             header: None,
+            prefix: None,
             advisory: false,
         };
         let control = self.error_control();
@@ -450,6 +471,16 @@ impl ConfigSpace {
             let dword = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             self.update(register, u32::MAX, dword);
         }
+        self.log_prefix(record.prefix);
+    }
+
+    /// Logs the prefix of a packet whose header is logged (PCIe Base 7.8.4.12).
+    fn log_prefix(&mut self, prefix: Option<Pasid>) {
+        let Some(prefix) = prefix.filter(|_| self.supports_prefixes()) else {
+            return self.update(CONTROL, PREFIX_LOG_PRESENT, 0);
+        };
+        self.update(CONTROL, PREFIX_LOG_PRESENT, PREFIX_LOG_PRESENT);
+        self.update(PREFIX_LOG, u32::MAX, u32::from_be_bytes(prefix.emit()));
     }
 }
 
@@ -460,7 +491,7 @@ mod tests {
     fn space() -> ConfigSpace {
         let mut space = ConfigSpace::empty();
         space.declare_extended(None, AER_BYTES, ID, 2);
-        space.declare_errors(PortType::Endpoint);
+        space.declare_errors(PortType::Endpoint, false);
         space
     }
 
@@ -477,6 +508,7 @@ mod tests {
         ErrorRecord {
             error,
             header: Some([byte; 16]),
+            prefix: None,
             advisory,
         }
     }

@@ -94,6 +94,14 @@ const IDO_COMPLETION_ENABLE: u32 = 1 << 9;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
 const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
 const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
+/// Extended Fmt Field Supported.
+const EXTENDED_FMT: u32 = 1 << 20;
+/// End-End TLP Prefix Supported.
+const END_TO_END_PREFIX: u32 = 1 << 21;
+/// Max End-End TLP Prefixes: one. The value 0 stands for four.
+const ONE_PREFIX: u32 = 1 << 22;
+/// End-End TLP Prefix Blocking.
+const PREFIX_BLOCKING: u32 = 1 << 15;
 
 /// Device/Port Type (PCIe Base 7.5.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +164,8 @@ pub struct Express {
     /// Whether a root port or a downstream port of a switch can pass on configuration requests for all 256 functions of the device
     /// below: ARI Forwarding Supported.
     pub ari_forwarding: bool,
+    /// Whether the port receives packets with End-End TLP prefixes, and a port of a switch passes them on.
+    pub tlp_prefixes: bool,
     /// The features of the data link layer, if the port exchanges them with the far end.
     pub data_link_features: Option<DataLinkFeatures>,
     /// The virtual channels of the port, if it has the capability.
@@ -228,7 +238,7 @@ impl ConfigSpace {
         };
         self.declare(
             DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit() | wide_tags | atomics | ari,
+            express.ten_bit_tag_completer_bit() | wide_tags | atomics | ari | express.prefixes(),
             0,
             0,
         );
@@ -237,7 +247,12 @@ impl ConfigSpace {
             PortType::Endpoint | PortType::RootPort => IDO_REQUEST_ENABLE | IDO_COMPLETION_ENABLE,
             PortType::Upstream | PortType::Downstream => IDO_COMPLETION_ENABLE,
         };
-        let enables = wide_enable | atomics_enable | by_id | ari_enable;
+        // Root ports pass no prefixes on to each other.
+        let blocking = match port {
+            PortType::Upstream | PortType::Downstream if express.tlp_prefixes => PREFIX_BLOCKING,
+            _ => 0,
+        };
+        let enables = wide_enable | atomics_enable | by_id | ari_enable | blocking;
         self.declare(DEVICE_CONTROL_2, 0, enables, 0);
     }
 
@@ -310,7 +325,7 @@ impl ConfigSpace {
         self.declare(DEVICE_CONTROL, 0, 0, DEVICE_STATUS_CLEARED);
         self.declare(
             DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit(),
+            express.ten_bit_tag_completer_bit() | express.prefixes(),
             0,
             0,
         );
@@ -371,6 +386,16 @@ impl ConfigSpace {
         self.read(DEVICE_CAPABILITIES_2) & TEN_BIT_TAG_COMPLETER != 0
     }
 
+    /// Whether the port supports packets with End-End TLP prefixes (PCIe Base 2.2.10.2).
+    pub fn supports_prefixes(&self) -> bool {
+        self.read(DEVICE_CAPABILITIES_2) & END_TO_END_PREFIX != 0
+    }
+
+    /// Whether the port lets no packet with an End-End TLP prefix out: End-End TLP Prefix Blocking (PCIe Base 7.5.3.16).
+    pub fn blocks_prefixes(&self) -> bool {
+        self.read(DEVICE_CONTROL_2) & PREFIX_BLOCKING != 0
+    }
+
     /// Number of tags that the function may use; it follows from the enabled tag width (PCIe Base 2.2.6.2).
     pub fn tags_allowed(&self) -> u16 {
         if self.read(DEVICE_CONTROL_2) & TEN_BIT_TAG_REQUESTER_ENABLE != 0 {
@@ -398,6 +423,28 @@ impl Express {
             0
         }
     }
+
+    /// The bits of Device Capabilities 2 about End-End TLP prefixes: ports of switches pass on as many as there may be, other functions
+    /// receive one (PCIe Base 7.5.3.15).
+    fn prefixes(&self) -> u32 {
+        let most = match self.port {
+            PortType::Endpoint | PortType::RootPort => ONE_PREFIX,
+            PortType::Upstream | PortType::Downstream => 0,
+        };
+        if self.tlp_prefixes {
+            EXTENDED_FMT | END_TO_END_PREFIX | most
+        } else {
+            0
+        }
+    }
+
+    /// Whether a function with the Device Capabilities 2 `capabilities` supports End-End TLP prefixes.
+    pub fn has_prefixes(capabilities: u32) -> bool {
+        capabilities & END_TO_END_PREFIX != 0
+    }
+
+    /// End-End TLP Prefix Blocking in Device Control 2: mask and value.
+    pub const PREFIX_BLOCKING_FIELD: (u32, u32) = (PREFIX_BLOCKING, PREFIX_BLOCKING);
 
     /// `Max_Payload_Size Supported` in bytes, in a value of the register [`DEVICE_CAPABILITIES`].
     pub fn supported_in(capabilities: u32) -> u32 {
@@ -510,6 +557,7 @@ mod tests {
             ten_bit_tag_completer: true,
             read_completion_boundary: 128,
             ari_forwarding: port != PortType::RootPort,
+            tlp_prefixes: false,
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,

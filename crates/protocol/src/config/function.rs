@@ -1,8 +1,11 @@
 //! Configuration spaces of complete functions: a host bridge, an endpoint and a bridge, with headers and capabilities.
 
-use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov};
 use super::{
-    acs, ari, ats, containment, data_link, errors, express, interrupts, page_requests, power, sriov,
+    AddressSpaces, Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov,
+};
+use super::{
+    acs, ari, ats, containment, data_link, errors, express, interrupts, page_requests, pasid,
+    power, sriov,
 };
 
 /// The function of an endpoint, with its virtual functions.
@@ -22,6 +25,9 @@ pub struct EndpointFunction {
     pub virtual_functions: Option<SrIov>,
     /// Address translation, if the function supports it.
     pub address_translation: Option<AddressTranslation>,
+    /// The address spaces of processes, if the function has the PASID capability. Its virtual functions use the same capability (PCIe
+    /// Base 9.3.7).
+    pub address_spaces: Option<AddressSpaces>,
 }
 
 /// Address translation of a function; page requests are possible only together with translations.
@@ -71,6 +77,14 @@ impl ConfigSpace {
         };
         let last = match function.address_translation {
             Some(translation) => space.declare_translation(last, translation),
+            None => last,
+        };
+        let last = match function.address_spaces {
+            Some(spaces) => {
+                space.declare_extended(Some(last), pasid::PASID_BYTES, pasid::ID, 1);
+                space.declare_pasid(spaces);
+                pasid::PASID_BYTES
+            }
             None => last,
         };
         space.declare_link(last, &function.express);
@@ -183,7 +197,7 @@ impl ConfigSpace {
         self.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
         self.declare_express(port);
         self.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
-        self.declare_errors(port.port);
+        self.declare_errors(port.port, port.tlp_prefixes);
     }
 }
 
@@ -191,11 +205,12 @@ impl ConfigSpace {
 mod tests {
     use super::*;
     use crate::Generation;
+    use crate::Pasid;
     use crate::config::register::{
         BARS, CAPABILITIES, DATA_LINK_FEATURES, FEATURE_EXCHANGE, HEADER_TYPE, ID,
         SCALED_FLOW_CONTROL,
     };
-    use crate::config::{DataLinkFeatures, PortType};
+    use crate::config::{DataLinkFeatures, ErrorRecord, PortType, UncorrectableError};
 
     const IDENTITY: Identity = Identity {
         vendor: 0x10ee,
@@ -215,6 +230,7 @@ mod tests {
             ten_bit_tag_completer: true,
             read_completion_boundary: 64,
             ari_forwarding: true,
+            tlp_prefixes: false,
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,
@@ -260,6 +276,7 @@ mod tests {
             express: express(PortType::Endpoint),
             virtual_functions: None,
             address_translation: None,
+            address_spaces: None,
         }
     }
 
@@ -420,5 +437,77 @@ mod tests {
         };
         let space = ConfigSpace::endpoint(&endpoint);
         assert_eq!(extended(&space).last(), Some(&0x0025));
+    }
+
+    /// The port of a function that supports prefixes, and its configuration space.
+    fn with_prefixes(port: PortType) -> ConfigSpace {
+        let express = Express {
+            tlp_prefixes: true,
+            ..express(port)
+        };
+        if port == PortType::Endpoint {
+            return ConfigSpace::endpoint(&EndpointFunction {
+                express,
+                address_spaces: Some(AddressSpaces {
+                    width: 8,
+                    execute: false,
+                    privileged: true,
+                }),
+                ..function(None)
+            });
+        }
+        ConfigSpace::bridge(&BridgeFunction {
+            identity: IDENTITY,
+            express,
+        })
+    }
+
+    /// PCIe Base 7.5.3.15, 7.5.3.16.
+    #[test]
+    fn every_port_tells_how_many_prefixes_it_supports_and_those_of_switches_can_block_them() {
+        for (port, most) in [
+            (PortType::Endpoint, 1),
+            (PortType::RootPort, 1),
+            (PortType::Upstream, 0),
+            (PortType::Downstream, 0),
+        ] {
+            let mut space = with_prefixes(port);
+            let more = space.read(express::DEVICE_CAPABILITIES_2);
+            assert_eq!((more >> 20 & 3, more >> 22 & 3), (0b11, most), "{port:?}");
+            assert!(space.supports_prefixes() && !space.blocks_prefixes());
+            space.write(express::DEVICE_CONTROL_2, 1 << 15, 0xf);
+            let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
+            assert_eq!(space.blocks_prefixes(), is_of_switch);
+        }
+        assert!(!endpoint(None).supports_prefixes());
+    }
+
+    #[test]
+    fn a_function_with_address_spaces_has_the_pasid_capability() {
+        let space = with_prefixes(PortType::Endpoint);
+        assert_eq!(extended(&space), [0x0001, 0x001b]);
+        assert_eq!(space.read(pasid::PASID), 8 << 8 | 1 << 2);
+    }
+
+    #[test]
+    fn the_prefix_of_a_packet_is_logged_with_its_header() {
+        let record = |prefix: Option<u32>| ErrorRecord {
+            error: UncorrectableError::UnsupportedRequest,
+            header: Some([1; 16]),
+            prefix: prefix.and_then(Pasid::new),
+            advisory: false,
+        };
+        let logged = |space: &ConfigSpace| (space.read(0x118 / 4) >> 11 & 1, space.read(0x138 / 4));
+        let mut space = with_prefixes(PortType::Endpoint);
+        let control = space.error_control();
+        space.record(&record(Some(0x1_2345)), control);
+        assert_eq!(logged(&space), (1, 0x9101_2345));
+        space.write(0x104 / 4, u32::MAX, 0xf);
+        space.record(&record(None), control);
+        assert_eq!(logged(&space).0, 0);
+        // A function that supports no prefixes has no log for them.
+        let mut space = endpoint(None);
+        space.record(&record(Some(7)), control);
+        assert_eq!(logged(&space), (0, 0));
     }
 }

@@ -17,6 +17,7 @@ mod header;
 mod interrupts;
 mod link;
 mod page_requests;
+mod pasid;
 mod power;
 mod slot;
 mod space;
@@ -37,6 +38,7 @@ pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
 pub use header::Identity;
 pub use interrupts::{MsixTable, Signalling};
 pub use page_requests::PageRequests;
+pub use pasid::{AddressSpaces, PasidControl};
 pub use space::ConfigSpace;
 pub use sriov::{SrIov, VirtualBar};
 
@@ -91,6 +93,7 @@ pub mod register {
         ID as PAGE_REQUESTS_ID, PAGE_REQUEST_ALLOCATION, PAGE_REQUEST_CAPACITY,
         PAGE_REQUEST_ENABLE, PAGE_REQUEST_RESET, PAGE_REQUESTS,
     };
+    pub use super::pasid::{ID as PASID_ID, PASID, PASID_ENABLE, pasid_enables};
     pub use super::slot::{
         ATTENTION_BUTTON_PRESSED, CARD_PRESENT, HOT_PLUG_CAPABLE, LINK_STATE_CHANGED,
         PRESENCE_CHANGED, SLOT_CAPABILITIES, SLOT_CONTROL, SLOT_ENABLES, SLOT_EVENTS,

@@ -27,7 +27,16 @@ impl Header {
             Kind::MemoryWrite(request) => Kind::MemoryWrite(request.translated()),
             other => other,
         };
-        Self { kind, ..self }
+        // A prefix is before untranslated addresses alone (PCIe Base 6.20.2).
+        let pasid = match kind {
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) => None,
+            _ => self.pasid,
+        };
+        Self {
+            kind,
+            pasid,
+            ..self
+        }
     }
 
     /// The completion of a translation request with `translations` entries, which may be fewer than requested. It is always one
@@ -64,6 +73,7 @@ impl Header {
         Ok(Self {
             kind: Kind::Completion(completion),
             poisoned: false,
+            pasid: None,
             ..*request
         })
     }

@@ -28,8 +28,8 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
 
 /// Configures the IOMMU of the host `index`; none if it translates no addresses.
 pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
-    let (tables, identity) = (plan.page_tables[index], plan.identities[index].clone());
-    if tables.is_none() && identity.is_none() {
+    let (tables, maps) = (plan.page_tables[index], plan.identities[index].clone());
+    if tables.is_none() && maps.is_empty() {
         return None;
     }
     let below = plan
@@ -48,7 +48,8 @@ pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
         tables: tables.map(|tables| tables.base..tables.end()),
         present: mappings(present),
         absent: mappings(absent),
-        identity,
+        identity: maps.of_functions,
+        processes: maps.of_processes,
     })
 }
 

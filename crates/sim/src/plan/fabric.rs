@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use device::{NicParameters, SgDmaParameters};
-use fabric::{CoherenceParameters, IdentityMapping, IommuParameters, Owned};
+use fabric::{CoherenceParameters, IommuParameters, Owned};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
 use host::queue_pair::REQUESTS;
@@ -17,6 +17,7 @@ use crate::scenario::NodeKind;
 use super::address::Region;
 use super::buffers::BufferPlan;
 use super::controllers::{Attachment, CablePlan, ControllerPlan};
+use super::iommu::AddressMaps;
 use super::network::{FibrePlan, NetworkPlan};
 
 /// A fabric ready to be built.
@@ -46,8 +47,8 @@ pub struct FabricPlan {
     pub buffers: Vec<BufferPlan>,
     /// The page tables of each node; only a host with devices that use virtual addresses has them.
     pub page_tables: Vec<Option<Region>>,
-    /// The mapping of each host that translates the addresses of all requests from below.
-    pub identities: Vec<Option<IdentityMapping>>,
+    /// The mappings of each host, for the requests from below whose addresses it translates.
+    pub identities: Vec<AddressMaps>,
     /// The memory of each host that no flow uses.
     pub spare: Vec<Option<Region>>,
     /// Warnings, each as `FILE:LINE: problem; safe alternative`.

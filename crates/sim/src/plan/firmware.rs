@@ -217,6 +217,14 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     if let Some(on) = node.settings.ten_bit_tags {
         settings.extend(all().map(|id| (id, Setting::TenBitTags(on))));
     }
+    if let Some(on) = node.settings.pasid_enable {
+        settings.extend(all().map(|id| (id, Setting::AddressSpaces(on))));
+    }
+    if let NodeKind::Switch(switch) = &node.kind
+        && switch.tlp_prefix_blocking
+    {
+        settings.extend(all().map(|id| (id, Setting::BlockPrefixes)));
+    }
     // Only what differs from the choices of the firmware.
     let enables = [
         (

@@ -72,6 +72,7 @@ pub(crate) fn functions(
                 // The ID after that of the physical function, as several makers have it.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
                 address_translation: device.address_translation(),
+                address_spaces: endpoint.address_spaces(),
             })
         }
     }
@@ -153,6 +154,12 @@ fn express(
             NodeKind::Host(host, _) => host.ari_forwarding,
             NodeKind::Switch(switch) => switch.ari_forwarding,
             NodeKind::IoPort(_) | NodeKind::Device(..) => true,
+        },
+        tlp_prefixes: match &node.kind {
+            NodeKind::Host(host, _) => host.tlp_prefixes,
+            NodeKind::Switch(switch) => switch.tlp_prefixes,
+            NodeKind::Device(endpoint, _) => endpoint.pasid_width.is_some(),
+            NodeKind::IoPort(_) => false,
         },
         data_link_features: features,
         virtual_channels: channels::capability(node, link, children),

@@ -1,9 +1,10 @@
-//! Hosts that translate the addresses of all requests from below: what their page tables map, and where these are.
+//! Hosts that translate the addresses of requests from below: what their page tables map, and where these are.
 
 use std::ops::Range;
 
 use fabric::IdentityMapping;
 use kernel::Bytes;
+use protocol::Pasid;
 use transaction::PageSize;
 
 use crate::scenario::{NodeKind, ScenarioError};
@@ -12,7 +13,7 @@ use crate::workload::Workload;
 use super::address::{Region, show};
 use super::planner::Planner;
 
-/// Keys that say nothing without `iommu = true`.
+/// Keys that say nothing without `iommu = true`; the first is for page tables of processes, too.
 const KEYS: [&str; 2] = ["iommu_page", "iommu_mapped"];
 
 /// Unit of BARs in page tables.
@@ -21,12 +22,85 @@ const PAGE: u64 = 4096;
 /// Addresses of 64 bits that page tables cannot map begin here.
 const BEYOND: u64 = 1 << 48;
 
+/// The mappings of a host, each with page tables of its own.
+#[derive(Clone, Debug, Default)]
+pub struct AddressMaps {
+    /// The mapping for all requests without a PASID prefix, if their addresses are translated.
+    pub of_functions: Option<IdentityMapping>,
+    /// The mappings of processes.
+    pub of_processes: Vec<(Pasid, IdentityMapping)>,
+}
+
+impl AddressMaps {
+    /// Whether the host translates no addresses by these mappings.
+    pub fn is_empty(&self) -> bool {
+        self.of_functions.is_none() && self.of_processes.is_empty()
+    }
+
+    /// The addresses from the first page table to the end of the last one.
+    fn tables(&self) -> Option<Range<u64>> {
+        let processes = self.of_processes.iter().map(|(_, mapping)| mapping);
+        let tables = self.of_functions.iter().chain(processes);
+        let tables = tables.map(|mapping| mapping.tables.clone());
+        tables.reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
+    }
+}
+
 impl Planner<'_> {
-    /// Plans the identity mapping of every host with an IOMMU for all requests.
-    pub(crate) fn identities(&mut self) -> Result<Vec<Option<IdentityMapping>>, ScenarioError> {
-        (0..self.nodes.len())
-            .map(|node| self.identity(node))
-            .collect()
+    /// Plans the mappings of every host with an IOMMU for requests from below.
+    pub(crate) fn identities(&mut self) -> Result<Vec<AddressMaps>, ScenarioError> {
+        let nodes = 0..self.nodes.len();
+        let maps = |node| {
+            Ok(AddressMaps {
+                of_functions: self.identity(node)?,
+                of_processes: self.processes(node)?,
+            })
+        };
+        nodes.map(maps).collect()
+    }
+
+    /// Plans the mapping of each process of a host: the memory, or the first bytes of it.
+    fn processes(&mut self, host: usize) -> Result<Vec<(Pasid, IdentityMapping)>, ScenarioError> {
+        let node = &self.scenario.nodes[host];
+        let Some(processes) = &node.iommu.iommu_pasids else {
+            return Ok(Vec::new());
+        };
+        let plan = |(pasid, mapped): &(Pasid, Option<Bytes>)| {
+            let memory = self.nodes[host].memory.expect("a host has memory");
+            let mapped = mapped.map_or(memory.size, |Bytes(size)| {
+                size.next_multiple_of(PAGE).min(memory.size)
+            });
+            let whole = mapped - mapped % PAGE;
+            let ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+            Ok((*pasid, self.tables(host, ranges, "iommu_pasids")?))
+        };
+        processes.0.iter().map(plan).collect()
+    }
+
+    /// Takes memory for the page tables of these ranges, which the scenario asks for by `key`.
+    fn tables(
+        &mut self,
+        host: usize,
+        ranges: Vec<(Range<u64>, PageSize)>,
+        key: &str,
+    ) -> Result<IdentityMapping, ScenarioError> {
+        let node = &self.scenario.nodes[host];
+        let memory = self.nodes[host].memory.expect("a host has memory");
+        let size = IdentityMapping::table_bytes(&ranges);
+        let Some(offset) = self.claims.keep_list(host, memory, size) else {
+            let message = format!(
+                "{}, {key}: the page tables, of {}, do not fit in the memory of {}; write a larger memory, or a larger iommu_page",
+                node.name.value,
+                show(size),
+                show(memory.size)
+            );
+            return Err(self.scenario.error(node.lines.of(key), message));
+        };
+        let base = memory.base + offset;
+        Ok(IdentityMapping {
+            tables: base..base + size,
+            ranges,
+        })
     }
 
     fn identity(&mut self, host: usize) -> Result<Option<IdentityMapping>, ScenarioError> {
@@ -36,7 +110,9 @@ impl Planner<'_> {
         }
         let name = &node.name.value;
         if !node.iommu.iommu {
-            let Some(key) = KEYS.into_iter().find(|key| node.lines.has(key)) else {
+            let has_processes = node.iommu.iommu_pasids.is_some();
+            let idle = |key: &&str| node.lines.has(key) && !(has_processes && *key == KEYS[0]);
+            let Some(key) = KEYS.into_iter().find(idle) else {
                 return Ok(None);
             };
             let message = format!(
@@ -51,20 +127,7 @@ impl Planner<'_> {
         let whole = mapped - mapped % PAGE;
         let mut ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
         ranges.extend(self.bars_below(host));
-        let size = IdentityMapping::table_bytes(&ranges);
-        let Some(offset) = self.claims.keep_list(host, memory, size) else {
-            let message = format!(
-                "{name}, iommu: the page tables, of {}, do not fit in the memory of {}; write a larger memory, or a larger iommu_page",
-                show(size),
-                show(memory.size)
-            );
-            return Err(self.scenario.error(node.lines.of("iommu"), message));
-        };
-        let base = memory.base + offset;
-        Ok(Some(IdentityMapping {
-            tables: base..base + size,
-            ranges,
-        }))
+        self.tables(host, ranges, "iommu").map(Some)
     }
 
     /// The addresses of all BARs below a host in whole pages, mapped by the largest pages that fit.
@@ -89,7 +152,7 @@ impl Planner<'_> {
     /// Checks that no flow uses the bytes of page tables.
     pub(crate) fn check_tables(
         &self,
-        identities: &[Option<IdentityMapping>],
+        maps: &[AddressMaps],
         flows: &[Workload],
     ) -> Result<(), ScenarioError> {
         for (number, workload) in flows.iter().enumerate() {
@@ -97,7 +160,7 @@ impl Planner<'_> {
                 continue;
             };
             let Some(host) = flow.to else { continue };
-            let (Some(identity), Some(memory)) = (&identities[host], self.nodes[host].memory)
+            let (Some(tables), Some(memory)) = (maps[host].tables(), self.nodes[host].memory)
             else {
                 continue;
             };
@@ -105,11 +168,11 @@ impl Planner<'_> {
                 base: memory.base + flow.offset,
                 size: flow.window,
             };
-            if used.base < identity.tables.end && identity.tables.start < used.end() {
+            if used.base < tables.end && tables.start < used.end() {
                 let message = format!(
                     "it reaches the page tables of {}, which take the last {}; write a smaller offset or window, or a larger memory there",
                     self.nodes[host].name,
-                    show(memory.end() - identity.tables.start)
+                    show(memory.end() - tables.start)
                 );
                 return Err(self.error(&self.scenario.flows[number], "offset", &message));
             }

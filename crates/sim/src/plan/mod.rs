@@ -37,6 +37,7 @@ pub use address::Region;
 pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
+pub use iommu::AddressMaps;
 pub use network::{FibrePlan, NetworkPlan};
 
 use crate::incident::{self, IncidentPlan};

@@ -1,11 +1,9 @@
 //! Workloads that allocate memory or queue pairs, in the order of allocation.
 
-use fabric::IdentityMapping;
-
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
-use crate::workload::flow::{attributes, classes, overlap};
+use crate::workload::flow::{attributes, classes, overlap, pasid};
 use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
@@ -13,7 +11,7 @@ use super::claims::Claims;
 use super::network::Networks;
 use super::planner::{Planner, taken};
 use super::queue_pairs::QueuePairs;
-use super::{BufferPlan, ControllerPlan, IoPortPlan, NodePlan, Region};
+use super::{AddressMaps, BufferPlan, ControllerPlan, IoPortPlan, NodePlan, Region};
 
 /// The planned workloads of programs on the hosts, and the memory that they use.
 pub(super) struct Planned {
@@ -25,8 +23,8 @@ pub(super) struct Planned {
     pub(super) locked: Vec<LockPlan>,
     /// The page tables of each host, if it has any.
     pub(super) page_tables: Vec<Option<Region>>,
-    /// The mapping of each host that translates the addresses of all requests from below.
-    pub(super) identities: Vec<Option<IdentityMapping>>,
+    /// The mappings of each host, for the requests from below whose addresses it translates.
+    pub(super) identities: Vec<AddressMaps>,
     /// The risks of the flows.
     pub(super) warnings: Vec<String>,
     /// The memory of each host that no workload uses.
@@ -72,6 +70,7 @@ pub(super) fn plan(
     let mut warnings = overlap::mark(scenario, &mut flows);
     classes::check(scenario, nodes)?;
     warnings.extend(attributes::warnings(scenario, nodes, &flows));
+    warnings.extend(pasid::warnings(scenario, nodes, &flows));
     warnings.extend(classes::warnings(scenario, nodes, &flows));
     let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));

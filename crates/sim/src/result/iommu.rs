@@ -30,10 +30,10 @@ pub struct IommuResult {
     pub longest_wait_ns: f64,
 }
 
-/// The results of all hosts that translate the addresses of all requests from below.
+/// The results of all hosts that translate the addresses of requests from below, of all or of those of processes.
 pub(super) fn iommus(plan: &FabricPlan, models: &[Model]) -> Vec<IommuResult> {
     let hosts = plan.nodes.iter().zip(models).zip(&plan.identities);
-    let translating = hosts.filter(|(_, identity)| identity.is_some());
+    let translating = hosts.filter(|(_, maps)| !maps.is_empty());
     let results = translating.filter_map(|((host, model), _)| {
         let counters = model.host()?.translations()?;
         let iommu = counters.iommu;

@@ -191,6 +191,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::InReset => "function in reset",
         Refusal::Contained => "contained",
         Refusal::AcsViolation => "ACS violation",
+        Refusal::PrefixBlocked => "TLP prefix blocked",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",
         Refusal::SeveredFibre => "severed fibre",

@@ -24,6 +24,9 @@ kernel::parameters! {
         id_ordering_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
         /// IDO Completion Enable in Device Control 2, set after enumeration: all completions of the node have the attribute of ID-based ordering.
         id_ordering_completion_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
+        /// PASID Enable in the PASID capability of a device, set after enumeration; none keeps the choice of enumeration. Without it, requests
+        /// have no PASID prefix.
+        pasid_enable: Option<bool> = None, from "our choice: firmware sets it where all ports up to the root support prefixes";
         /// Arbitration among VC0 and the channels of its low-priority group, at every port: "round-robin", or "wrr-32", "wrr-64" or
         /// "wrr-128" with as many phases in vc_arbitration_table. None keeps the arbitration after reset.
         vc_arbitration: Option<VcArbitration> = None, from "PCIe Base 7.9.1.4: fixed in hardware after reset; here round robin";

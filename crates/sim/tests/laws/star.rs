@@ -182,6 +182,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 ten_bit_tag_completer: true,
                 read_completion_boundary: 64,
                 ari_forwarding: true,
+                tlp_prefixes: false,
                 data_link_features: None,
                 virtual_channels: None,
                 l0s_exit_ns: None,

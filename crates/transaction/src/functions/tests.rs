@@ -29,6 +29,7 @@ fn express(port: PortType) -> Express {
         ten_bit_tag_completer: true,
         read_completion_boundary: 64,
         ari_forwarding: true,
+        tlp_prefixes: false,
         data_link_features: None,
         virtual_channels: None,
         l0s_exit_ns: None,
@@ -79,6 +80,7 @@ fn device(virtual_functions: Option<SrIov>) -> Functions {
         express: express(PortType::Endpoint),
         virtual_functions,
         address_translation: None,
+        address_spaces: None,
     })
 }
 

@@ -46,6 +46,7 @@ fn function() -> EndpointFunction {
             ten_bit_tag_completer: true,
             read_completion_boundary: 64,
             ari_forwarding: true,
+            tlp_prefixes: false,
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,
@@ -53,6 +54,7 @@ fn function() -> EndpointFunction {
         },
         virtual_functions: parameters().sriov(2, 1),
         address_translation: None,
+        address_spaces: None,
     }
 }
 

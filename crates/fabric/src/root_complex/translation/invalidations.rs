@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use kernel::{Span, Time};
-use protocol::FunctionId;
-use transaction::Mapping;
+use transaction::{AddressSpace, Mapping};
 
 use super::iommu::{InvalidationScope, Iommu, IommuParameters};
 
@@ -20,7 +19,7 @@ pub(super) struct Invalidations {
     scope: InvalidationScope,
     interval: Option<Span>,
     latency: Span,
-    used: BTreeMap<FunctionId, Used>,
+    used: BTreeMap<AddressSpace, Used>,
     flush: Flush,
     /// Ordered invalidations with the times of their ends, in order.
     queue: VecDeque<(Time, Invalidation)>,
@@ -52,9 +51,9 @@ enum Flush {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Invalidation {
     /// Pages of a function; the tables above them are unchanged.
-    Pages(FunctionId, RangeInclusive<u64>),
+    Pages(AddressSpace, RangeInclusive<u64>),
     /// Everything of a function.
-    Function(FunctionId),
+    Function(AddressSpace),
     /// Everything of all functions.
     All,
 }
@@ -80,7 +79,7 @@ impl Invalidations {
 
     /// Takes note of a request of `bytes` of a function that was translated by `mapping` and goes on at `now`. After enough bytes
     /// software has no more use for the buffer, and invalidates.
-    pub(super) fn record(&mut self, who: FunctionId, mapping: &Mapping, bytes: u64, now: Time) {
+    pub(super) fn record(&mut self, who: AddressSpace, mapping: &Mapping, bytes: u64, now: Time) {
         if let (Some(interval), Flush::Idle) = (self.interval, self.flush) {
             self.flush = Flush::At(now + interval);
         }
@@ -137,7 +136,7 @@ impl Invalidations {
     }
 
     /// Ends an invalidation for a function; software may order the next one.
-    fn end(&mut self, who: FunctionId, now: Time) {
+    fn end(&mut self, who: AddressSpace, now: Time) {
         if let Some(used) = self.used.get_mut(&who) {
             used.outstanding -= 1;
             self.order_used(who, now);
@@ -145,7 +144,7 @@ impl Invalidations {
     }
 
     /// Orders the invalidation of what a function has used, if that is enough.
-    fn order_used(&mut self, who: FunctionId, now: Time) {
+    fn order_used(&mut self, who: AddressSpace, now: Time) {
         let (Some(after), Some(used)) = (self.after, self.used.get_mut(&who)) else {
             return;
         };
@@ -190,12 +189,19 @@ fn runs(pages: BTreeSet<(u64, u64)>) -> Vec<RangeInclusive<u64>> {
 #[cfg(test)]
 mod tests {
     use kernel::Bytes;
+    use protocol::FunctionId;
     use transaction::{PageSize, Rights};
 
     use super::*;
 
-    const DEVICE: FunctionId = FunctionId::new(1, 0, 0);
-    const OTHER: FunctionId = FunctionId::new(2, 0, 0);
+    const DEVICE: AddressSpace = AddressSpace {
+        function: FunctionId::new(1, 0, 0),
+        pasid: None,
+    };
+    const OTHER: AddressSpace = AddressSpace {
+        function: FunctionId::new(2, 0, 0),
+        pasid: None,
+    };
     const LATENCY: Span = Span::from_ns(200);
 
     fn at(ns: u64) -> Time {

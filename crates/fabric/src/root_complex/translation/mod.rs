@@ -13,10 +13,10 @@ use std::ops::{Range, RangeInclusive};
 use kernel::{Port, Span, Time};
 use packet::{PacketId, Packets};
 use protocol::{
-    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, MemoryRequest,
-    Message, PageRange, PageRequest, PageResponse, Translation,
+    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Message, PageRange,
+    PageRequest, PageResponse, Pasid, Translation,
 };
-use transaction::{Mapping, Rights};
+use transaction::{AddressSpace, Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
@@ -27,7 +27,8 @@ use untranslated::{Progress, Untranslated, Waiting};
 pub use identity::IdentityMapping;
 pub use iommu::{
     DescriptorReads, InvalidationScope, Iommu, IommuAnswer, IommuCounters, IommuParameters,
-    IommuRequest, PageTable, PageTableError, Purpose, Step, TranslationFault, TranslationTable,
+    IommuRequest, PageTable, PageTableError, Processes, Purpose, Step, TranslationFault,
+    TranslationTable,
 };
 pub(super) use untranslated::Released;
 
@@ -51,6 +52,8 @@ pub struct TranslationConfig {
     pub absent: Vec<Mapping>,
     /// The mapping of the addresses of all other functions, if these are translated, too.
     pub identity: Option<IdentityMapping>,
+    /// The mappings of the addresses of processes.
+    pub processes: Vec<(Pasid, IdentityMapping)>,
 }
 
 /// A change of the page tables by software.
@@ -214,6 +217,9 @@ impl TranslationAgent {
         if let Some(identity) = config.identity {
             iommu.attach_others(identity.build(base, bytes).root());
         }
+        for (pasid, mapping) in config.processes {
+            iommu.attach_process(pasid, mapping.build(base, bytes).root());
+        }
         Box::new(TranslationAgent {
             iommu,
             table,
@@ -282,9 +288,13 @@ impl TranslationAgent {
         admission
     }
 
-    /// Whether the agent translates the addresses of a function.
-    fn translates(&self, who: FunctionId) -> bool {
-        self.translates_all || self.asking.contains(&who) || self.others.contains(&who)
+    /// Whether the agent translates the addresses of an address space.
+    fn translates(&self, who: AddressSpace) -> bool {
+        let function = who.function;
+        self.translates_all
+            || who.pasid.is_some()
+            || self.asking.contains(&function)
+            || self.others.contains(&function)
     }
 
     /// Takes a translation request that came in at `port` and reaches the agent at `due`.
@@ -292,13 +302,13 @@ impl TranslationAgent {
         &mut self,
         port: Port,
         packet: PacketId,
-        request: &MemoryRequest,
+        (who, address): (AddressSpace, u64),
         due: Time,
     ) {
         self.ask(Question {
             port,
             packet,
-            needed: (request.requester, request.address(), Purpose::Translation),
+            needed: (who, address, Purpose::Translation),
             from: due,
         });
     }

@@ -67,7 +67,7 @@ mod tests {
         let [first, second, third] = [(); 3].map(|()| Question {
             port: Port(0),
             packet: packets.claim(),
-            needed: (FunctionId(0), 0, Purpose::Read),
+            needed: (FunctionId(0).into(), 0, Purpose::Read),
             from: Time::ZERO,
         });
         let mut slots = Slots::new(1);
@@ -87,7 +87,7 @@ mod tests {
             let question = Question {
                 port: Port(0),
                 packet: packets.claim(),
-                needed: (FunctionId(0), 0, Purpose::Write),
+                needed: (FunctionId(0).into(), 0, Purpose::Write),
                 from: Time::ZERO,
             };
             assert!(slots.take(question));

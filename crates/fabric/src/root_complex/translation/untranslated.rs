@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Port, Time};
 use packet::{PacketId, Packets};
-use protocol::{AddressType, FunctionId, Header, Kind, Passing};
-use transaction::Mapping;
+use protocol::{AddressType, Header, Kind, Passing};
+use transaction::{AddressSpace, Mapping};
 
 use super::{Outcome, Purpose};
 use crate::root_complex::cpu::is_interrupt;
@@ -86,7 +86,9 @@ impl Waiting {
     /// The packet with the physical address of its mapping.
     pub(super) fn into_released(self, packets: &mut Packets) -> Released {
         let packet = match self.progress {
-            Progress::Answered(Ok(mapping)) if !mapping.is_identity() => {
+            Progress::Answered(Ok(mapping))
+                if !mapping.is_identity() || packets[self.packet].header().pasid.is_some() =>
+            {
                 // The packet must not be changed, because its sender may still replay it.
                 let header = translated(packets[self.packet].header(), &mapping);
                 packets.rewritten(self.packet, header)
@@ -110,21 +112,26 @@ fn passes<'w>(
     earlier.all(|earlier| header.may_pass(packets[earlier.packet].header()) != Passing::No)
 }
 
-/// The function, the address and the purpose of a translation.
-pub(super) type Needed = (FunctionId, u64, Purpose);
+/// The address space, the address and the purpose of a translation.
+pub(super) type Needed = (AddressSpace, u64, Purpose);
 
 /// The translation that a request needs. Interrupts are not memory accesses and need none.
 pub(super) fn needed_translation(header: &Header) -> Option<Needed> {
     match &header.kind {
         Kind::MemoryRead(request) if request.address_type() == AddressType::Untranslated => {
-            Some((request.requester, request.address(), Purpose::Read))
+            let who = AddressSpace::of(request.requester, header);
+            Some((who, request.address(), Purpose::Read))
         }
         Kind::MemoryWrite(request)
             if request.address_type() == AddressType::Untranslated && !is_interrupt(request) =>
         {
-            Some((request.requester, request.address(), Purpose::Write))
+            let who = AddressSpace::of(request.requester, header);
+            Some((who, request.address(), Purpose::Write))
         }
-        Kind::Atomic(request) => Some((request.requester, request.address(), Purpose::Write)),
+        Kind::Atomic(request) => {
+            let who = AddressSpace::of(request.requester, header);
+            Some((who, request.address(), Purpose::Write))
+        }
         _ => None,
     }
 }
@@ -138,7 +145,7 @@ pub(super) fn accessed_bytes(header: &Header) -> u64 {
     }
 }
 
-/// The header with its address translated by `mapping`.
+/// The header with its address translated by `mapping`. The physical address is in no address space of a process.
 fn translated(header: &Header, mapping: &Mapping) -> Header {
     let kind = match header.kind {
         Kind::MemoryRead(request) => {
@@ -152,13 +159,17 @@ fn translated(header: &Header, mapping: &Mapping) -> Header {
         }
         other => other,
     };
-    Header { kind, ..*header }
+    Header {
+        kind,
+        pasid: None,
+        ..*header
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use packet::Stamp;
-    use protocol::{Attributes, Class, Tag};
+    use protocol::{Attributes, Class, FunctionId, Tag};
     use transaction::{PageSize, Rights};
 
     use super::*;

@@ -91,7 +91,7 @@ mod tests {
     fn root_port() -> ConfigSpace {
         let mut space = ConfigSpace::empty();
         space.declare_extended(None, AER_BYTES, ID, 2);
-        space.declare_errors(PortType::RootPort);
+        space.declare_errors(PortType::RootPort, false);
         space.declare_bridge();
         space
     }

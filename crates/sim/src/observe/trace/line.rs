@@ -3,7 +3,7 @@
 use packet::{Block, Carried, FibreFrame, OrderedSetKind, Packet, Verdict};
 use protocol::{
     AddressType, Attributes, Dllp, Header, Kind as Content, MemoryRequest, Message, MessageRouting,
-    Scale, coherence,
+    Pasid, Scale, coherence,
 };
 use serde::Serialize;
 use transaction::messages;
@@ -186,6 +186,12 @@ pub(super) struct Tlp {
     pub(super) attributes: Vec<&'static str>,
     #[serde(skip_serializing_if = "is_false")]
     pub(super) poisoned: bool,
+    /// The number in the PASID prefix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pasid: Option<u32>,
+    /// The permissions that the PASID prefix asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) requested: Vec<&'static str>,
     pub(super) requester: String,
     pub(super) tag: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -218,7 +224,7 @@ pub(super) struct Tlp {
     pub(super) length_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flow: Option<String>,
-    /// The bytes of the header, in hexadecimal.
+    /// The bytes of the header, with the prefix before it, in hexadecimal.
     pub(super) header: String,
 }
 
@@ -229,6 +235,8 @@ pub(super) fn tlp(header: &Header) -> Tlp {
         tc: header.traffic_class.number(),
         attributes: attributes(header.attributes),
         poisoned: header.poisoned,
+        pasid: header.pasid.map(Pasid::number),
+        requested: requested(header.pasid),
         requester: header.requester().to_string(),
         tag: header.tag().0,
         bytes: header.payload_len(),
@@ -295,6 +303,16 @@ pub(super) fn said(packet: &Packet) -> Vec<Said> {
         }
     });
     said.collect()
+}
+
+/// The permissions that a PASID prefix asks for.
+fn requested(pasid: Option<Pasid>) -> Vec<&'static str> {
+    let names = [
+        ("execute", pasid.is_some_and(Pasid::is_execute_requested)),
+        ("privileged", pasid.is_some_and(Pasid::is_privileged)),
+    ];
+    let requested = names.iter().filter(|(_, is_requested)| *is_requested);
+    requested.map(|(name, _)| *name).collect()
 }
 
 fn address_type(header: &Header) -> Option<&'static str> {

@@ -1,13 +1,13 @@
-//! The traffic class and the attributes of the requests of flows, and what the registers of their requesters allow.
+//! The traffic class, the attributes and the PASID prefix of the requests of flows, and what the registers of their requesters allow.
 
-use protocol::{Attributes, TrafficClass};
+use protocol::{Attributes, Pasid, TrafficClass};
 use transaction::{FunctionPlace, Mark};
 
 use crate::plan::NodePlan;
 use crate::scenario::{FlowParameters, NodeKind, Scenario};
 use crate::workload::Workload;
 
-/// The traffic class and the attributes of the requests of a flow.
+/// The traffic class, the attributes and the PASID prefix of the requests of a flow.
 pub(crate) fn mark(parameters: &FlowParameters) -> Mark {
     Mark {
         traffic_class: TrafficClass::new(parameters.traffic_class as u8).unwrap_or_default(),
@@ -16,6 +16,12 @@ pub(crate) fn mark(parameters: &FlowParameters) -> Mark {
             id_ordering: parameters.id_ordering,
             no_snoop: parameters.no_snoop,
         },
+        pasid: parameters.pasid.and_then(Pasid::new).map(|pasid| {
+            pasid.requesting(
+                parameters.execute_requested,
+                parameters.privileged_requested,
+            )
+        }),
     }
 }
 

@@ -5,6 +5,7 @@ mod blocks;
 pub(crate) mod classes;
 mod load;
 pub(crate) mod overlap;
+pub(crate) mod pasid;
 mod passage;
 mod place;
 mod places;

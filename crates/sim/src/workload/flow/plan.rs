@@ -29,6 +29,7 @@ impl Planner<'_> {
         earlier: &[Workload],
     ) -> Result<Workload, ScenarioError> {
         let from = self.find(flow, "from", &flow.from.value)?;
+        self.check_pasid(flow, from)?;
         if let Some(messages) = self.message_flow(flow, from, earlier)? {
             return Ok(messages.into());
         }

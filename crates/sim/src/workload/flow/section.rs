@@ -134,6 +134,13 @@ kernel::parameters! {
         no_snoop: bool = false, from "PCIe Base 2.2.6.5: hardware keeps caches coherent";
         /// Traffic class of the requests.
         traffic_class: u32 = 0, within 0..=7, from "PCIe Base 2.2.6.6: the class of best effort, which every device supports";
+        /// The process whose addresses are in the requests: they have a PASID prefix with this number. The requester sends it while PASID Enable
+        /// in its PASID capability is set, and the IOMMU of the host translates the addresses by the page table of the process.
+        pasid: Option<u32> = None, within None..=Some(0xf_ffff), from "PCIe Base 6.20: no prefix, the address space of the function";
+        /// Whether the PASID prefix of reads asks for permission to execute: Execute Requested.
+        execute_requested: bool = false, from "PCIe Base 6.20.2: not requested";
+        /// Whether the PASID prefix says that privileged software makes the requests: Privileged Mode Requested.
+        privileged_requested: bool = false, from "PCIe Base 6.20.2: not privileged";
         /// Requester ID of the requests of a dma device, such as "05:00.0", in place of that of its function, as of a faulty or malicious
         /// device. Completions go to the function with that ID.
         requester_id: Option<String> = None, from "PCIe Base 2.2.6.2: the ID of the function";

@@ -1,6 +1,7 @@
 //! Laws of a translation agent while software changes its page tables.
 
 use proptest::prelude::*;
+use protocol::FunctionId;
 use transaction::Memory;
 
 use super::*;
@@ -96,7 +97,7 @@ impl World {
 
     fn ask(&mut self, function: usize, address: u64, purpose: Purpose) {
         let ask = IommuRequest {
-            who: id(function),
+            who: id(function).into(),
             address,
             purpose,
             ticket: self.asked,

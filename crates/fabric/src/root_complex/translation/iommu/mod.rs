@@ -6,6 +6,7 @@
 mod descriptor;
 mod page_table;
 mod parameters;
+mod processes;
 mod request;
 mod walk_cache;
 mod walkers;
@@ -14,12 +15,13 @@ use std::collections::{BTreeMap, VecDeque, vec_deque};
 use std::ops::RangeInclusive;
 
 use kernel::{Agenda, Span, Time};
-use protocol::FunctionId;
-use transaction::{GeometryError, Mapping, PageSize, Rights, TranslationCache};
+use protocol::Pasid;
+use transaction::{AddressSpace, GeometryError, Mapping, PageSize, Rights, TranslationCache};
 
 pub use descriptor::{Step, TranslationTable};
 pub use page_table::{PageTable, PageTableError};
 pub use parameters::{InvalidationScope, IommuParameters};
+pub use processes::Processes;
 pub use request::{IommuAnswer, IommuRequest, Purpose, TranslationFault};
 
 use descriptor::ADDRESS_BITS;
@@ -32,9 +34,11 @@ pub struct Iommu {
     lookup_latency: Span,
     request_latency: Span,
     pretranslates: bool,
-    contexts: BTreeMap<FunctionId, Context>,
+    contexts: BTreeMap<AddressSpace, Context>,
     /// The page table of functions that have no context of their own.
     of_others: Option<TranslationTable>,
+    /// The page tables of processes, which are the same for every function that works for them.
+    of_processes: BTreeMap<Pasid, TranslationTable>,
     iotlb: TranslationCache,
     walk_cache: WalkCache,
     walkers: Walkers,
@@ -44,7 +48,7 @@ pub struct Iommu {
     counters: IommuCounters,
 }
 
-/// The translation of a function's addresses.
+/// The translation of the addresses of an address space.
 #[derive(Clone, Copy, Debug)]
 enum Context {
     Bypass,
@@ -95,6 +99,7 @@ impl Iommu {
             pretranslates: parameters.pretranslate,
             contexts: BTreeMap::new(),
             of_others: None,
+            of_processes: BTreeMap::new(),
             iotlb: parameters.iotlb()?,
             walk_cache: WalkCache::new(parameters.walk_cache_entries as usize),
             walkers: Walkers::new(parameters.walkers as usize),
@@ -105,9 +110,9 @@ impl Iommu {
     }
 
     /// Translates the addresses of a function by the page table with this root.
-    pub fn attach(&mut self, who: FunctionId, root: TranslationTable) {
+    pub fn attach(&mut self, who: impl Into<AddressSpace>, root: TranslationTable) {
         let ahead_of = None;
-        self.change(who, Some(Context::Table { root, ahead_of }));
+        self.change(who.into(), Some(Context::Table { root, ahead_of }));
     }
 
     /// Translates the addresses of all functions that were not attached by the page table with this root. Each of them has entries of
@@ -116,17 +121,23 @@ impl Iommu {
         self.of_others = Some(root);
     }
 
+    /// Translates the addresses of the process `pasid`, whatever function works for it, by the page table with this root. Each function
+    /// has entries of its own in the caches.
+    pub fn attach_process(&mut self, pasid: Pasid, root: TranslationTable) {
+        self.of_processes.insert(pasid, root);
+    }
+
     /// Lets the addresses of a function pass as physical addresses.
-    pub fn bypass(&mut self, who: FunctionId) {
-        self.change(who, Some(Context::Bypass));
+    pub fn bypass(&mut self, who: impl Into<AddressSpace>) {
+        self.change(who.into(), Some(Context::Bypass));
     }
 
     /// Blocks all addresses of a function.
-    pub fn detach(&mut self, who: FunctionId) {
-        self.change(who, None);
+    pub fn detach(&mut self, who: impl Into<AddressSpace>) {
+        self.change(who.into(), None);
     }
 
-    fn change(&mut self, who: FunctionId, context: Option<Context>) {
+    fn change(&mut self, who: AddressSpace, context: Option<Context>) {
         match context {
             Some(context) => self.contexts.insert(who, context),
             None => self.contexts.remove(&who),
@@ -134,24 +145,26 @@ impl Iommu {
         self.invalidate(who, &(0..=u64::MAX));
     }
 
-    /// Removes cached translations of these addresses of a function. Walks for these addresses begin again, and no later answer
+    /// Removes cached translations of these addresses of an address space. Walks for these addresses begin again, and no later answer
     /// uses what they have read.
-    pub fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+    pub fn invalidate(&mut self, who: impl Into<AddressSpace>, range: &RangeInclusive<u64>) {
+        let who = who.into();
         self.iotlb.invalidate(who, range);
         self.walk_cache.invalidate(who, range);
         self.walkers.invalidate(who, range);
     }
 
-    /// Removes cached translations of these addresses of a function, and keeps the cached tables above them: software has changed no
+    /// Removes cached translations of these addresses of an address space, and keeps the cached tables above them: software has changed no
     /// table, only pages (VT-d, Invalidation Hint).
-    pub fn invalidate_pages(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+    pub fn invalidate_pages(&mut self, who: impl Into<AddressSpace>, range: &RangeInclusive<u64>) {
+        let who = who.into();
         self.iotlb.invalidate(who, range);
         self.walkers.invalidate_pages(who, range);
     }
 
     /// Removes all cached translations and tables of all functions.
     pub fn invalidate_all(&mut self) {
-        let all: Vec<FunctionId> = self.contexts.keys().copied().collect();
+        let all: Vec<AddressSpace> = self.contexts.keys().copied().collect();
         for who in all {
             self.invalidate(who, &(0..=u64::MAX));
         }
@@ -198,7 +211,11 @@ impl Iommu {
     }
 
     fn look_up(&mut self, ask: IommuRequest) {
-        if let Some(root) = self.of_others {
+        let root = match ask.who.pasid {
+            None => self.of_others,
+            Some(pasid) => self.of_processes.get(&pasid).copied(),
+        };
+        if let Some(root) = root {
             let ahead_of = None;
             let context = Context::Table { root, ahead_of };
             self.contexts.entry(ask.who).or_insert(context);
@@ -315,7 +332,7 @@ impl Iommu {
 
     /// Starts a walk for the page after a used page, as sequential accesses will need it. It is walked for only once, because it
     /// may not be mapped.
-    fn look_ahead(&mut self, who: FunctionId, mapping: &Mapping) {
+    fn look_ahead(&mut self, who: AddressSpace, mapping: &Mapping) {
         let next = mapping.virtual_base() + mapping.size().bytes();
         let Some(Context::Table { ahead_of, .. }) = self.contexts.get_mut(&who) else {
             return;

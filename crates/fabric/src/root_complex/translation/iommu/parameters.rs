@@ -3,6 +3,8 @@
 use kernel::{Bytes, Span};
 use transaction::{GeometryError, PageSize, TranslationCache};
 
+use super::Processes;
+
 kernel::parameters! {
     /// The parameters of a translation agent.
     pub struct IommuParameters {
@@ -13,6 +15,10 @@ kernel::parameters! {
         iommu_page: PageSize = PageSize::Kib4, from "common on Linux: each buffer of a driver is mapped by itself";
         /// Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond is a fault.
         iommu_mapped: Option<Bytes> = None, within Some(Bytes(4096))..=Some(Bytes(1 << 36)), from "our choice: all of it";
+        /// The processes whose addresses devices may use, by PASID, each perhaps with the bytes of memory, from its beginning, that software
+        /// maps for it: "1, 16-31, 7: 64 KiB". Software maps every address to itself. The addresses of other processes, and those that are
+        /// not mapped, are faults. Requests without a PASID prefix are translated only with `iommu`.
+        iommu_pasids: Option<Processes> = None, from "our choice: none; PCIe Base 6.20: optional";
         /// Most requests from below whose translations are outstanding; later ones wait in the receive buffers of their root ports. 0
         /// for as many as these buffers hold.
         iommu_requests: u32 = 0, within 0..=65536, from "our choice: the receive buffers are the limit";

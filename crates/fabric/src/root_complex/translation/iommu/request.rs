@@ -1,13 +1,12 @@
 //! Requests to a translation agent, and its answers.
 
-use protocol::FunctionId;
-use transaction::Mapping;
+use transaction::{AddressSpace, Mapping};
 
 /// A request for the translation of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IommuRequest {
-    /// The function that uses the address.
-    pub who: FunctionId,
+    /// The address space of the address.
+    pub who: AddressSpace,
     /// The address; accesses stay in its page of 4 KiB (PCIe Base 2.2.7).
     pub address: u64,
     /// The purpose of the translation.
@@ -43,7 +42,7 @@ pub enum TranslationFault {
     NotPresent,
     /// The page must not be written.
     NoRights,
-    /// No page table is attached to the function.
+    /// No page table is attached to the function, or to the process that it works for.
     NoContext,
     /// The address has more bits than page tables can translate.
     BeyondRange,

@@ -1,3 +1,4 @@
+use protocol::FunctionId;
 use transaction::Memory;
 
 use super::*;
@@ -67,11 +68,11 @@ impl World {
         self.ask_as(DEVICE, address, purpose);
     }
 
-    fn ask_as(&mut self, who: FunctionId, address: u64, purpose: Purpose) {
+    fn ask_as(&mut self, who: impl Into<AddressSpace>, address: u64, purpose: Purpose) {
         let ticket = self.tickets;
         self.tickets += 1;
         let ask = IommuRequest {
-            who,
+            who: who.into(),
             address,
             purpose,
             ticket,
@@ -382,4 +383,46 @@ fn a_cache_that_cannot_be_built_is_refused() {
         ..IommuParameters::default()
     };
     assert!(Iommu::new(&parameters).is_err());
+}
+
+fn process(function: FunctionId, pasid: u32) -> AddressSpace {
+    AddressSpace {
+        function,
+        pasid: Pasid::new(pasid),
+    }
+}
+
+#[test]
+fn each_process_has_a_page_table_and_each_of_its_functions_entries_of_its_own() {
+    let mut world = World::new(|_| {});
+    let pasid = Pasid::new(7).expect("a number of 20 bits");
+    world.iommu.attach_process(pasid, world.table.root());
+    world.map_pages(1);
+    for (who, walks) in [
+        (process(DEVICE, 7), 1),
+        (process(DEVICE, 7), 1),
+        (process(OTHER, 7), 2),
+    ] {
+        world.ask_as(who, 0x10, Purpose::Read);
+        let answers = world.pass(Span::from_us(1));
+        assert!(matches!(answers[..], [(_, _, Ok(_))]), "{who:?}");
+        assert_eq!(world.iommu.counters().walks, walks);
+    }
+    // No table is attached to another process, and the entries of the function itself are not those of its processes.
+    world.ask_as(process(DEVICE, 8), 0x10, Purpose::Read);
+    let answers = world.pass(Span::from_us(1));
+    assert!(matches!(
+        answers[..],
+        [(_, _, Err(TranslationFault::NoContext))]
+    ));
+    world.ask_as(DEVICE, 0x10, Purpose::Read);
+    world.pass(Span::from_us(1));
+    assert_eq!(world.iommu.counters().walks, 3);
+    // An invalidation is for one address space.
+    world.iommu.invalidate(process(OTHER, 7), &(0..=u64::MAX));
+    for (who, walks) in [(process(DEVICE, 7), 3), (process(OTHER, 7), 4)] {
+        world.ask_as(who, 0x10, Purpose::Read);
+        world.pass(Span::from_us(1));
+        assert_eq!(world.iommu.counters().walks, walks, "{who:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use protocol::FunctionId;
+use transaction::AddressSpace;
 
 use super::descriptor::TranslationTable;
 use super::overlap;
@@ -17,7 +17,7 @@ pub(super) struct WalkCache {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    who: FunctionId,
+    who: AddressSpace,
     /// The addresses that the table translates.
     reach: RangeInclusive<u64>,
     table: TranslationTable,
@@ -33,7 +33,7 @@ impl WalkCache {
     }
 
     /// The lowest cached table for an address.
-    pub(super) fn lookup(&mut self, who: FunctionId, address: u64) -> Option<TranslationTable> {
+    pub(super) fn lookup(&mut self, who: AddressSpace, address: u64) -> Option<TranslationTable> {
         let entries = self.entries.iter().enumerate();
         let known = entries.filter(|(_, one)| one.who == who && one.reach.contains(&address));
         let (place, _) = known.min_by_key(|(_, one)| one.reach.end() - one.reach.start())?;
@@ -44,7 +44,7 @@ impl WalkCache {
     /// Adds the table for these addresses.
     pub(super) fn fill(
         &mut self,
-        who: FunctionId,
+        who: AddressSpace,
         reach: RangeInclusive<u64>,
         table: TranslationTable,
     ) {
@@ -55,7 +55,7 @@ impl WalkCache {
     }
 
     /// Removes the tables of a function for addresses in `range`.
-    pub(super) fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+    pub(super) fn invalidate(&mut self, who: AddressSpace, range: &RangeInclusive<u64>) {
         self.entries
             .retain(|one| one.who != who || !overlap(&one.reach, range));
     }

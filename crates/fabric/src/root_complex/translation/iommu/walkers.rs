@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use protocol::FunctionId;
-use transaction::{Mapping, PageSize};
+use transaction::{AddressSpace, Mapping, PageSize};
 
 use super::descriptor::{Step, TranslationTable};
 use super::{IommuRequest, overlap};
@@ -20,7 +19,7 @@ pub(super) struct Walkers {
 /// A page to be found, and the requests that wait for it; a walk ahead has none.
 #[derive(Clone, Debug)]
 pub(super) struct Miss {
-    pub(super) who: FunctionId,
+    pub(super) who: AddressSpace,
     /// The first requested address; the size of its page is known after the walk.
     pub(super) address: u64,
     pub(super) asks: Vec<IommuRequest>,
@@ -60,7 +59,7 @@ impl Walkers {
     }
 
     /// Starts a walk for a page ahead of requests, unless there is one already.
-    pub(super) fn walk_ahead(&mut self, who: FunctionId, address: u64) {
+    pub(super) fn walk_ahead(&mut self, who: AddressSpace, address: u64) {
         if self.miss_mut(who, address).is_none() {
             let asks = Vec::new();
             self.waiting.push_back(Miss { who, address, asks });
@@ -91,7 +90,7 @@ impl Walkers {
     }
 
     /// Removes the waiting pages that `found` covers; returns their requests.
-    pub(super) fn take_found(&mut self, who: FunctionId, found: &Mapping) -> Vec<IommuRequest> {
+    pub(super) fn take_found(&mut self, who: AddressSpace, found: &Mapping) -> Vec<IommuRequest> {
         let mut asks = Vec::new();
         self.waiting.retain_mut(|miss| {
             let is_found = miss.who == who && found.covers(miss.address);
@@ -104,7 +103,7 @@ impl Walkers {
     }
 
     /// Marks walks of a function as stale if their descriptors concern these addresses.
-    pub(super) fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+    pub(super) fn invalidate(&mut self, who: AddressSpace, range: &RangeInclusive<u64>) {
         let walks = self.walks.iter_mut().flatten();
         for walk in walks.filter(|walk| walk.miss.who == who) {
             walk.is_stale |= overlap(&walk.affected(), range);
@@ -112,7 +111,7 @@ impl Walkers {
     }
 
     /// Marks walks of a function as stale if they have read a descriptor of a page of these addresses.
-    pub(super) fn invalidate_pages(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+    pub(super) fn invalidate_pages(&mut self, who: AddressSpace, range: &RangeInclusive<u64>) {
         let walks = self.walks.iter_mut().flatten();
         for walk in walks.filter(|walk| walk.miss.who == who) {
             if !matches!(walk.step, Step::Table(_)) {
@@ -126,7 +125,7 @@ impl Walkers {
     }
 
     /// The walk for an address. Only addresses in the same smallest page are known to share a page.
-    fn miss_mut(&mut self, who: FunctionId, address: u64) -> Option<&mut Miss> {
+    fn miss_mut(&mut self, who: AddressSpace, address: u64) -> Option<&mut Miss> {
         let page = PageSize::Kib4.base_of(address);
         let walked = self.walks.iter_mut().flatten().map(|walk| &mut walk.miss);
         walked
