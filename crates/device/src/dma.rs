@@ -157,7 +157,11 @@ impl Dma {
                     }
                     continue;
                 }
-                Next::Nothing => continue,
+                // Tags that are in quarantine are a deadline even if no flow asks for one now, such as without Bus Master Enable.
+                Next::Nothing => {
+                    deadline = deadline.min(self.requesters[number].deadline(now));
+                    continue;
+                }
             }
             self.turn = (number + 1) % count;
             return true;

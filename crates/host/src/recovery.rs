@@ -21,11 +21,16 @@ impl SavedState {
     /// The state of `function`, whose registers are `space`.
     pub fn of(function: FunctionId, space: &ConfigSpace) -> Self {
         let mut settings: Vec<_> = space.settings().collect();
-        // Addresses first; NumVFs before VF Enable; Memory Space Enable and Bus Master Enable last.
+        let controls = settings.iter_mut();
+        for (register, value, _) in controls.filter(|one| register::is_channel_control(one.0)) {
+            *value = register::with_load(*register, *value);
+        }
+        // Addresses first; NumVFs before VF Enable; tables of arbitration before the bits that load them; Memory Space Enable and Bus
+        // Master Enable last.
         settings.sort_by_key(|(register, ..)| match *register {
             register::COMMAND => 2,
             register::SRIOV_CONTROL => 1,
-            _ => 0,
+            register => u8::from(register::is_channel_control(register)),
         });
         SavedState { function, settings }
     }

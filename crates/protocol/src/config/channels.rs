@@ -318,6 +318,28 @@ const VC_TABLE_REGISTERS: u16 = 16;
 const CHANNELS_END: u16 = VC_TABLE - CHANNELS + VC_TABLE_REGISTERS;
 const PORT_TABLES_END: u16 = PORT_TABLES + 8 * PORT_TABLE_REGISTERS;
 
+/// Whether a register is Port VC Control or VC Resource Control, whose write may load a table of arbitration.
+pub fn is_channel_control(register: u16) -> bool {
+    let resources = CHANNEL_RESOURCES..CHANNEL_RESOURCES + 8 * RESOURCE_REGISTERS;
+    let is_second = || (register - CHANNEL_RESOURCES) % RESOURCE_REGISTERS == 1;
+    register == PORT_CHANNELS_CONTROL || resources.contains(&register) && is_second()
+}
+
+/// The value to write to a register of which [`is_channel_control`] is true: with the bit that loads the table of the arbitration that
+/// `value` selects.
+pub fn with_load(register: u16, value: u32) -> u32 {
+    let (select, load) = if register == PORT_CHANNELS_CONTROL {
+        (VC_ARBITRATION_SELECT, LOAD_VC_TABLE)
+    } else {
+        (PORT_ARBITRATION_SELECT, LOAD_PORT_TABLE)
+    };
+    if value & select == 0 {
+        value
+    } else {
+        value | load
+    }
+}
+
 /// VC Resource Control of a channel.
 fn resource_control(resource: u16) -> u16 {
     CHANNEL_RESOURCES + resource * RESOURCE_REGISTERS + 1

@@ -192,6 +192,40 @@ fn one_channel_is_as_fast_with_the_capability_as_without() {
     }
 }
 
+/// Software that sets up a switch again after a reset loads the tables of arbitration, too, as Linux does.
+#[test]
+fn a_switch_that_is_set_up_again_has_its_tables_of_arbitration() {
+    let tables = "vc_arbitration = \"wrr-32\"\nvc_arbitration_table = \"(0 0 0 1)*8\"\nport_arbitration = \"wrr-64\"\nport_arbitration_table = \"(1 2 0 1)*16\"";
+    let pair = Pair {
+        switch: tables,
+        map: TWO,
+        flows: [
+            "count = 50\nstart = \"500 us\"",
+            "count = 50\nstart = \"500 us\"\ntraffic_class = 7",
+        ],
+    };
+    let text = pair
+        .text()
+        .replace("[hosts.h]\n", "[hosts.h]\nlink_up_wait = \"20 us\"\n");
+    let (text, _) = text.split_once("[measure]").expect("a measured interval");
+    let reset = "[[incidents]]\nat = \"5 us\"\nwhat = \"secondary-bus-reset\"\nnode = \"s\"\nhold = \"5 us\"\n";
+    let mut simulation = simulation(&(text.to_owned() + reset));
+    assert!(simulation.run(&mut |_| true));
+    let planned = &simulation.plan().nodes[1];
+    let functions = simulation.functions("s").expect("a switch");
+    for place in planned.functions.places() {
+        let [now, planned] =
+            [&functions, &planned.functions].map(|of| of.space(place).channels_control());
+        assert_eq!(now, planned, "{place:?}");
+    }
+    let result = simulation.result();
+    assert!(
+        result.flow("f1").intact && result.flow("f2").intact,
+        "{:?}",
+        result.flows
+    );
+}
+
 const ROOT_PORT: FunctionId = FunctionId::new(0, 1, 0);
 const DEVICE: FunctionId = FunctionId::new(1, 0, 0);
 const VC1_CONTROL: u16 = register::CHANNEL_RESOURCES + register::RESOURCE_REGISTERS + 1;

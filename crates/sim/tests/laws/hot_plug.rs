@@ -134,6 +134,22 @@ fn a_device_that_is_put_in_again_works_as_before() {
     }
 }
 
+/// The tag of the read that the removal has interrupted is in quarantine, and a flow that begins later has no Bus Master Enable.
+#[test]
+fn a_run_ends_in_which_a_removed_device_has_no_tag_left() {
+    let early = flow("early", ("a", "h0"), "read", "");
+    let late = flow("late", ("a", "h0"), "read", "start = \"20 us\"");
+    let text = machine(&(early + &late + &incident("5 us", "surprise-removal", "a", "")));
+    let text = text.replace("[devices.a]\n", "[devices.a]\ntags = 1\n");
+    let mut simulation = simulation(&text);
+    let mut looks = 0;
+    assert!(simulation.run(&mut |_| {
+        looks += 1;
+        looks < 100
+    }));
+    assert!(!simulation.result().flow("late").completed);
+}
+
 /// PCIe Base 6.2.10: a port that contains an error takes its link down, answers requests for what is below, and is released by software.
 #[test]
 fn a_port_that_contains_an_error_is_released_and_what_is_below_works_again() {
