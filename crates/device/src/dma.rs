@@ -132,8 +132,7 @@ impl Dma {
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, count) = (fx.now(), self.requesters.len());
         let (mut earliest, mut deadline) = (Time::NEVER, Time::NEVER);
-        for step in 0..count {
-            let number = (self.turn + step) % count;
+        for number in (self.turn..count).chain(0..self.turn) {
             match self.requesters[number].next(now, fx.store()) {
                 Next::Packet(packet) => {
                     self.endpoint.hand_over(packet, fx);
@@ -163,7 +162,7 @@ impl Dma {
                     continue;
                 }
             }
-            self.turn = (number + 1) % count;
+            self.turn = if number + 1 == count { 0 } else { number + 1 };
             return true;
         }
         if earliest < Time::NEVER {

@@ -70,7 +70,9 @@ pub(crate) struct Queue {
     /// One bit for each source that has packets. Two words, because operations on one of 128 bits take many instructions.
     occupied: [u64; 2],
     turn: usize,
-    /// The number of packets that the current source may still send in its turn.
+    /// Whether any source may send several packets in a row.
+    is_weighted: bool,
+    /// The number of packets that the current source may still send in its turn, where sources have weights.
     left: u32,
     arrivals: u64,
     marked: Marked,
@@ -130,6 +132,7 @@ impl Queue {
                 .collect(),
             occupied: [0; 2],
             turn: 0,
+            is_weighted: weights.iter().any(|weight| *weight != 1),
             arrivals: 0,
             marked: Marked::default(),
             phases: None,
@@ -369,21 +372,31 @@ impl Queue {
         if relaxed || charge.traffic_class.number() > 0 {
             self.marked.remove(relaxed, charge.traffic_class);
         }
+        if let Some(phases) = &mut self.phases {
+            phases.grant(source as u8);
+        }
+        let next = if source + 1 == self.sources.len() {
+            0
+        } else {
+            source + 1
+        };
+        if self.is_weighted {
+            self.count_by_weight(source, next);
+        } else {
+            self.turn = next;
+        }
+    }
+
+    #[inline(never)]
+    fn count_by_weight(&mut self, source: usize, next: usize) {
         if source != self.turn {
             self.turn = source;
             self.left = self.sources[source].weight;
         }
-        if let Some(phases) = &mut self.phases {
-            phases.grant(source as u8);
-        }
         self.left -= 1;
         if self.left == 0 {
-            self.turn = if source + 1 == self.sources.len() {
-                0
-            } else {
-                source + 1
-            };
-            self.left = self.sources[self.turn].weight;
+            self.turn = next;
+            self.left = self.sources[next].weight;
         }
     }
 }
