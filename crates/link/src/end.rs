@@ -407,9 +407,10 @@ impl LinkEnd {
                 *byte ^= 1 << (bit % 8);
             } else {
                 let has_tokens = self.receiver.has_tokens();
-                let verdict = match has_tokens {
-                    true => packet::Verdict::Unframed,
-                    false => packet::Verdict::Discarded,
+                let verdict = if has_tokens {
+                    packet::Verdict::Unframed
+                } else {
+                    packet::Verdict::Discarded
                 };
                 observe_dllp(sent, verdict, &wrong, cx);
                 if has_tokens {
@@ -519,6 +520,7 @@ impl LinkEnd {
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
                 self.alarms.replay.clear();
+                self.replay_left = None;
                 self.send_again(cx);
             }
             Dllp::Feature {
@@ -546,7 +548,10 @@ impl LinkEnd {
     fn acknowledged(&mut self, sequence: u16, cx: &mut impl EndContext) {
         if self.transmitter.acknowledge(sequence, cx) {
             self.replays = 0;
-            if self.transmitter.awaits_acknowledgement() {
+            let is_awaited = self.transmitter.awaits_acknowledgement();
+            if self.is_outside_l0(cx.now()) {
+                self.replay_left = is_awaited.then_some(self.replay_limit);
+            } else if is_awaited {
                 self.set(LinkTimer::Replay, cx.now() + self.replay_limit, cx);
             } else {
                 self.alarms.replay.clear();

@@ -245,3 +245,22 @@ fn the_fourth_replay_without_progress_waits_for_recovery() {
     let recovered = pair.changes[Left as usize][0].0;
     assert!(pair.tlps(Left)[4].2 >= recovered && pair.tlps(Left)[3].2 < recovered);
 }
+
+/// PCIe Base 3.6.2.1: the replay timer holds in Recovery, and an Ack that is on its way then stops it.
+#[test]
+fn an_ack_that_arrives_in_recovery_stops_the_replay_timer() {
+    let setup = Setup {
+        delay: Span::from_us(2),
+        ..Setup::default()
+    };
+    let mut pair = Pair::new(&setup);
+    pair.run_for(READY * 10);
+    pair.forget();
+    pair.send(Left, write(64));
+    pair.run_for(Span::from_us(3));
+    pair.command(Left, LinkCommand::Retrain);
+    pair.run_for(Span::from_us(200));
+    assert_eq!(pair.numbers(Right), [0]);
+    assert_eq!(pair.acks(Right).len(), 1);
+    assert_eq!((pair.tlps(Left).len(), pair.repaired(Left)), (1, 0));
+}
