@@ -59,7 +59,7 @@ impl Planner<'_> {
         nodes.map(maps).collect()
     }
 
-    /// Plans the mapping of each process of a host: the memory, or the first bytes of it.
+    /// Plans the mapping of each process of a host: the memory and the BARs below the host, or the first bytes of the memory.
     fn processes(&mut self, host: usize) -> Result<Vec<(Pasid, IdentityMapping)>, ScenarioError> {
         let node = &self.scenario.nodes[host];
         let Some(processes) = &node.iommu.iommu_pasids else {
@@ -67,11 +67,14 @@ impl Planner<'_> {
         };
         let plan = |(pasid, mapped): &(Pasid, Option<Bytes>)| {
             let memory = self.nodes[host].memory.expect("a host has memory");
-            let mapped = mapped.map_or(memory.size, |Bytes(size)| {
+            let size = mapped.map_or(memory.size, |Bytes(size)| {
                 size.next_multiple_of(PAGE).min(memory.size)
             });
-            let whole = mapped - mapped % PAGE;
-            let ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+            let whole = size - size % PAGE;
+            let mut ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+            if mapped.is_none() {
+                ranges.extend(self.bars_below(host));
+            }
             Ok((*pasid, self.tables(host, ranges, "iommu_pasids")?))
         };
         processes.0.iter().map(plan).collect()

@@ -268,6 +268,7 @@ impl Kind {
                 tables: 0..1 << 20,
                 ranges: stubs.map(page).collect(),
             }),
+            processes: Vec::new(),
         })
     }
 }
