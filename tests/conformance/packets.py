@@ -70,7 +70,7 @@ class Tlp:
 
     @property
     def permissions(self) -> int:
-        """The bits of the PASID prefix: 1 for Execute Requested, 2 for Privileged Mode Requested."""
+        """Bits of the PASID prefix: 1 for Execute Requested, 2 for Privileged Mode Requested."""
         return self.prefix[1] >> 6 if self.prefix else 0
 
     @property

@@ -165,7 +165,7 @@ fn a_port_has_a_table_of_its_own_or_that_of_its_switch() {
             )
         });
         format!(
-            "[links]\nlanes = 8\n[hosts.h]\n[switches.s]\nupstream = {{ to = \"h\", lanes = 1 }}\nport_arbitration = \"wrr-32\"\nport_arbitration_table = \"(1 2)*16\"\n[devices.d1]\nupstream = \"s\"\n[devices.d2]\nupstream = \"s\"\n[devices.e]\nupstream = {{ to = \"s\", lanes = 1 }}\nbar = \"1 MiB\"\n{above}{}",
+            "[measure]\nfrom = \"30 us\"\nuntil = \"90 us\"\n[links]\nlanes = 8\n[hosts.h]\n[switches.s]\nupstream = {{ to = \"h\", lanes = 1 }}\nport_arbitration = \"wrr-32\"\nport_arbitration_table = \"(1 2)*16\"\n[devices.d1]\nupstream = \"s\"\n[devices.d2]\nupstream = \"s\"\n[devices.e]\nupstream = {{ to = \"s\", lanes = 1 }}\nbar = \"1 MiB\"\n{above}{}",
             flows.concat()
         )
     };
@@ -178,7 +178,7 @@ fn a_port_has_a_table_of_its_own_or_that_of_its_switch() {
         (own, "e", 0.25),
     ] {
         let result = run(&text(above, to)).all_intact();
-        let [one, two] = ["d1", "d2"].map(|flow| rate(result.flow(flow)));
+        let [one, two] = ["d1", "d2"].map(|flow| steady(result.flow(flow)));
         close(two / (one + two), expected, 5.0);
     }
     // A table of one port is enough for its Virtual Channel capability.
