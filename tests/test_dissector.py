@@ -363,9 +363,15 @@ def other_packets(draw: st.DrawFn) -> Packet:
         fields["tlp.ecrc"] = "0x01020304"
     prefix = draw(st.sampled_from([None, (0x91, "tlp.pasid"), (0x90, "tlp.prefix_data")]))
     if prefix:
-        word, field = draw(st.integers(0, 2**20 - 1)), prefix[1]
+        number, permissions = draw(st.integers(0, 2**20 - 1)), draw(st.integers(0, 3))
+        word, field = permissions << 22 | number, prefix[1]
         content = bytes([prefix[0]]) + word.to_bytes(3, "big") + content
-        fields[field] = str(word) if field == "tlp.pasid" else f"{word:06x}"
+        if field == "tlp.pasid":
+            fields[field] = str(number)
+            fields["tlp.pasid_execute"] = str(permissions & 1)
+            fields["tlp.pasid_privileged"] = str(permissions >> 1)
+        else:
+            fields[field] = f"{word:06x}"
         fields["tlp.prefix"] = f"0x{prefix[0] & 31:02x}"
     return TLP, framed(7, content), fields
 

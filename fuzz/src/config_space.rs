@@ -3,9 +3,10 @@
 use kernel::{ComponentId, Effects, Port, World};
 use packet::{Frame, Pcie};
 use protocol::{
-    AddressTranslation, Ats, Bar, BridgeFunction, ConfigKind, ConfigRequest, ConfigSpace,
-    CorrectableError, EndpointFunction, ErrorRecord, Express, FunctionId, Generation, Identity,
-    MsixTable, PageRequests, PortType, SrIov, Tag, UncorrectableError, WINDOW_BYTES, register,
+    AddressSpaces, AddressTranslation, Ats, Bar, BridgeFunction, ConfigKind, ConfigRequest,
+    ConfigSpace, CorrectableError, EndpointFunction, ErrorRecord, Express, FunctionId, Generation,
+    Identity, MsixTable, PageRequests, Pasid, PortType, SrIov, Tag, UncorrectableError,
+    WINDOW_BYTES, register,
 };
 use transaction::{Action, FunctionPlace, Functions, PortFunction, Reach};
 
@@ -198,6 +199,7 @@ impl Fixed {
                 let record = ErrorRecord {
                     error,
                     header,
+                    prefix: header.and_then(|_| Pasid::new(0x1_2345)),
                     advisory,
                 };
                 space.record(&record, reset.error_control());
@@ -283,6 +285,11 @@ fn endpoint(capabilities: u8, sizes: u8, counts: u8) -> EndpointFunction {
                 capacity: counts.into(),
             }),
         }),
+        address_spaces: has(7).then_some(AddressSpaces {
+            width: counts % 21,
+            execute: has(5),
+            privileged: has(6),
+        }),
     }
 }
 
@@ -337,6 +344,7 @@ fn express(port: PortType, sizes: u8) -> Express {
         ten_bit_tag_completer: sizes & 2 == 2,
         read_completion_boundary: boundary,
         ari_forwarding: true,
+        tlp_prefixes: sizes & 4 == 4,
         data_link_features: None,
         virtual_channels: None,
         l0s_exit_ns: None,

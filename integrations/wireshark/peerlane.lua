@@ -109,6 +109,8 @@ field("uint16", "tlp.vendor", "Vendor ID", base.HEX)
 field("uint8", "tlp.prefix", "Prefix", base.HEX, PREFIXES, 0x1f)
 field("bytes", "tlp.prefix_data", "Content of the prefix")
 field("uint32", "tlp.pasid", "PASID", base.DEC, nil, 0x000fffff)
+field("bool", "tlp.pasid_execute", "Execute requested", 32, YES_NO, 0x00400000)
+field("bool", "tlp.pasid_privileged", "Privileged mode requested", 32, YES_NO, 0x00800000)
 field("bytes", "tlp.header", "Header")
 field("bytes", "tlp.payload", "Payload")
 field("uint32", "tlp.ecrc", "ECRC", base.HEX)
@@ -638,6 +640,8 @@ local function prefixes(range, branch)
     branch:add(f["tlp.prefix_data"], prefix(1, 3))
     if prefix(0, 1):bitfield(3, 5) == 0x11 then
       branch:add(f["tlp.pasid"], prefix)
+      branch:add(f["tlp.pasid_execute"], prefix)
+      branch:add(f["tlp.pasid_privileged"], prefix)
     end
     at = at + 4
   end

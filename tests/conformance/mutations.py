@@ -215,6 +215,11 @@ def attribute_that_is_not_enabled(lines: list[Line]) -> None:
     line["header"] = _patched(line["header"], 1, bytes([bytes.fromhex(line["header"])[1] | 4]))
 
 
+def prefix_that_is_not_enabled(lines: list[Line]) -> None:
+    line = _find(lines, tlp="MRd", direction="up", replay=False)
+    line["header"] = "91000005" + line["header"]
+
+
 def completion_by_id(lines: list[Line]) -> None:
     line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
     line["header"] = _patched(line["header"], 1, bytes([bytes.fromhex(line["header"])[1] | 4]))
@@ -366,6 +371,7 @@ MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("completions", other_attributes),
     ("completions", completion_by_id),
     ("attributes", attribute_that_is_not_enabled),
+    ("prefixes", prefix_that_is_not_enabled),
     ("tag_widths", tag_too_wide),
     ("tags", tag_in_use),
     ("ordering_table", writes_out_of_order),

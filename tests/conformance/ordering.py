@@ -29,7 +29,9 @@ def may_pass(later: Tlp, earlier: Tlp) -> bool:
         return True
     # A2, B2, C2, D2: nothing passes a posted request, but by RO or IDO.
     own = later.completer if later.is_completion else later.requester
-    by_id = bool(later.attributes & BY_ID) and own != earlier.requester
+    processes = None if later.is_completion else later.pasid, earlier.pasid
+    other_process = None not in processes and processes[0] != processes[1]
+    by_id = bool(later.attributes & BY_ID) and (own != earlier.requester or other_process)
     is_read = row == "N" and not later.has_data
     relaxed = bool(later.attributes & RELAXED) and not is_read
     return by_id or relaxed
@@ -120,7 +122,7 @@ def _identity(tlp: Tlp) -> tuple[bytes, int]:
     raw = tlp.raw
     if tlp.is_configuration:
         raw = bytes([raw[0] & ~1]) + raw[1:]
-    return raw, tlp.payload
+    return tlp.prefix + raw, tlp.payload
 
 
 def _is_own(tlp: Tlp) -> bool:

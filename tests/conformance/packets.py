@@ -9,6 +9,9 @@ FRAMING = 8
 
 SEQUENCES = 4096
 
+PASID = 0x91
+"""Fmt and Type of a PASID prefix, an End-End prefix (2.2.10.2)."""
+
 INTERRUPTS = 0xFEE0_0000
 """The addresses of interrupts in the hosts, which firmware writes to Message Address."""
 
@@ -28,9 +31,12 @@ class Tlp:
     """Attr[2:0]: ID-based ordering, relaxed ordering, no snoop."""
     dwords: int
     """The field Length, 1 to 1024."""
+    prefix: bytes = b""
+    """The PASID prefix before the header (2.2.10.2, 6.20.2)."""
 
     @classmethod
     def parse(cls, raw: bytes) -> Tlp:
+        prefix, raw = (raw[:4], raw[4:]) if raw[0] == PASID else (b"", raw)
         length = (raw[2] & 3) << 8 | raw[3]
         return cls(
             raw=raw,
@@ -39,6 +45,7 @@ class Tlp:
             traffic_class=raw[1] >> 4 & 7,
             attributes=(raw[1] >> 2 & 1) << 2 | raw[2] >> 4 & 3,
             dwords=length or 1024,
+            prefix=prefix,
         )
 
     @property
@@ -53,7 +60,23 @@ class Tlp:
     @property
     def size(self) -> int:
         """Bytes on the wire, with an ECRC if TD is set."""
-        return len(self.raw) + self.payload + 4 * (self.raw[2] >> 7) + FRAMING
+        header = len(self.prefix) + len(self.raw)
+        return header + self.payload + 4 * (self.raw[2] >> 7) + FRAMING
+
+    @property
+    def pasid(self) -> int | None:
+        """The number in the PASID prefix, if there is one."""
+        return int.from_bytes(self.prefix, "big") & 0xFFFFF if self.prefix else None
+
+    @property
+    def permissions(self) -> int:
+        """Bits of the PASID prefix: 1 for Execute Requested, 2 for Privileged Mode Requested."""
+        return self.prefix[1] >> 6 if self.prefix else 0
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether the address of a memory request is translated (10.2.1)."""
+        return self.is_memory and self.raw[2] >> 2 & 3 == 2
 
     @property
     def is_memory(self) -> bool:

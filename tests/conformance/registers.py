@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 EXPRESS = 0x10
 """The ID of the PCI Express capability (7.5.3.1)."""
 
+PASID = 0x1B
+"""The ID of the PASID extended capability."""
+
 NO_SNOOP, RELAXED, BY_ID = 1, 2, 4
 """Bits of Attr[2:0] (2.2.6.3)."""
 
@@ -21,6 +24,8 @@ class Registers:
     """IDO Completion Enable (7.5.3.16)."""
     tag_bits: int = 5
     """The width of tags that is enabled (2.2.6.2)."""
+    pasid: int = 0
+    """PASID Enable, and the enables of its permissions: execute, privileged mode (6.20)."""
 
     @classmethod
     def parse(cls, space: bytes) -> Registers | None:
@@ -36,13 +41,15 @@ class Registers:
             | (BY_ID if more >> 8 & 1 else 0)
         )
         wide = 8 if control >> 8 & 1 else 5
-        return cls(attributes, bool(more >> 9 & 1), 10 if more >> 12 & 1 else wide)
+        tags = 10 if more >> 12 & 1 else wide
+        return cls(attributes, bool(more >> 9 & 1), tags, _pasid_control(space) & 7)
 
     def __or__(self, other: Registers) -> Registers:
         return Registers(
             self.attributes | other.attributes,
             self.completions_by_id or other.completions_by_id,
             max(self.tag_bits, other.tag_bits),
+            self.pasid | other.pasid,
         )
 
 
@@ -56,6 +63,19 @@ def _capability(space: bytes) -> int | None:
             return at
         at = space[at + 1] & ~3
     return None
+
+
+def _pasid_control(space: bytes) -> int:
+    """PASID Control, by the list of extended capabilities (7.6.3); 0 without the capability."""
+    at = 0x100
+    for _ in range(48):
+        if not 0x100 <= at <= len(space) - 8:
+            break
+        header = int.from_bytes(space[at : at + 4], "little")
+        if header & 0xFFFF == PASID:
+            return int.from_bytes(space[at + 6 : at + 8], "little")
+        at = header >> 20 & ~3
+    return 0
 
 
 def of_dump(dump: str, roots: list[str]) -> dict[tuple[str, int], Registers]:

@@ -19,6 +19,9 @@ def scenario(number: int) -> str:
     extended = channels.choice([0, 0, 0, 1, 2, 7])
     states = Random(f"states {number}")
     l0s = states.choice([False, False, True])
+    processes = Random(f"processes {number}")
+    has_processes = processes.choice([False, True])
+    prefixes = ["tlp_prefixes = true"] if has_processes else []
     lines = [
         f"seed = {number}",
         "[links]",
@@ -35,6 +38,8 @@ def scenario(number: int) -> str:
         *(["aspm_l0s = true"] if l0s else []),
         *_l0s(states),
         *_enables(marks),
+        *prefixes,
+        *(['iommu_pasids = "1, 3"'] if has_processes else []),
         *([f'largest_peer_payload = "{splits} B"'] if splits else []),
         *_port(random),
         *_channels(channels, extended),
@@ -49,6 +54,7 @@ def scenario(number: int) -> str:
             f"acs_redirect = {str(redirect).lower()}",
             f"ari_forwarding = {functions.choice(['true', 'false'])}",
             *_l0s(states),
+            *prefixes,
             *_port(random),
             *_channels(channels, extended),
         ]
@@ -67,6 +73,7 @@ def scenario(number: int) -> str:
             'virtual_bar = "4 KiB"',
             *_l0s(states),
             *_enables(marks),
+            *(PASID_CAPABILITY if has_processes else []),
             *_channels(channels, extended),
         ]
     for flow in range(random.randint(1, 5)):
@@ -83,6 +90,7 @@ def scenario(number: int) -> str:
             f"count = {random.randint(1, 60)}",
             *([] if source == "h0" else [f"function = {marks.choice([0, 0, 1, 3])}"]),
             *_mark(marks),
+            *(_process(processes) if has_processes and source != "h0" else []),
         ]
     text = "\n".join(lines) + "\n"
     return text + _retrainings(Random(f"retrainings {number}"), text, [*above[1:], *devices])
@@ -101,6 +109,19 @@ def _retrainings(random: Random, text: str, nodes: list[str]) -> str:
         f"what = {random.choice(kinds)}\n"
         for _ in range(count)
     )
+
+
+PASID_CAPABILITY = ["pasid_width = 2", "pasid_execute = true", "pasid_privileged = true"]
+
+
+def _process(random: Random) -> list[str]:
+    """The PASID prefix of a flow; a third of the flows have none."""
+    pasid = random.choice([None, 1, 3])
+    if pasid is None:
+        return []
+    keys = ("execute_requested", "privileged_requested")
+    permissions = [f"{key} = {random.choice(['true', 'false'])}" for key in keys]
+    return [f"pasid = {pasid}", *permissions]
 
 
 def _map(random: Random, extended: int) -> list[str]:

@@ -80,6 +80,21 @@ def attributes(trace: Trace) -> Iterator[Finding]:
             yield Finding("attributes", wire.name, sent.ns, text)
 
 
+def prefixes(trace: Trace) -> Iterator[Finding]:
+    """2.2.10.2, 6.20.2: PASID prefixes that are enabled, before requests that may have one."""
+    for wire, sent, tlp in _own_requests(trace):
+        registers = trace.fabric.registers.get((wire.link.root, tlp.requester))
+        if not tlp.prefix or registers is None:
+            continue
+        may_have = (tlp.is_memory and not tlp.is_translated) or tlp.is_atomic or tlp.is_message
+        allowed = registers.pasid >> 1 if tlp.credit == NON_POSTED else registers.pasid >> 1 & 2
+        if not may_have or tlp.is_interrupt or not registers.pasid & 1:
+            yield Finding("prefixes", wire.name, sent.ns, "a PASID prefix that may not be there")
+        elif tlp.permissions & ~allowed:
+            text = f"a PASID prefix with permissions {tlp.permissions:#b}, and {allowed:#b} may be"
+            yield Finding("prefixes", wire.name, sent.ns, text)
+
+
 def tag_widths(trace: Trace) -> Iterator[Finding]:
     """2.2.6.2: tags are no wider than enabled, and 10-bit tags have one of the upper bits set."""
     for wire, sent, tlp in _own_requests(trace):
@@ -191,4 +206,4 @@ def _wrong_part(asked: Open, tlp: Tlp, boundary: int) -> str | None:
     return None
 
 
-RULES = (requests, attributes, completions, tags, tag_widths)
+RULES = (requests, attributes, prefixes, completions, tags, tag_widths)

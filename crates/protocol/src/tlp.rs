@@ -1,6 +1,7 @@
 //! Transaction layer packets: their headers as values. `wire.rs` converts them to and from bytes.
 
 mod message;
+mod prefix;
 mod translation;
 
 use crate::coherence::{CoherencePacket, PacketFormat};

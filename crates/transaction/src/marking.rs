@@ -101,7 +101,7 @@ impl Marking {
                         own
                     },
                     attributes: mark.attributes.and(self.allowed),
-                    pasid: self.prefixes.allow(mark.pasid, header),
+                    pasid: header.allowed_prefix(mark.pasid, self.prefixes),
                     ..*header
                 })
             }
@@ -112,7 +112,7 @@ impl Marking {
     /// The PASID prefix of a translation request for a flow.
     fn prefix(&self, flow: FlowId, header: &Header) -> Option<Pasid> {
         let mark = self.marks.get(flow.0 as usize)?;
-        self.prefixes.allow(mark.pasid, header)
+        header.allowed_prefix(mark.pasid, self.prefixes)
     }
 
     /// The tag of a completion. A completer without support for 10-bit tags takes the upper two bits as reserved and returns zeros, so

@@ -1,7 +1,7 @@
 //! The PASID extended capability (PCIe Base 6.20): whether a function may send requests in the address spaces of processes.
 
 use super::ConfigSpace;
-use crate::{Header, Kind, Pasid};
+use crate::Pasid;
 
 /// The register with PASID Control in the upper half and PASID Capability in the lower half.
 pub const PASID: u16 = PASID_BYTES / 4 + 1;
@@ -50,16 +50,6 @@ pub struct PasidControl {
     pub is_privileged: bool,
 }
 
-impl PasidControl {
-    /// The prefix that `header` gets of the wanted one. Execute Requested is for reads and translation requests (PCIe Base 6.20.2.2).
-    pub fn allow(self, wanted: Option<Pasid>, header: &Header) -> Option<Pasid> {
-        let wanted = wanted.filter(|_| self.is_enabled && header.may_have_pasid())?;
-        let is_read = matches!(header.kind, Kind::MemoryRead(_));
-        let execute = wanted.is_execute_requested() && self.may_execute && is_read;
-        Some(wanted.requesting(execute, wanted.is_privileged() && self.is_privileged))
-    }
-}
-
 impl ConfigSpace {
     pub(super) fn declare_pasid(&mut self, spaces: AddressSpaces) {
         let mut capability = u32::from(spaces.width.min(Pasid::MAX_WIDTH)) << WIDTH;
@@ -86,7 +76,6 @@ impl ConfigSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FunctionId, Tag};
 
     fn space(execute: bool, privileged: bool) -> ConfigSpace {
         let mut space = ConfigSpace::empty();
@@ -111,24 +100,5 @@ mod tests {
             };
             assert_eq!(space.pasid_control(), expected);
         }
-    }
-
-    #[test]
-    fn a_prefix_has_the_permissions_that_are_enabled_and_fit_the_request() {
-        let (requester, address) = (FunctionId::new(1, 0, 0), 0x1000);
-        let read = Header::memory_read(requester, Tag(0), address, 4).expect("a legal read");
-        let write = Header::memory_write(requester, address, 4).expect("a legal write");
-        let wanted = Pasid::new(9).map(|pasid| pasid.requesting(true, true));
-        let mut control = PasidControl::default();
-        assert_eq!(control.allow(wanted, &read), None);
-        control.is_enabled = true;
-        assert_eq!(control.allow(None, &read), None);
-        assert_eq!(control.allow(wanted, &read), Pasid::new(9));
-        control.may_execute = true;
-        control.is_privileged = true;
-        assert_eq!(control.allow(wanted, &read), wanted);
-        let without = wanted.map(|pasid| pasid.requesting(false, true));
-        assert_eq!(control.allow(wanted, &write), without);
-        assert_eq!(control.allow(wanted, &write.translated()), None);
     }
 }

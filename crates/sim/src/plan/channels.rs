@@ -6,14 +6,17 @@ use protocol::{FunctionId, VirtualChannels};
 use transaction::{FunctionPlace, Functions};
 
 use crate::scenario::{
-    ClassMap, LinkParameters, Node, NodeKind, PhaseTable, Scenario, ScenarioError, VcArbitration,
+    ClassMap, LinkParameters, Node, NodeKind, PhaseTable, PortArbitration, Scenario, ScenarioError,
+    VcArbitration,
 };
 
 use super::tree::Tree;
 
-/// The virtual channels of a port of `node` at `link`; none for a port without the capability. The node has `below` links below it.
+/// The virtual channels of a port of `node` at `link`; none for a port without the capability. The node has `below` links below it;
+/// `lower` is the node below the port, or the node itself for its upstream port.
 pub(crate) fn capability(
     node: &Node,
+    lower: &Node,
     link: Option<&LinkParameters>,
     below: usize,
 ) -> Option<VirtualChannels> {
@@ -25,12 +28,26 @@ pub(crate) fn capability(
     };
     let extended = node.port.extended_vc_count as u8;
     let is_mapped = link.is_some_and(|link| link.tc_vc_map.is_some());
-    let is_weighted = ports.is_some() && node.settings.port_arbitration.is_some();
+    let is_weighted = ports.is_some() && port_arbitration(node, lower).0.is_some();
     (extended > 0 || is_mapped || is_weighted).then(|| VirtualChannels {
         extended,
         low_priority: low_priority(node) as u8,
         ports,
     })
+}
+
+/// The arbitration among ports, with its table, of the port of `node` above `lower`, or of its upstream port if that is `node` itself.
+fn port_arbitration<'n>(
+    node: &'n Node,
+    lower: &'n Node,
+) -> (Option<PortArbitration>, Option<&'n PhaseTable>) {
+    let own = &node.settings;
+    let above = &lower.settings;
+    if lower.name.value == node.name.value || above.port_arbitration_above.is_none() {
+        return (own.port_arbitration, own.port_arbitration_table.as_ref());
+    }
+    let table = above.port_arbitration_table_above.as_ref();
+    (above.port_arbitration_above, table)
 }
 
 fn low_priority(node: &Node) -> u32 {
@@ -55,11 +72,11 @@ pub(crate) fn settings(
     let others = others.map(|(port, child)| (FunctionPlace::Port(port), child.node));
     let ports = own.into_iter().chain(others);
     let of_port = |(place, lower): (FunctionPlace, usize)| {
-        let link = scenario.nodes[lower].upstream.as_ref();
-        let link = link.map(|upstream| &upstream.link);
-        let channels = capability(node, link, below.len());
+        let lower = &scenario.nodes[lower];
+        let link = lower.upstream.as_ref().map(|upstream| &upstream.link);
+        let channels = capability(node, lower, link, below.len());
         let id = functions.id_of(place);
-        let settings = channels.map(|channels| port_settings(node, link, channels));
+        let settings = channels.map(|channels| port_settings((node, lower), link, channels));
         let settings = settings.into_iter().flatten();
         settings.map(move |setting| (id, Setting::Channels(setting)))
     };
@@ -67,24 +84,25 @@ pub(crate) fn settings(
 }
 
 fn port_settings(
-    node: &Node,
+    (node, lower): (&Node, &Node),
     link: Option<&LinkParameters>,
     channels: VirtualChannels,
 ) -> Vec<ChannelSetting> {
     let mut settings = Vec::new();
-    let table = |table: &Option<PhaseTable>, bits| {
-        let phases = table.as_ref().map_or(&[][..], |table| &table.0);
+    let table = |table: Option<&PhaseTable>, bits| {
+        let phases = table.map_or(&[][..], |table| &table.0);
         (0..).zip(dwords(phases, bits)).collect::<Vec<(u8, u32)>>()
     };
     if let Some(arbitration) = node.settings.vc_arbitration {
-        let dwords = table(&node.settings.vc_arbitration_table, 4);
+        let dwords = table(node.settings.vc_arbitration_table.as_ref(), 4);
         let write = |(register, value)| ChannelSetting::VcPhases { register, value };
         settings.extend(dwords.into_iter().map(write));
         settings.push(ChannelSetting::VcArbitration(arbitration.select().0));
     }
-    if let (Some(arbitration), Some(_)) = (node.settings.port_arbitration, channels.ports) {
+    let (by_port, phases) = port_arbitration(node, lower);
+    if let (Some(arbitration), Some(_)) = (by_port, channels.ports) {
         for channel in 0..=channels.extended {
-            let dwords = table(&node.settings.port_arbitration_table, channels.entry_bits());
+            let dwords = table(phases, channels.entry_bits());
             settings.extend(dwords.into_iter().map(|(register, value)| {
                 ChannelSetting::PortPhases {
                     channel,
@@ -123,10 +141,29 @@ pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioErro
         };
         check_counts(node).map_err(error)?;
         check_vc_arbitration(node).map_err(error)?;
-        check_port_arbitration(node, below.len()).map_err(error)?;
+        let settings = &node.settings;
+        let own = (
+            settings.port_arbitration,
+            settings.port_arbitration_table.as_ref(),
+        );
+        check_port_arbitration((node, below.len()), own, KEYS).map_err(error)?;
+        if node.upstream.is_none() {
+            check_no_port_above(node).map_err(error)?;
+        }
     }
     for &(above, _, below) in &tree.links {
         let ends = [&scenario.nodes[above], &scenario.nodes[below]];
+        let settings = &ends[1].settings;
+        let of_port = (
+            settings.port_arbitration_above,
+            settings.port_arbitration_table_above.as_ref(),
+        );
+        let siblings = tree.children[above].len();
+        let checked = check_port_arbitration((ends[0], siblings), of_port, KEYS_ABOVE);
+        checked.map_err(|(key, message)| {
+            let message = format!("{}.{key}: {message}", ends[1].name.value);
+            scenario.error(ends[1].lines.of(key), message)
+        })?;
         let Some(upstream) = &ends[1].upstream else {
             continue;
         };
@@ -192,12 +229,32 @@ fn check_vc_arbitration(node: &Node) -> Result<(), Wrong> {
     }
 }
 
-fn check_port_arbitration(node: &Node, below: usize) -> Result<(), Wrong> {
-    let settings = &node.settings;
-    let phases = settings.port_arbitration.map_or(0, |one| one.select().1);
-    let table = settings.port_arbitration_table.as_ref();
-    check_table("port_arbitration", "port_arbitration_table", phases, table)?;
-    if settings.port_arbitration.is_none() {
+/// The keys of the arbitration among ports at all ports of a node, and of its table.
+const KEYS: [&str; 2] = ["port_arbitration", "port_arbitration_table"];
+
+/// The keys of the arbitration among ports at the port above a node, and of its table.
+const KEYS_ABOVE: [&str; 2] = ["port_arbitration_above", "port_arbitration_table_above"];
+
+fn check_no_port_above(node: &Node) -> Result<(), Wrong> {
+    let written = KEYS_ABOVE.into_iter().find(|key| node.lines.has(key));
+    written.map_or(Ok(()), |key| {
+        let noun = node.kind.noun();
+        let message = format!(
+            "there is no port above this {noun}; write it for a node below a switch or host"
+        );
+        Err((key, message))
+    })
+}
+
+/// Checks the arbitration by port of `node`, which has `below` ports below it.
+fn check_port_arbitration(
+    (node, below): (&Node, usize),
+    (arbitration, table): (Option<PortArbitration>, Option<&PhaseTable>),
+    [key, table_key]: [&'static str; 2],
+) -> Result<(), Wrong> {
+    let phases = arbitration.map_or(0, |one| one.select().1);
+    check_table(key, table_key, phases, table)?;
+    if arbitration.is_none() {
         return Ok(());
     }
     match &node.kind {
@@ -208,7 +265,7 @@ fn check_port_arbitration(node: &Node, below: usize) -> Result<(), Wrong> {
                 "nothing is arbitrated by port at this {}; write it for a switch, or for a host with peer_to_peer = true",
                 kind.noun()
             );
-            return Err(("port_arbitration", message));
+            return Err((key, message));
         }
     }
     let last = match &node.kind {
@@ -224,7 +281,7 @@ fn check_port_arbitration(node: &Node, below: usize) -> Result<(), Wrong> {
         let message = format!(
             "there is no port {other}; write {first}, and {others} to {last} for the ports below"
         );
-        return Err(("port_arbitration_table", message));
+        return Err((table_key, message));
     }
     Ok(())
 }

@@ -15,9 +15,9 @@ use transaction::{FunctionPlace, Functions, Pattern};
 use crate::scenario::NodeKind;
 
 use super::address::Region;
+use super::address_maps::AddressMaps;
 use super::buffers::BufferPlan;
 use super::controllers::{Attachment, CablePlan, ControllerPlan};
-use super::iommu::AddressMaps;
 use super::network::{FibrePlan, NetworkPlan};
 
 /// A fabric ready to be built.

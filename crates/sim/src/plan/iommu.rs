@@ -11,6 +11,7 @@ use crate::scenario::{NodeKind, ScenarioError};
 use crate::workload::Workload;
 
 use super::address::{Region, show};
+use super::address_maps::AddressMaps;
 use super::planner::Planner;
 
 /// Keys that say nothing without `iommu = true`; the first is for page tables of processes, too.
@@ -21,30 +22,6 @@ const PAGE: u64 = 4096;
 
 /// Addresses of 64 bits that page tables cannot map begin here.
 const BEYOND: u64 = 1 << 48;
-
-/// The mappings of a host, each with page tables of its own.
-#[derive(Clone, Debug, Default)]
-pub struct AddressMaps {
-    /// The mapping for all requests without a PASID prefix, if their addresses are translated.
-    pub of_functions: Option<IdentityMapping>,
-    /// The mappings of processes.
-    pub of_processes: Vec<(Pasid, IdentityMapping)>,
-}
-
-impl AddressMaps {
-    /// Whether the host translates no addresses by these mappings.
-    pub fn is_empty(&self) -> bool {
-        self.of_functions.is_none() && self.of_processes.is_empty()
-    }
-
-    /// The addresses from the first page table to the end of the last one.
-    fn tables(&self) -> Option<Range<u64>> {
-        let processes = self.of_processes.iter().map(|(_, mapping)| mapping);
-        let tables = self.of_functions.iter().chain(processes);
-        let tables = tables.map(|mapping| mapping.tables.clone());
-        tables.reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
-    }
-}
 
 impl Planner<'_> {
     /// Plans the mappings of every host with an IOMMU for requests from below.
@@ -59,7 +36,7 @@ impl Planner<'_> {
         nodes.map(maps).collect()
     }
 
-    /// Plans the mapping of each process of a host: the memory, or the first bytes of it.
+    /// Plans the mapping of each process of a host: the memory and the BARs below the host, or the first bytes of the memory.
     fn processes(&mut self, host: usize) -> Result<Vec<(Pasid, IdentityMapping)>, ScenarioError> {
         let node = &self.scenario.nodes[host];
         let Some(processes) = &node.iommu.iommu_pasids else {
@@ -67,11 +44,14 @@ impl Planner<'_> {
         };
         let plan = |(pasid, mapped): &(Pasid, Option<Bytes>)| {
             let memory = self.nodes[host].memory.expect("a host has memory");
-            let mapped = mapped.map_or(memory.size, |Bytes(size)| {
+            let size = mapped.map_or(memory.size, |Bytes(size)| {
                 size.next_multiple_of(PAGE).min(memory.size)
             });
-            let whole = mapped - mapped % PAGE;
-            let ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+            let whole = size - size % PAGE;
+            let mut ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+            if mapped.is_none() {
+                ranges.extend(self.bars_below(host));
+            }
             Ok((*pasid, self.tables(host, ranges, "iommu_pasids")?))
         };
         processes.0.iter().map(plan).collect()

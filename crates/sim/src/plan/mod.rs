@@ -3,6 +3,7 @@
 //! A plan contains no errors; the run only follows it.
 
 pub(crate) mod address;
+mod address_maps;
 pub(crate) mod buffers;
 mod cables;
 mod channels;
@@ -34,10 +35,10 @@ use protocol::{Bar, ConfigSpace};
 use transaction::{FunctionPlace, Functions};
 
 pub use address::Region;
+pub use address_maps::AddressMaps;
 pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
-pub use iommu::AddressMaps;
 pub use network::{FibrePlan, NetworkPlan};
 
 use crate::incident::{self, IncidentPlan};

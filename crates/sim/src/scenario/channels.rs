@@ -100,77 +100,45 @@ impl Quantity for ClassMap {
     }
 }
 
-/// Arbitration among the virtual channels of the low-priority group.
+/// Arbitration by turns, by one of the first `KINDS` kinds of arbitration: its value in a field of registers, and the number of its
+/// phases, which is 0 without weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VcArbitration {
-    /// What the hardware of the model has fixed.
-    RoundRobin,
-    /// Weighted round robin with 32 phases.
-    Wrr32,
-    /// Weighted round robin with 64 phases.
-    Wrr64,
-    /// Weighted round robin with 128 phases.
-    Wrr128,
-}
+pub struct TurnArbitration<const KINDS: usize>((u8, usize));
 
-impl VcArbitration {
-    const NAMES: [(&str, Self); 4] = [
-        ("round-robin", Self::RoundRobin),
-        ("wrr-32", Self::Wrr32),
-        ("wrr-64", Self::Wrr64),
-        ("wrr-128", Self::Wrr128),
-    ];
+/// Arbitration among the virtual channels of the low-priority group: VC Arbitration Select (PCIe Base 7.9.1.4).
+pub type VcArbitration = TurnArbitration<4>;
 
-    /// The value of VC Arbitration Select (PCIe Base 7.9.1.4), and the number of phases.
+/// Arbitration among the ports whose packets leave by one virtual channel of another port: Port Arbitration Select (PCIe Base 7.9.1.8).
+pub type PortArbitration = TurnArbitration<5>;
+
+/// The kinds of arbitration by their names; round robin is what the hardware of the model has fixed.
+const ARBITRATIONS: [(&str, (u8, usize)); 5] = [
+    ("round-robin", (0, 0)),
+    ("wrr-32", (1, 32)),
+    ("wrr-64", (2, 64)),
+    ("wrr-128", (3, 128)),
+    ("wrr-256", (5, 256)),
+];
+
+impl<const KINDS: usize> TurnArbitration<KINDS> {
+    /// The value of the field that selects it, and the number of phases.
     pub fn select(self) -> (u8, usize) {
-        match self {
-            Self::RoundRobin => (0, 0),
-            Self::Wrr32 => (1, 32),
-            Self::Wrr64 => (2, 64),
-            Self::Wrr128 => (3, 128),
-        }
+        self.0
     }
 }
 
-kernel::choices!(VcArbitration);
+impl<const KINDS: usize> Quantity for TurnArbitration<KINDS> {
+    const UNIT: &'static str = "";
 
-/// Arbitration among the ports whose packets leave by one virtual channel of another port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortArbitration {
-    /// What the hardware of the model has fixed.
-    RoundRobin,
-    /// Weighted round robin with 32 phases.
-    Wrr32,
-    /// Weighted round robin with 64 phases.
-    Wrr64,
-    /// Weighted round robin with 128 phases.
-    Wrr128,
-    /// Weighted round robin with 256 phases.
-    Wrr256,
-}
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        kernel::choice(value, &ARBITRATIONS[..KINDS]).map(Self)
+    }
 
-impl PortArbitration {
-    const NAMES: [(&str, Self); 5] = [
-        ("round-robin", Self::RoundRobin),
-        ("wrr-32", Self::Wrr32),
-        ("wrr-64", Self::Wrr64),
-        ("wrr-128", Self::Wrr128),
-        ("wrr-256", Self::Wrr256),
-    ];
-
-    /// The value of Port Arbitration Select (PCIe Base 7.9.1.8), and the number of phases.
-    pub fn select(self) -> (u8, usize) {
-        match self {
-            Self::RoundRobin => (0, 0),
-            Self::Wrr32 => (1, 32),
-            Self::Wrr64 => (2, 64),
-            Self::Wrr128 => (3, 128),
-            Self::Wrr256 => (5, 256),
-        }
+    fn show(&self) -> String {
+        let found = ARBITRATIONS.iter().find(|(_, known)| *known == self.0);
+        found.map_or_else(String::new, |(name, _)| (*name).to_owned())
     }
 }
-
-kernel::choices!(PortArbitration);
 
 /// The phases of an arbitration table, such as "(0 0 0 1)*8" or "0*24 1*8".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,6 +224,24 @@ mod tests {
             let map = ClassMap::read(&Value::Text(text)).expect("a whole map");
             assert_eq!(map.show(), text);
         }
+    }
+
+    #[test]
+    fn channels_take_turns_in_up_to_128_phases_and_ports_in_256() {
+        let value = |text| Value::Text(text);
+        for (name, phases) in [("round-robin", 0), ("wrr-32", 32), ("wrr-128", 128)] {
+            let channels = VcArbitration::read(&value(name)).expect("a kind");
+            let ports = PortArbitration::read(&value(name)).expect("a kind");
+            assert_eq!(
+                (channels.select(), channels.show()),
+                (ports.select(), name.to_owned())
+            );
+            assert_eq!(ports.select().1, phases);
+        }
+        let longest = PortArbitration::read(&value("wrr-256")).map(PortArbitration::select);
+        assert_eq!(longest, Ok((5, 256)));
+        let wrong = VcArbitration::read(&value("wrr-256")).expect_err("ports alone have it");
+        assert!(wrong.ends_with("\"wrr-64\" or \"wrr-128\""), "{wrong}");
     }
 
     #[test]

@@ -32,13 +32,19 @@ kernel::parameters! {
         vc_arbitration: Option<VcArbitration> = None, from "PCIe Base 7.9.1.4: fixed in hardware after reset; here round robin";
         /// The VC of each phase of a weighted arbitration, such as "0*24 1*8" or "(0 0 0 1)*8"; each phase is one packet.
         vc_arbitration_table: Option<PhaseTable> = None, from "each weighted arbitration";
-        /// Arbitration among the ports whose packets leave by one channel of a port, at every port and channel: "round-robin", or
+        /// Arbitration among the ports whose packets leave by one channel of a port, at every channel and every port besides those with
+        /// a port_arbitration_above: "round-robin", or
         /// "wrr-32" to "wrr-256" with as many phases in port_arbitration_table. None keeps the arbitration after reset, which uses the
         /// weights of links.
         port_arbitration: Option<PortArbitration> = None, from "PCIe Base 7.9.1.8: fixed in hardware after reset; here round robin";
         /// The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its downstream ports in order; 0, 1 and so
         /// on for the root ports of a host. Packets of the switch or host itself have one phase more.
         port_arbitration_table: Option<PhaseTable> = None, from "each weighted arbitration";
+        /// Arbitration at the port of the switch or host above that the node is below, in place of the port_arbitration there; none for that
+        /// of the switch or host.
+        port_arbitration_above: Option<PortArbitration> = None, from "our choice: one table for all ports of a node";
+        /// The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
+        port_arbitration_table_above: Option<PhaseTable> = None, from "each weighted arbitration";
         /// Whether the other downstream ports of the switch or host above block peer-to-peer requests for this node and for all below it:
         /// the bit of its port in their Egress Control Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation,
         /// or goes to the root if the port also redirects.

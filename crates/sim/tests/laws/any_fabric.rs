@@ -22,6 +22,8 @@ struct Scenario {
     reflector: Node,
     flows: Vec<Flow>,
     retrainings: Vec<Retraining>,
+    /// Whether all ports support PASID prefixes, and the host has page tables for the processes 1 and 3.
+    has_processes: bool,
 }
 
 /// A link that goes through Recovery: the node below it, the time in nanoseconds, and the lines of what happens.
@@ -87,6 +89,8 @@ struct Flow {
     transfer: (Option<u32>, Option<u32>),
     /// Attributes of the requests, and the traffic class, which a driver does not choose.
     mark: (String, String),
+    /// The PASID prefix of a flow from a device, in a fabric with processes.
+    process: String,
 }
 
 #[derive(Clone, Debug)]
@@ -104,12 +108,13 @@ impl Debug for Scenario {
 
 impl Scenario {
     fn text(&self) -> String {
-        let mut text = format!("{}[hosts.h0]\n{}", self.head, self.host.lines);
+        let [above, below, device_prefixes] = self.prefixes();
+        let mut text = format!("{}[hosts.h0]\n{}{above}", self.head, self.host.lines);
         for (number, Switch { node, lines }) in self.switches.iter().enumerate() {
             // A switch is below one before it.
             write!(
                 text,
-                "[switches.s{number}]\n{}{lines}",
+                "[switches.s{number}]\n{}{lines}{below}",
                 self.node(node, number)
             )
             .expect("a text takes all");
@@ -120,7 +125,7 @@ impl Scenario {
             let functions = device.virtual_functions();
             write!(
                 text,
-                "[devices.d{number}]\n{node}{}virtual_functions = {functions}\n{engine}",
+                "[devices.d{number}]\n{node}{}{device_prefixes}virtual_functions = {functions}\n{engine}",
                 device.lines
             )
             .expect("a text takes all");
@@ -129,7 +134,7 @@ impl Scenario {
         let node = self.node(&self.reflector, self.switches.len());
         write!(
             text,
-            "[devices.r]\n{node}model = \"reflector\"\nbar = \"256 KiB\"\n"
+            "[devices.r]\n{node}{device_prefixes}model = \"reflector\"\nbar = \"256 KiB\"\n"
         )
         .expect("a text takes all");
         let flows: Vec<String> = self
@@ -143,6 +148,19 @@ impl Scenario {
             .map(|one| self.retraining(one))
             .collect();
         text + &flows.concat() + &retrainings.concat()
+    }
+
+    /// The lines of prefixes of the host, of each switch and of each device.
+    fn prefixes(&self) -> [&'static str; 3] {
+        if self.has_processes {
+            [
+                "tlp_prefixes = true\niommu_pasids = \"1, 3\"\n",
+                "tlp_prefixes = true\n",
+                "pasid_width = 2\npasid_execute = true\npasid_privileged = true\n",
+            ]
+        } else {
+            [""; 3]
+        }
     }
 
     /// An incident at a switch, a device or the reflector.
@@ -201,7 +219,12 @@ impl Scenario {
                 let function =
                     function.map_or(String::new(), |number| format!("function = {number}\n"));
                 flow.lines(from == devices, to > devices) + &flow.mark.1 + &function
-            } + &flow.mark.0,
+            } + &flow.mark.0
+                + if self.has_processes && from < devices {
+                    &flow.process
+                } else {
+                    ""
+                },
         )
     }
 }
@@ -442,10 +465,17 @@ fn flow() -> impl Strategy<Value = Flow> {
         1_u32..=128,
         interval,
         transfer,
-        mark(),
+        (mark(), process()),
     )
         .prop_map(
-            |((from, to, direction, function), amount, request, interval, transfer, mark)| Flow {
+            |(
+                (from, to, direction, function),
+                amount,
+                request,
+                interval,
+                transfer,
+                (mark, process),
+            )| Flow {
                 from,
                 to,
                 direction,
@@ -455,6 +485,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 function,
                 transfer,
                 mark,
+                process,
             },
         )
 }
@@ -468,6 +499,17 @@ fn mark() -> impl Strategy<Value = (String, String)> {
     );
     let class = setting("traffic_class", &["0", "0", "1", "7"]);
     (attributes, class).prop_map(|((a, b, c), class)| (a + &b + &c, class))
+}
+
+/// The lines of the PASID prefix of a flow.
+fn process() -> impl Strategy<Value = String> {
+    let permissions = (
+        setting("execute_requested", &["false", "true"]),
+        setting("privileged_requested", &["false", "true"]),
+    );
+    let lines = (select(&[1, 3][..]), permissions)
+        .prop_map(|(pasid, (a, b))| format!("pasid = {pasid}\n") + &a + &b);
+    weighted(0.7, lines).prop_map(Option::unwrap_or_default)
 }
 
 /// Enable bits of attributes, and of the completions of 10-bit tags.
@@ -519,9 +561,10 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         node(),
         vec(flow(), 1..9),
         retrainings(),
+        weighted(0.33, Just(())),
     )
         .prop_map(
-            |(head, host, switches, devices, reflector, flows, retrainings)| Scenario {
+            |(head, host, switches, devices, reflector, flows, retrainings, processes)| Scenario {
                 head,
                 host,
                 switches,
@@ -529,6 +572,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 reflector,
                 flows,
                 retrainings,
+                has_processes: processes.is_some(),
             },
         )
 }

@@ -155,6 +155,49 @@ fn ports_share_a_channel_as_their_phases() {
     }
 }
 
+/// PCIe Base 7.9.1.8: the table is one of each port. Two devices send to the host, and to a device whose port has a table of its own.
+#[test]
+fn a_port_has_a_table_of_its_own_or_that_of_its_switch() {
+    let text = |above: &str, to: &str| {
+        let flows = ["d1", "d2"].map(|from| {
+            format!(
+                "[[flows]]\nid = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrequest_size = \"256 B\"\nduration = \"100 us\"\nwindow = \"64 KiB\"\n"
+            )
+        });
+        format!(
+            "[measure]\nfrom = \"30 us\"\nuntil = \"90 us\"\n[links]\nlanes = 8\n[hosts.h]\n[switches.s]\nupstream = {{ to = \"h\", lanes = 1 }}\nport_arbitration = \"wrr-32\"\nport_arbitration_table = \"(1 2)*16\"\n[devices.d1]\nupstream = \"s\"\n[devices.d2]\nupstream = \"s\"\n[devices.e]\nupstream = {{ to = \"s\", lanes = 1 }}\nbar = \"1 MiB\"\n{above}{}",
+            flows.concat()
+        )
+    };
+    let own =
+        "port_arbitration_above = \"wrr-64\"\nport_arbitration_table_above = \"(1 1 1 2)*16\"\n";
+    for (above, to, expected) in [
+        ("", "h", 0.5),
+        ("", "e", 0.5),
+        (own, "h", 0.5),
+        (own, "e", 0.25),
+    ] {
+        let result = run(&text(above, to)).all_intact();
+        let [one, two] = ["d1", "d2"].map(|flow| steady(result.flow(flow)));
+        close(two / (one + two), expected, 5.0);
+    }
+    // A table of one port is enough for its Virtual Channel capability.
+    let alone = text(own, "h").replace(
+        "port_arbitration = \"wrr-32\"\nport_arbitration_table = \"(1 2)*16\"\n",
+        "",
+    );
+    let functions = simulation(&alone).functions("s").expect("a switch");
+    let has = |place| {
+        functions.space(place).read(register::CHANNELS) & 0xffff == u32::from(register::CHANNELS_ID)
+    };
+    let ports = [
+        FunctionPlace::Own,
+        FunctionPlace::Port(0),
+        FunctionPlace::Port(2),
+    ];
+    assert_eq!(ports.map(has), [false, false, true]);
+}
+
 /// PCIe Base 2.5.3: a packet of a class that maps to no channel of its egress is malformed, and its ingress records it.
 #[test]
 fn a_class_that_maps_to_no_channel_is_malformed() {

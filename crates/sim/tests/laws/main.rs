@@ -41,6 +41,7 @@ mod network;
 mod nic;
 mod nvme;
 mod ordering;
+mod pasid;
 mod pipelines;
 mod plans;
 mod poison;

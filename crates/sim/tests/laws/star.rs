@@ -269,6 +269,7 @@ impl Kind {
                 tables: 0..1 << 20,
                 ranges: stubs.map(page).collect(),
             }),
+            processes: Vec::new(),
         })
     }
 }

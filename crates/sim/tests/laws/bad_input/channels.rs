@@ -95,6 +95,37 @@ fn ports_are_arbitrated_where_there_are_several() {
 }
 
 #[test]
+fn the_table_of_a_port_fits_the_node_above() {
+    let below = |lines: &str| {
+        refusal(&format!(
+            "[hosts.h]\npeer_to_peer = false\n[switches.s]\nupstream = \"h\"\n[devices.d]\nupstream = \"s\"\n{lines}"
+        ))
+    };
+    assert_eq!(
+        below("port_arbitration_above = \"wrr-32\"\nport_arbitration_table_above = \"(1 2)*16\"\n"),
+        "bad.toml:8: d.port_arbitration_table_above: there is no port 2; write 0 for the upstream port, and 1 to 1 for the ports below"
+    );
+    assert_eq!(
+        below("port_arbitration_table_above = \"(0 1)*16\"\n"),
+        "bad.toml:7: d.port_arbitration_table_above: without weights there is no table; write port_arbitration_above = \"wrr-32\""
+    );
+    assert_eq!(
+        below("port_arbitration_above = \"wrr-64\"\nport_arbitration_table_above = \"(0 1)*16\"\n"),
+        "bad.toml:8: d.port_arbitration_table_above: 32 phases are not 64; write 64 phases, or the port_arbitration_above of the table"
+    );
+    assert_eq!(
+        refusal(
+            "[hosts.h]\npeer_to_peer = false\n[devices.d]\nupstream = \"h\"\nport_arbitration_above = \"round-robin\"\n"
+        ),
+        "bad.toml:5: d.port_arbitration_above: nothing is arbitrated by port at this host; write it for a switch, or for a host with peer_to_peer = true"
+    );
+    assert_eq!(
+        refusal("[hosts.h]\nport_arbitration_above = \"round-robin\"\n"),
+        "bad.toml:2: h.port_arbitration_above: there is no port above this host; write it for a node below a switch or host"
+    );
+}
+
+#[test]
 fn coherence_messages_keep_a_channel_of_their_own() {
     assert_eq!(
         refusal(

@@ -16,8 +16,8 @@ kernel::parameters! {
         /// Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond is a fault.
         iommu_mapped: Option<Bytes> = None, within Some(Bytes(4096))..=Some(Bytes(1 << 36)), from "our choice: all of it";
         /// The processes whose addresses devices may use, by PASID, each perhaps with the bytes of memory, from its beginning, that software
-        /// maps for it: "1, 16-31, 7: 64 KiB". Software maps every address to itself. The addresses of other processes, and those that are
-        /// not mapped, are faults. Requests without a PASID prefix are translated only with `iommu`.
+        /// maps for it; all of it, and the BARs of devices, where none are written: "1, 16-31, 7: 64 KiB". Software maps every address to
+        /// itself. The addresses of other processes, and those that are not mapped, are faults. Requests without a PASID prefix are translated only with `iommu`.
         iommu_pasids: Option<Processes> = None, from "our choice: none; PCIe Base 6.20: optional";
         /// Most requests from below whose translations are outstanding; later ones wait in the receive buffers of their root ports. 0
         /// for as many as these buffers hold.
