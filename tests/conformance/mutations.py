@@ -86,6 +86,12 @@ def _patched(text: str, start: int, new: bytes) -> str:
     return (raw[:start] + new + raw[start + len(new) :]).hex()
 
 
+def _set(line: Line, at: int, bits: int) -> None:
+    """Sets bits of a byte of the header."""
+    old = bytes.fromhex(line["header"])[at]
+    line["header"] = _patched(line["header"], at, bytes([old | bits]))
+
+
 def _word(text: str) -> int:
     return int.from_bytes(bytes.fromhex(text)[:4], "big")
 
@@ -206,13 +212,11 @@ def wrong_lower_address(lines: list[Line]) -> None:
 
 
 def other_attributes(lines: list[Line]) -> None:
-    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
-    line["header"] = _patched(line["header"], 2, bytes([bytes.fromhex(line["header"])[2] | 0x20]))
+    _set(_find(lines, 8, tlp="CplD", link="s0-a", direction="down"), 2, 0x20)
 
 
 def attribute_that_is_not_enabled(lines: list[Line]) -> None:
-    line = _find(lines, 8, tlp="MWr", link="s0-a", direction="up")
-    line["header"] = _patched(line["header"], 1, bytes([bytes.fromhex(line["header"])[1] | 4]))
+    _set(_find(lines, 8, tlp="MWr", link="s0-a", direction="up"), 1, 0x04)
 
 
 def prefix_that_is_not_enabled(lines: list[Line]) -> None:
@@ -221,8 +225,7 @@ def prefix_that_is_not_enabled(lines: list[Line]) -> None:
 
 
 def completion_by_id(lines: list[Line]) -> None:
-    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
-    line["header"] = _patched(line["header"], 1, bytes([bytes.fromhex(line["header"])[1] | 4]))
+    _set(_find(lines, 8, tlp="CplD", link="s0-a", direction="down"), 1, 0x04)
 
 
 def tag_too_wide(lines: list[Line]) -> None:
@@ -241,7 +244,17 @@ def writes_out_of_order(lines: list[Line]) -> None:
     one["header"], other["header"] = other["header"], one["header"]
 
 
-PASSING = """
+_SMALL = """
+[[flows]]
+from = "a"
+to = "b"
+count = 300
+request_size = "16 B"
+interval = "50 ns"
+"""
+
+PASSING = (
+    """
 [links]
 generation = 3
 lanes = 4
@@ -271,41 +284,16 @@ from = "a"
 to = "b"
 count = 300
 request_size = "512 B"
-
-[[flows]]
-from = "a"
-to = "b"
-count = 300
-request_size = "16 B"
-interval = "50 ns"
-relaxed_ordering = true
-
-[[flows]]
-from = "a"
-to = "b"
-count = 300
-request_size = "16 B"
-interval = "50 ns"
-function = 1
-id_ordering = true
-
-[[flows]]
-from = "a"
-to = "b"
-count = 300
-request_size = "16 B"
-interval = "50 ns"
-id_ordering = true
-
-[[flows]]
-from = "a"
-to = "b"
-direction = "read"
-count = 300
-request_size = "16 B"
-interval = "50 ns"
-traffic_class = 3
 """
+    + _SMALL
+    + "relaxed_ordering = true\n"
+    + _SMALL
+    + "function = 1\nid_ordering = true\n"
+    + _SMALL
+    + "id_ordering = true\n"
+    + _SMALL
+    + 'direction = "read"\ntraffic_class = 3\n'
+)
 """A scenario in which small requests pass large writes, by each of three permissions.
 
 Writes with ID-based ordering of the requester of the large ones may not pass them.

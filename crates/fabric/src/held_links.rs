@@ -1,12 +1,26 @@
 //! Links that registers of downstream ports hold down: what a component does for each of their actions.
 
+use kernel::{Component, Effects, Port};
 use link::LinkCommand;
-use packet::Incident;
+use packet::{Incident, Observation, Pcie, Site};
 use protocol::LinkHold;
 use transaction::PortAction;
 
+/// Adds the action to the log of incidents, and returns the command to the end of the link at `port`, if there is one.
+pub(crate) fn begin<C: Component<Traffic = Pcie>>(
+    port: Port,
+    action: PortAction,
+    fx: &mut Effects<'_, C>,
+) -> Option<LinkCommand> {
+    if let Some(what) = event(action) {
+        let site = Site::Port(port.0);
+        fx.observe(Observation::Incident { site, what });
+    }
+    command(action)
+}
+
 /// The command to the end of the link, if there is one.
-pub(crate) fn command(action: PortAction) -> Option<LinkCommand> {
+fn command(action: PortAction) -> Option<LinkCommand> {
     match action {
         PortAction::Contain(_) => Some(LinkCommand::Disable),
         PortAction::Hold(LinkHold::Reset) => Some(LinkCommand::HotReset),
@@ -17,7 +31,7 @@ pub(crate) fn command(action: PortAction) -> Option<LinkCommand> {
 }
 
 /// The line in the log of incidents, if there is one.
-pub(crate) fn event(action: PortAction) -> Option<Incident> {
+fn event(action: PortAction) -> Option<Incident> {
     match action {
         PortAction::Contain(reason) => Some(Incident::Event(reason.name())),
         PortAction::Hold(LinkHold::Reset) => Some(Incident::Event("Secondary Bus Reset")),

@@ -784,11 +784,7 @@ impl Switch {
 
     #[cold]
     fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
-        if let Some(what) = held_links::event(action) {
-            let site = Site::Port(port.0);
-            fx.observe(Observation::Incident { site, what });
-        }
-        if let Some(command) = held_links::command(action) {
+        if let Some(command) = held_links::begin(port, action, fx) {
             let finished = self.link(port).command(command, &mut At::new(fx, port));
             self.settle(port, finished, fx);
         }

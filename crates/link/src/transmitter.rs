@@ -411,14 +411,15 @@ impl Transmitter {
         cx: &mut impl LinkContext,
     ) {
         let bytes = dllp.emit();
+        let length = self.timing.length(DLLP_BYTES);
         if cx.watched() {
             cx.observe(Observation::Dllp {
                 port: cx.port(),
                 bytes,
                 start: at + self.pipeline,
+                length,
             });
         }
-        let length = self.timing.length(DLLP_BYTES);
         self.counters.dllp_bytes += u64::from(DLLP_BYTES);
         self.occupy(at, length);
         let after = self.busy_until.since(cx.now());

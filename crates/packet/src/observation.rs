@@ -36,6 +36,8 @@ pub enum Observation {
         bytes: [u8; 6],
         /// The time at which its first bit leaves.
         start: Time,
+        /// The time that it takes on the wire.
+        length: Span,
     },
     /// A TLP has arrived at a port, and its receiver has decided on it. Reported only if a probe needs details.
     PacketArrival {

@@ -34,6 +34,11 @@ impl Packets {
         id
     }
 
+    /// Returns the number of packets created so far.
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+
     /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender
     /// may still hold the old slot for a replay. Both slots count as one packet.
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {

@@ -56,11 +56,7 @@ impl<C: Cpu> RootComplex<C> {
 
     #[cold]
     fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
-        if let Some(what) = held_links::event(action) {
-            let site = Site::Port(port.0);
-            fx.observe(Observation::Incident { site, what });
-        }
-        if let Some(command) = held_links::command(action) {
+        if let Some(command) = held_links::begin(port, action, fx) {
             let sent = self.ports.command(port, command, fx);
             self.settle(sent, fx);
         }

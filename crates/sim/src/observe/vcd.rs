@@ -93,14 +93,12 @@ impl Format for Vcd {
                 let tag = Some(header.tag().0);
                 (Kind::of_tlp(header), Some(sequence), tag, length)
             }
-            Observation::Dllp { bytes, .. } => {
+            Observation::Dllp { bytes, length, .. } => {
                 let dllp = Dllp::parse(&bytes).ok();
                 let sequence = match dllp {
                     Some(Dllp::Ack { sequence } | Dllp::Nak { sequence }) => Some(sequence),
                     _ => None,
                 };
-                let length = event.names.direction(event.direction).dllp;
-                let length = length.unwrap_or(Span::ZERO);
                 (Kind::of_dllp(dllp.as_ref()), sequence, None, length)
             }
             Observation::OrderedSets {

@@ -60,6 +60,8 @@ pub struct Simulation {
     started: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
+    /// An end of patience, and the number of packets made until shortly before it: these stand if they are still there at the end.
+    old: (Time, u64),
 }
 
 /// A format of captures.
@@ -99,6 +101,10 @@ impl CaptureFormat {
 
 /// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
 pub(crate) const CHUNK: u32 = 16 * 1024;
+
+/// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
+/// and shorter than the patience of every workload.
+const PASSAGE: Span = Span::from_us(1_000);
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -149,6 +155,7 @@ impl Simulation {
             plan,
             started: false,
             stuck: false,
+            old: (Time::ZERO, 0),
         }
     }
 
@@ -230,15 +237,24 @@ impl Simulation {
         self.stuck = false;
         while self.is_open() {
             let patient = self.patient_until();
+            let mut limit = patient;
+            if self.old.0 != patient {
+                limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
+            }
             for _ in 0..CHUNK {
                 if !self.world.has_events() && self.expects_nothing() {
                     self.stuck = true;
+                    self.old.1 = u64::MAX;
                     return true;
                 }
-                if self.step_until(patient) {
+                if self.step_until(limit) {
                     if self.is_open() {
                         continue;
                     }
+                } else if limit < patient {
+                    self.old = (patient, self.world.store.made());
+                    limit = patient;
+                    continue;
                 } else {
                     self.step_late();
                     if self.is_open() {
@@ -296,8 +312,9 @@ impl Simulation {
         workloads.max(self.awaits_incidents_until())
     }
 
-    /// The number of packets that nothing can move. Error messages, and the configuration accesses of the software that serves them, go
-    /// on for ever where links have errors. The requester of a configuration access is a root port.
+    /// The number of packets that nothing can move. Drivers that look for a state of their device make packets to the end. Error messages,
+    /// and the configuration accesses of the software that serves them, go on for ever where links have errors. The requester of a
+    /// configuration access is a root port.
     fn standing_packets(&self) -> usize {
         let is_passing = |header: &Header| match &header.kind {
             Kind::Message(request) => matches!(request.message, Message::Error(_)),
@@ -308,7 +325,7 @@ impl Simulation {
             _ => header.is_config(),
         };
         let store = &self.world.store;
-        store.count_of(|packet| !is_passing(packet.header()))
+        store.count_of(|packet| packet.number() < self.old.1 && !is_passing(packet.header()))
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.

@@ -1,5 +1,6 @@
 //! A filtered capture is the part of the whole one that meets the filter, and no capture changes the run.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 
 use kernel::{Span, Time};
@@ -40,6 +41,13 @@ const BUSY: &str = r#"
 
 /// Runs with a capture of each format and filter; returns the result, the number of events, and the files.
 fn captured(all: &[(CaptureFormat, FilterOptions)]) -> (RunResult, u64, Vec<Vec<u8>>) {
+    captured_of(BUSY, all)
+}
+
+fn captured_of(
+    text: &str,
+    all: &[(CaptureFormat, FilterOptions)],
+) -> (RunResult, u64, Vec<Vec<u8>>) {
     let folder = std::env::temp_dir();
     let path = |number| {
         folder.join(format!(
@@ -47,7 +55,7 @@ fn captured(all: &[(CaptureFormat, FilterOptions)]) -> (RunResult, u64, Vec<Vec<
             std::thread::current().id()
         ))
     };
-    let mut simulation = simulation(BUSY);
+    let mut simulation = simulation(text);
     for (number, (format, filter)) in all.iter().enumerate() {
         let file = File::create(path(number)).expect("a file in the temporary folder");
         let begun = simulation.capture(*format, filter, file);
@@ -65,6 +73,34 @@ fn captured(all: &[(CaptureFormat, FilterOptions)]) -> (RunResult, u64, Vec<Vec<
     });
     let files = files.collect();
     (simulation.result(), simulation.events(), files)
+}
+
+/// A DLLP has 8 symbols with its framing: on one lane of Gen3 they take 8 times 8 bits and their part of the sync headers.
+#[test]
+fn a_dllp_takes_the_time_of_the_lanes_that_its_link_has() {
+    let text = "[links]\ngeneration = 3\nlanes = 16\n[hosts.h]\n[devices.d]\nupstream = \"h\"\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"16 KiB\"\nstart = \"20 us\"\n[[incidents]]\nat = \"0 ns\"\nwhat = \"degrade\"\nnode = \"d\"\nlanes = 1\n";
+    let filter = FilterOptions {
+        kinds: texts(&["dllp"]),
+        ..FilterOptions::default()
+    };
+    let (_, _, files) = captured_of(text, &[(CaptureFormat::Vcd, filter)]);
+    let mut now = 0_u64;
+    let mut since = BTreeMap::new();
+    let mut shortest = u64::MAX;
+    let text = std::str::from_utf8(&files[0]).expect("a value change dump is text");
+    for line in text.lines() {
+        if let Some(time) = line.strip_prefix('#') {
+            now = time.parse().expect("a time");
+        } else if let Some(wire) = line.strip_prefix('1') {
+            since.insert(wire, now);
+        } else if let Some(begin) = line.strip_prefix('0').and_then(|wire| since.remove(wire)) {
+            // Several in a row are one busy time.
+            if begin > 10_000_000 {
+                shortest = shortest.min(now - begin);
+            }
+        }
+    }
+    assert_eq!(shortest / 1000, 8, "{shortest} ps");
 }
 
 fn lines(bytes: &[u8]) -> Vec<Value> {

@@ -246,6 +246,13 @@ fn relaxed_and_id_ordering_pass_a_write_that_is_blocked_in_the_middle() {
     }
 }
 
+/// The mean latency of flow `f`, in nanoseconds.
+fn mean_latency(text: &str) -> f64 {
+    let result = run(text).all_intact();
+    let latency = result.flow("f").latency_ns.as_ref();
+    latency.expect("writes arrive").mean
+}
+
 /// Two devices below one switch write to the two sockets of a host, whose connection is slow. The time of the second device's writes.
 fn behind_a_slow_socket(more: &str) -> f64 {
     let text = format!(
@@ -283,9 +290,7 @@ fn behind_a_slow_socket(more: &str) -> f64 {
         {more}
     "#
     );
-    let result = run(&text).all_intact();
-    let latency = result.flow("f").latency_ns.as_ref();
-    latency.expect("writes arrive").mean
+    mean_latency(&text)
 }
 
 #[test]
@@ -328,9 +333,7 @@ fn behind_large_writes(more: &str) -> f64 {
         {more}
     "#
     );
-    let result = run(&text).all_intact();
-    let latency = result.flow("f").latency_ns.as_ref();
-    latency.expect("writes arrive").mean
+    mean_latency(&text)
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! The names of everything that a capture tells: links and their directions, components, flows.
 
-use kernel::{ComponentId, Span};
-use link::WireTiming;
+use kernel::ComponentId;
 use packet::{FlowId, Packet};
-use protocol::{DLLP_BYTES, Generation};
 
 use crate::build;
 use crate::plan::Plan;
@@ -21,8 +19,8 @@ pub struct Direction {
     pub name: String,
     /// The tree of the link, in which routing IDs are unique: its host. `None` between trees.
     pub host: Option<usize>,
-    /// The time that a DLLP takes on the wire; `None` on a fibre, which carries none.
-    pub dllp: Option<Span>,
+    /// Whether it carries DLLPs; a fibre has none.
+    pub has_dllps: bool,
 }
 
 /// One end of a link, fibre or cable.
@@ -62,23 +60,21 @@ impl Names {
             let (upstream, downstream) = build::ends(plan, link);
             let ends = [upstream, downstream].map(|(node, port)| (node.0 as usize, port));
             let host = Some(plan.nodes[link.downstream.0].root);
-            let dllp = Some(dllp(link.generation, link.lanes));
             let ways = ["down", "up"].map(str::to_owned);
-            names.join(ends, (&link.id, host, dllp), ways);
+            names.join(ends, (&link.id, host, true), ways);
         }
         for fibre in &plan.fibres {
             let ends = fibre
                 .ends
                 .map(|(node, port)| (node, build::fibre_port(port)));
             let ways = names.ways(ends);
-            names.join(ends, (&fibre.id, None, None), ways);
+            names.join(ends, (&fibre.id, None, false), ways);
         }
         for cable in &plan.cables {
             let ends = cable.ends.map(|end| build::cable_end(plan, end));
             let ends = ends.map(|(component, port)| (component.0 as usize, port));
             let ways = names.ways(ends);
-            let dllp = Some(dllp(cable.link.generation.0, cable.link.lanes.0));
-            names.join(ends, (&cable.id, None, dllp), ways);
+            names.join(ends, (&cable.id, None, true), ways);
         }
         names
     }
@@ -94,7 +90,7 @@ impl Names {
     fn join(
         &mut self,
         ends: [(usize, u32); 2],
-        (link, host, dllp): (&str, Option<usize>, Option<Span>),
+        (link, host, has_dllps): (&str, Option<usize>, bool),
         ways: [String; 2],
     ) {
         let first = self.directions.len();
@@ -103,7 +99,7 @@ impl Names {
             link: link.to_owned(),
             name,
             host,
-            dllp,
+            has_dllps,
         }));
         let [there, back] = numbers;
         for ((component, port), leaves, arrives) in [(ends[0], there, back), (ends[1], back, there)]
@@ -155,10 +151,4 @@ impl Names {
     pub fn flows(&self) -> &[String] {
         &self.flows
     }
-}
-
-/// The time of a DLLP on a link.
-fn dllp(generation: Generation, lanes: u8) -> Span {
-    // Where ordered sets lie does not matter for it.
-    WireTiming::new(generation, lanes, 0.0).length(DLLP_BYTES)
 }

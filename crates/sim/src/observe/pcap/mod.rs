@@ -35,8 +35,6 @@ struct Direction {
     interface: u32,
     /// The flag of this direction in pseudo-headers.
     flag: u16,
-    /// The time of a DLLP on the wire; none on fibres.
-    dllp: Span,
 }
 
 impl Pcap {
@@ -60,7 +58,6 @@ impl Format for Pcap {
             self.directions.push(Direction {
                 interface: interfaces,
                 flag: if is_up { flags::UP } else { 0 },
-                dllp: direction.dllp.unwrap_or_default(),
             });
             if filter.passes_direction(DirectionId(id)) {
                 pcapng::interface_description(out, &interface);
@@ -165,8 +162,8 @@ fn emit(event: &WireEvent<'_>, direction: &Direction, out: &mut Vec<u8>) -> Opti
             record::emit_tlp(out, sequence, nullified, packet.bytes());
             Some(Mark::Tlp(sequence))
         }
-        Observation::Dllp { bytes, .. } => {
-            head(Kind::Dllp, direction.dllp, 0, "").emit(direction.interface, out);
+        Observation::Dllp { bytes, length, .. } => {
+            head(Kind::Dllp, length, 0, "").emit(direction.interface, out);
             out.extend_from_slice(&bytes);
             Some(Mark::Dllp(bytes))
         }

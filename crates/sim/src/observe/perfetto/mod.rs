@@ -119,11 +119,9 @@ impl Format for Perfetto {
                     annotations::tlp(event, content, to.flow(content.number() + 1))
                 });
             }
-            Observation::Dllp { bytes, .. } => {
+            Observation::Dllp { bytes, length, .. } => {
                 let dllp = Dllp::parse(&bytes).ok();
                 let kind = Kind::of_dllp(dllp.as_ref());
-                let length = event.names.direction(event.direction).dllp;
-                let length = length.unwrap_or(Span::ZERO);
                 self.slice(event, kind, (event.at, length), out, |to| {
                     annotations::dllp(dllp.as_ref(), to)
                 });
@@ -183,7 +181,7 @@ impl Format for Perfetto {
 fn ports(ends: &[Option<WireEnd>], names: &Names, filter: &Filter) -> Vec<Option<DirectionId>> {
     let counted = |direction: &DirectionId| {
         // A fibre has no credit of this kind.
-        names.direction(*direction).dllp.is_some() && filter.passes_direction(*direction)
+        names.direction(*direction).has_dllps && filter.passes_direction(*direction)
     };
     let leaves = |end: &Option<WireEnd>| end.map(|end| end.leaves).filter(counted);
     let ports: Vec<_> = ends.iter().map(leaves).collect();
