@@ -244,6 +244,8 @@ field("uint8", "coherence.function", "Function", base.DEC, ATOMIC_FUNCTIONS)
 field("uint8", "coherence.state", "State that is kept", base.DEC, STATES)
 field("uint8", "coherence.grant", "Granted", base.DEC, GRANTS)
 field("bytes", "coherence.data", "Data")
+field("bool", "coherence.poisoned", "Poisoned", 8, YES_NO, 0x80)
+field("uint8", "coherence.poison", "Poisoned words of 8 bytes", base.HEX)
 
 do
   local all = {}
@@ -356,7 +358,8 @@ local function coherence(range, tree, pinfo)
   local names = {}
   local at = 0
   while at + 4 <= range:len() do
-    local code = range(at, 1):uint()
+    local poisoned = range(at, 1):bitfield(0, 1) == 1
+    local code = range(at, 1):bitfield(1, 7)
     local rest = range:len() - at
     local name = COHERENCE[code]
     local len, data_at, data_len = 4, nil, 0
@@ -385,6 +388,10 @@ local function coherence(range, tree, pinfo)
     if data_at then
       len = data_at + math.ceil(data_len / 4) * 4
     end
+    local poison_at = poisoned and not (code >= 0x28 and code <= 0x2a) and len
+    if poison_at then
+      len = len + 4
+    end
     if len > rest then
       tree:add_proto_expert_info(e.malformed, "The last coherence message is cut off")
       break
@@ -392,7 +399,8 @@ local function coherence(range, tree, pinfo)
     local message = range(at, len)
     local branch = tree:add(f["coherence"], message)
     branch:add(f["coherence.message"], message(0, 1), name)
-    branch:add(f["coherence.code"], message(0, 1))
+    branch:add(f["coherence.code"], message(0, 1), code)
+    branch:add(f["coherence.poisoned"], message(0, 1))
     local target, source = message(0, 4):bitfield(8, 6), message(0, 4):bitfield(14, 6)
     branch:add(f["coherence.target"], message(1, 1), target)
     branch:add(f["coherence.source"], message(1, 2), source)
@@ -417,6 +425,9 @@ local function coherence(range, tree, pinfo)
     end
     if data_at and data_len > 0 then
       branch:add(f["coherence.data"], message(data_at, data_len))
+    end
+    if poison_at then
+      branch:add(f["coherence.poison"], message(poison_at + 3, 1))
     end
     branch:set_text(text)
     names[#names + 1] = text

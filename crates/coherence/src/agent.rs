@@ -5,7 +5,7 @@ use std::mem;
 
 use protocol::coherence::{
     AgentId, Content, Data, Grant, Line, LineAtomic, Message, Request, Snoop, State, TransactionId,
-    WriteRange,
+    Word, WriteRange,
 };
 
 use crate::numbered::Numbered;
@@ -96,8 +96,8 @@ pub enum HomeAnswer<D> {
     Nothing,
     /// The line.
     Data(D),
-    /// The previous value of an atomic operation.
-    Old(u128),
+    /// The previous value of an atomic operation; none if it is poisoned, and the operation was not executed.
+    Old(Option<u128>),
 }
 
 impl<D: Data> Agent<D> {
@@ -281,8 +281,9 @@ impl<D: Data> Agent<D> {
         }
     }
 
-    /// Executes an atomic operation on a line, which must be in a state that allows writes; returns the previous value.
-    pub fn change(&mut self, line: Line, atomic: &LineAtomic) -> u128 {
+    /// Executes an atomic operation on a line, which must be in a state that allows writes; returns the previous value. None if it is
+    /// poisoned: then nothing is executed.
+    pub fn change(&mut self, line: Line, atomic: &LineAtomic) -> Option<u128> {
         let data = &mut self.own(line).data;
         data.as_mut()
             .expect("a line that is changed has data")
@@ -314,7 +315,7 @@ impl<D: Data> Agent<D> {
             Content::CompData(grant, data) => self.end(message.transaction, grant, Some(data), out),
             Content::CompAtomic(_, old) => {
                 self.close(message.transaction);
-                Event::Done(message.transaction, HomeAnswer::Old(old.number()))
+                Event::Done(message.transaction, HomeAnswer::Old(old.map(Word::number)))
             }
             Content::Request(..) | Content::SnoopResponse(..) | Content::CompAck => {
                 panic!(

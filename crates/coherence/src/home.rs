@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use protocol::coherence::{
-    AgentId, Content, Data, Grant, Line, Message, Request, Snoop, State, TransactionId,
+    AgentId, Content, Data, Grant, Line, Message, Request, Snoop, State, TransactionId, Word,
 };
 
 use crate::directory::{Directory, Holders, agents, bit};
@@ -347,7 +347,7 @@ impl<D: Data> Home<D> {
                 let old = there.change(atomic);
                 memory.write(line, &there);
                 let content = if atomic.returns() {
-                    Content::CompAtomic(atomic.width() as u8, old.into())
+                    Content::CompAtomic(atomic.width() as u8, old.map(Word::from))
                 } else {
                     Content::Comp(Grant::Nothing)
                 };

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use coherence::{Access, Agent, Backing, Event, Geometry, Home, HomeAnswer, Need};
 use protocol::coherence::{
     AgentId, AtomicChange, AtomicFunction, Content, Data, Line, LineAtomic, Message, Request,
-    TransactionId, WriteRange,
+    TransactionId, Word, WriteRange,
 };
 use stateright::{Checker, Model, Property};
 
@@ -18,10 +18,10 @@ impl Data for Value {
     fn merge(&mut self, other: &Self, _: WriteRange) {
         *self = *other;
     }
-    fn change(&mut self, atomic: &LineAtomic) -> u128 {
+    fn change(&mut self, atomic: &LineAtomic) -> Option<u128> {
         let old = u128::from(self.0);
         self.0 = atomic.applied(old) as u8 % 2;
-        old
+        Some(old)
     }
 }
 
@@ -162,7 +162,9 @@ impl World {
                 self.write(line, value);
             }
             Task::Toggle(_) => {
-                let old = self.agents[agent].change(line, &toggle());
+                let old = self.agents[agent]
+                    .change(line, &toggle())
+                    .expect("no value is poisoned");
                 self.check_read(line, Value(old as u8));
                 self.write(line, Value(old as u8 ^ 1));
             }
@@ -239,7 +241,7 @@ impl World {
                     .expect("somebody waits for the end");
                 let read = match answer {
                     HomeAnswer::Data(value) => Some(value.0),
-                    HomeAnswer::Old(old) => Some(old as u8),
+                    HomeAnswer::Old(old) => old.map(|old| old as u8),
                     HomeAnswer::Nothing => None,
                 };
                 let wrong = |value| doing.seen >> value & 1 == 0;
@@ -266,7 +268,7 @@ impl World {
         }
         match (doing.task, &message.content) {
             (Task::ToggleAtHome(line), Content::CompAtomic(_, old)) => {
-                let old = Value(old.number() as u8);
+                let old = Value(old.map_or(0, Word::number) as u8);
                 self.check_read(line, old);
                 self.write(line, Value(old.0 ^ 1));
             }

@@ -20,7 +20,7 @@ pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
         }
         let one = all.begin(system.now().await);
         system.work(costs).await;
-        let mut intact = true;
+        let (mut intact, mut is_poisoned) = (true, false);
         let mut done = 0;
         while done < all.what.size {
             let offset = one.offset + done;
@@ -29,12 +29,19 @@ pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
             let len = room.min(all.what.size - done) as usize;
             let operation = operation(&all.what, offset, len);
             let bytes = system.access(core, address, operation).await;
+            is_poisoned |= all.what.kind.returns() && bytes.is_empty();
             if all.what.check && all.what.kind == AccessKind::Read {
                 intact &= all.what.pattern.matches(offset, &bytes);
             }
             done += len as u64;
         }
-        if let Some(told) = all.end(one, system.now().await, intact) {
+        let now = system.now().await;
+        let told = if is_poisoned {
+            all.fail(one, now)
+        } else {
+            all.end(one, now, intact)
+        };
+        if let Some(told) = told {
             system.report(told).await;
         }
     }

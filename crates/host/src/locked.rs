@@ -20,6 +20,11 @@ pub async fn run(system: System, core: usize, work: LockedWork) {
                 let found = system
                     .access(core, access.address, operation(&access))
                     .await;
+                if found.is_empty() && access.operation.returns() {
+                    // The word is poisoned: nobody knows who holds the lock.
+                    work.fail();
+                    continue;
+                }
                 work.answered(word(&found), system.now().await);
             }
             Step::Over => return,
@@ -46,7 +51,10 @@ pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Ow
             let found = system
                 .access(core, access.address, operation(&access))
                 .await;
-            // A bucket with an invalid queue word is left unchanged.
+            // A bucket with an invalid or poisoned queue word is left unchanged.
+            if found.is_empty() {
+                break;
+            }
             let queue = Queue::from_word(word(&found));
             if queue.map_or(true, |queue| remove.answered(queue).is_some()) {
                 break;

@@ -2,6 +2,7 @@
 
 use fabric::CoreOperation;
 use kernel::Span;
+use packet::{Incident, Observation, Site};
 use transaction::Mapping;
 
 use crate::System;
@@ -34,24 +35,53 @@ pub async fn run(system: System, migration: Migration) {
         return;
     };
     let addresses = first.virtual_base()..=*last.range().end();
-    let mut places = [&here, &there];
+    let mut places = [&here[..], &there[..]];
     for _ in 0..moves {
         system.sleep(interval).await;
         system.withdraw(addresses.clone()).await;
-        for (from, to) in places[0].iter().zip(places[1]) {
-            copy(&system, core, (from, to)).await;
+        let is_copied = copy(&system, core, places).await;
+        if is_copied {
+            places.swap(0, 1);
         }
-        system.install(places[1].clone()).await;
-        places.swap(0, 1);
+        system.install(places[0].to_vec()).await;
+        if !is_copied {
+            report(&system).await;
+            return;
+        }
     }
 }
 
-/// Copies a page line by line, and overwrites the old page with a fixed value.
-async fn copy(system: &System, core: usize, (from, to): (&Mapping, &Mapping)) {
-    for offset in (0..from.size().bytes()).step_by(LINE as usize) {
+/// Copies the pages. Where one has poisoned bytes, all lines come back to their old places. Returns whether the pages are copied.
+async fn copy(system: &System, core: usize, [here, there]: [&[Mapping]; 2]) -> bool {
+    for (number, (from, to)) in here.iter().zip(there).enumerate() {
+        let size = from.size().bytes();
+        let copied = copy_page(system, core, (from, to), size).await;
+        if copied < size {
+            copy_page(system, core, (to, from), copied).await;
+            for (from, to) in here[..number].iter().zip(there) {
+                copy_page(system, core, (to, from), from.size().bytes()).await;
+            }
+            return false;
+        }
+    }
+    true
+}
+
+/// Copies the first `size` bytes of a page line by line, and overwrites the old page with a fixed value. Returns the number of bytes
+/// before the first poisoned line.
+async fn copy_page(
+    system: &System,
+    core: usize,
+    (from, to): (&Mapping, &Mapping),
+    size: u64,
+) -> u64 {
+    for offset in (0..size).step_by(LINE as usize) {
         let old = from.physical_base() + offset;
         let line = CoreOperation::Load(LINE as usize);
         let bytes = system.access(core, old, line).await;
+        if bytes.is_empty() {
+            return offset;
+        }
         let new = to.physical_base() + offset;
         system.access(core, new, CoreOperation::Store(bytes)).await;
         let nothing = vec![0xee; LINE as usize];
@@ -59,4 +89,11 @@ async fn copy(system: &System, core: usize, (from, to): (&Mapping, &Mapping)) {
             .access(core, old, CoreOperation::Store(nothing))
             .await;
     }
+    size
+}
+
+async fn report(system: &System) {
+    let what = Incident::Event("a buffer with poisoned data stays where it is");
+    let site = Site::Node;
+    system.report(Observation::Incident { site, what }).await;
 }

@@ -226,7 +226,8 @@ impl System {
     }
 
     /// Performs an operation on a part of the line at `address` in the cache of `core`, on which this program runs. The host's
-    /// memory must be coherent. Returns the old bytes for a load or an atomic operation.
+    /// memory must be coherent. Returns the old bytes for a load or an atomic operation that returns them, and none if they are
+    /// poisoned.
     pub async fn access(&self, core: usize, address: u64, operation: CoreOperation) -> Vec<u8> {
         let access = Request::Access(core, address, operation);
         self.0.ask(access).await.bytes

@@ -18,6 +18,17 @@ pub enum AccessKind {
     Atomic(AtomicAccess),
 }
 
+impl AccessKind {
+    /// Whether the operation returns bytes.
+    pub const fn returns(self) -> bool {
+        match self {
+            Self::Read => true,
+            Self::Write | Self::Atomic(AtomicAccess::Store) => false,
+            Self::Atomic(_) => true,
+        }
+    }
+}
+
 /// The atomic operations that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicAccess {

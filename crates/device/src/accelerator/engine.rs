@@ -36,9 +36,16 @@ impl Engine {
         }
     }
 
-    /// Takes the answer of the access, available at `end`.
-    pub(super) fn answer(&mut self, end: Time, word: u128) {
-        self.state = State::Answered(end, word);
+    /// Takes the answer of the access, available at `end`. Without a word, which is poisoned, the work ends: nobody knows who holds the
+    /// lock.
+    pub(super) fn answer(&mut self, end: Time, word: Option<u128>) {
+        self.state = match word {
+            Some(word) => State::Answered(end, word),
+            None => {
+                self.work.fail();
+                State::Until(end)
+            }
+        };
     }
 
     /// Ends the work because the link has failed.
@@ -156,15 +163,23 @@ impl Accelerator {
         let word = match access.operation {
             WordOperation::Load => {
                 let mut word = [0; 16];
-                word[..part.len].copy_from_slice(self.lines.read(part));
-                u128::from_le_bytes(word)
+                self.lines.read(part).map(|bytes| {
+                    word[..part.len].copy_from_slice(bytes);
+                    u128::from_le_bytes(word)
+                })
             }
             WordOperation::Store(new) => {
                 self.lines.write(part, &new.to_le_bytes()[..part.len]);
-                0
+                Some(0)
             }
             WordOperation::Change(atomic) => self.lines.change(&atomic, part),
         };
+        self.answer_locked(number, end, word);
+    }
+
+    /// Hands the answer of its access to a lock engine: the word, or none if it is poisoned.
+    pub(super) fn answer_locked(&mut self, number: usize, end: Time, word: Option<u128>) {
+        self.poisoned += u32::from(word.is_none());
         self.engines[number].answer(end, word);
     }
 }

@@ -104,8 +104,9 @@ pub(super) enum Begun {
 pub(super) enum Outcome {
     /// The part can be performed now, before the next message, and ends at this time.
     Ready(LineAccess, Time),
-    /// The home agent has executed the part: its end, and the previous value if the operation returns one.
-    Done(LineAccess, Time, u128),
+    /// The home agent has executed the part: its end, and the previous value, which is 0 if the operation returns none. No value if it
+    /// is poisoned, and the part was not executed.
+    Done(LineAccess, Time, Option<u128>),
     /// No part has ended.
     Nothing,
 }
@@ -261,7 +262,7 @@ impl Lines {
                 let part = self.asker(transaction);
                 let old = match answer {
                     HomeAnswer::Old(old) => old,
-                    HomeAnswer::Nothing | HomeAnswer::Data(_) => 0,
+                    HomeAnswer::Nothing | HomeAnswer::Data(_) => Some(0),
                 };
                 Outcome::Done(part, now + self.behind(part.operation), old)
             }
@@ -274,24 +275,25 @@ impl Lines {
         asked.expect("a transaction belongs to a part").1
     }
 
-    /// The data of a part, which may be read.
-    pub(super) fn read(&self, part: LineAccess) -> &[u8] {
+    /// The data of a part, which may be read; none if it is poisoned.
+    pub(super) fn read(&self, part: LineAccess) -> Option<&[u8]> {
         let data = self.agent.data(Line::of(part.address));
         let data = data.expect("a readable line has data");
-        &data.0[part.address as usize % LINE_BYTES..][..part.len]
+        let offset = part.address as usize % LINE_BYTES;
+        (!data.is_poisoned(offset, part.len)).then(|| &data.bytes[offset..][..part.len])
     }
 
     /// Writes the data of a part, which may be written.
     pub(super) fn write(&mut self, part: LineAccess, bytes: &[u8]) {
         let offset = part.address as usize % LINE_BYTES;
         let range = WriteRange::new(offset, part.len).expect("a part is some bytes of a line");
-        let mut data = LineData([0; LINE_BYTES]);
-        data.0[offset..offset + part.len].copy_from_slice(bytes);
+        let data = LineData::part(offset, bytes);
         self.agent.write(Line::of(part.address), range, &data);
     }
 
-    /// Executes an atomic operation on a value that may be written; returns the previous value.
-    pub(super) fn change(&mut self, atomic: &LineAtomic, part: LineAccess) -> u128 {
+    /// Executes an atomic operation on a value that may be written; returns the previous value. None if it is poisoned: then nothing
+    /// is executed.
+    pub(super) fn change(&mut self, atomic: &LineAtomic, part: LineAccess) -> Option<u128> {
         self.agent.change(Line::of(part.address), atomic)
     }
 }

@@ -11,7 +11,7 @@ mod translations;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
-use packet::{Frame, PacketId, Pcie, Refusal};
+use packet::{Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
     AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
@@ -59,6 +59,8 @@ pub struct Accelerator {
     /// The number of the sequence of the accesses that software has started and no measurement counts.
     unmeasured: Option<usize>,
     engines: Vec<Engine>,
+    /// Number of parts that have found poisoned data since the last report.
+    poisoned: u32,
 }
 
 /// A sequence of accesses, with the current one.
@@ -198,10 +200,18 @@ impl Leaf for Accelerator {
                 self.endpoint.record_timeout(FunctionPlace::Own, fx);
             }
         }
+        if let Some(translations) = &mut self.translations {
+            while let Some(error) = translations.next_error() {
+                fx.observe(error.observation());
+            }
+        }
         for work in 0..self.works.len() {
             while self.go_on(work, fx) {}
         }
         self.go_on_with_engines(fx);
+        for _ in 0..std::mem::take(&mut self.poisoned) {
+            fx.observe(POISON_READ);
+        }
         self.send(fx);
         self.wake(fx);
     }
@@ -237,6 +247,7 @@ impl Accelerator {
             works: Vec::new(),
             unmeasured: None,
             engines: Vec::new(),
+            poisoned: 0,
         };
         accelerator.apply_registers();
         accelerator
@@ -350,8 +361,11 @@ impl Accelerator {
                     match self.lines.receive(message, now) {
                         Outcome::Ready(part, end) => self.perform(part, end),
                         Outcome::Done(part, end, old) => match part.initiator {
-                            Initiator::Work(work) => self.end_part(work, end, true),
-                            Initiator::Engine(engine) => self.engines[engine].answer(end, old),
+                            Initiator::Work(work) => {
+                                let data = old.map(|_| true);
+                                self.end_part(work, end, data);
+                            }
+                            Initiator::Engine(engine) => self.answer_locked(engine, end, old),
                         },
                         Outcome::Nothing => {}
                     }
@@ -510,29 +524,31 @@ impl Accelerator {
             return self.perform_locked(part, end);
         };
         let what = &self.works[work].accesses.what;
-        let mut intact = true;
-        match part.operation {
+        let data = match part.operation {
             Operation::Read => {
-                intact = !what.check || what.pattern.matches(part.offset, self.lines.read(part));
+                let bytes = self.lines.read(part);
+                bytes.map(|bytes| !what.check || what.pattern.matches(part.offset, bytes))
             }
             Operation::Write => {
                 let mut bytes = [0; LINE_BYTES];
                 what.pattern.fill(part.offset, &mut bytes[..part.len]);
                 self.lines.write(part, &bytes[..part.len]);
+                Some(true)
             }
-            Operation::Atomic(atomic) => {
-                self.lines.change(&atomic, part);
-            }
-        }
-        self.end_part(work, end, intact);
+            Operation::Atomic(atomic) => self.lines.change(&atomic, part).map(|_| true),
+        };
+        self.end_part(work, end, data);
     }
 
-    fn end_part(&mut self, work: usize, end: Time, intact: bool) {
+    /// Ends a part of an access: whether its data is as expected, or none if it is poisoned, which fails the access.
+    fn end_part(&mut self, work: usize, end: Time, data: Option<bool>) {
+        self.poisoned += u32::from(data.is_none());
         let current = self.works[work].current.as_mut();
         let current = current.expect("a part belongs to the current access");
         current.open -= 1;
         current.finish = current.finish.max(end);
-        current.intact &= intact;
+        current.intact &= data.unwrap_or(true);
+        current.failed |= data.is_none();
     }
 
     fn send(&mut self, fx: &mut Effects<'_, Self>) {
@@ -600,6 +616,12 @@ fn pages(first: u64, len: u64) -> impl Iterator<Item = u64> {
 }
 
 const PAGE: u64 = 4096;
+
+/// An access finds poisoned data in the cache, or at the home agent, and fails.
+const POISON_READ: Observation = Observation::Incident {
+    site: Site::Node,
+    what: Incident::Event("an access finds poisoned data"),
+};
 
 /// Most packets of coherence messages that wait for the wire: one behind the packet in transmission, so that later messages share
 /// the next packet.

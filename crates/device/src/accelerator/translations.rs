@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use packet::{PacketId, Packets, Stamp};
+use packet::{Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{
     Access, Completion, CompletionCount, FunctionId, Header, InvalidateTag, Message, Page,
     PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
@@ -27,6 +27,10 @@ pub(super) struct Translations {
     invalidated: VecDeque<(InvalidateTag, FunctionId, u64)>,
     /// Whether translation requests are enabled (ATS Control).
     enabled: bool,
+    /// Whether one was answered with Unsupported Request since they were enabled: then no more are sent.
+    refused: bool,
+    /// Errors of translation requests that were not reported yet.
+    errors: VecDeque<TranslationError>,
     /// Most outstanding page requests (Outstanding Page Request Allocation).
     page_requests: u32,
 }
@@ -46,6 +50,27 @@ enum Stage {
     PageRequested(PageGroup),
     /// The page cannot be accessed.
     Unmapped,
+}
+
+/// The error of a translation request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TranslationError {
+    /// The host does not translate for the function, which sends no more requests (PCIe Base 10.2.3.6).
+    Refused,
+    /// The host could not translate: its page tables have an error, or the answer is poisoned or has not come.
+    Failed,
+}
+
+impl TranslationError {
+    /// The entry of the error in the log.
+    pub(super) fn observation(self) -> Observation {
+        let what = match self {
+            Self::Refused => "the host translates no addresses for the function",
+            Self::Failed => "a translation has failed",
+        };
+        let (site, what) = (Site::Node, Incident::Event(what));
+        Observation::Incident { site, what }
+    }
 }
 
 /// Round-trip times of translation requests, from the core's request to its answer at the core.
@@ -84,6 +109,8 @@ impl Translations {
             round_trips: RoundTrips::default(),
             invalidated: VecDeque::new(),
             enabled: false,
+            refused: false,
+            errors: VecDeque::new(),
             page_requests: 0,
         }
     }
@@ -93,6 +120,7 @@ impl Translations {
         self.outstanding.forget(|_| true);
         self.cache.invalidate_all();
         self.missing.clear();
+        self.refused = false;
     }
 
     pub(super) fn round_trips(&self) -> RoundTrips {
@@ -108,6 +136,9 @@ impl Translations {
     pub(super) fn find(&mut self, address: u64, now: Time) -> Resolution {
         if let Some(mapping) = self.cache.lookup(self.id, address) {
             return Resolution::At(mapping.translate(address), mapping.rights());
+        }
+        if self.refused {
+            return Resolution::Unmapped;
         }
         let page = Page::of(address);
         let Some(place) = self.missing.iter().position(|(there, _)| *there == page) else {
@@ -180,6 +211,7 @@ impl Translations {
             .find(|(_, stage)| matches!(stage, Stage::PageRequested(other) if *other == group));
         if let Some((_, stage)) = wanted {
             *stage = match response {
+                PageResponse::Success if self.refused => Stage::Unmapped,
                 PageResponse::Success => Stage::Missed(now),
                 PageResponse::InvalidRequest | PageResponse::Failure => Stage::Unmapped,
             };
@@ -232,12 +264,13 @@ impl Translations {
     /// Applies the registers: whether translation requests are enabled, and the most outstanding page requests.
     pub(super) fn allow(&mut self, translations: bool, pages: u32) {
         self.enabled = translations;
+        self.refused &= translations;
         self.page_requests = pages;
     }
 
     /// The next translation request or page request, if one may be sent.
     pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
-        if !self.enabled {
+        if !self.enabled || self.refused {
             return None;
         }
         if let Some(packet) = self.next_page_request(packets) {
@@ -264,8 +297,12 @@ impl Translations {
         let Some(part) = self.outstanding.take(completion) else {
             return false;
         };
-        let good = completion.status == Status::Successful;
-        let entry = payload.first_chunk().filter(|_| good);
+        if completion.status != Status::Successful {
+            let is_refused = completion.status == Status::UnsupportedRequest;
+            self.fail(part.what, is_refused);
+            return true;
+        }
+        let entry = payload.first_chunk();
         let entry = entry.and_then(|bytes| Translation::parse(*bytes).ok());
         self.answer(
             part.what,
@@ -273,6 +310,26 @@ impl Translations {
             now,
         );
         true
+    }
+
+    /// Ends the request for a page that got no translation. One that is refused ends all others, too.
+    #[cold]
+    fn fail(&mut self, page: Page, is_refused: bool) {
+        for (there, stage) in &mut self.missing {
+            if is_refused || *there == page {
+                *stage = Stage::Unmapped;
+            }
+        }
+        if !is_refused {
+            self.errors.push_back(TranslationError::Failed);
+        } else if !std::mem::replace(&mut self.refused, true) {
+            self.errors.push_back(TranslationError::Refused);
+        }
+    }
+
+    /// The next error that was not reported yet.
+    pub(super) fn next_error(&mut self) -> Option<TranslationError> {
+        self.errors.pop_front()
     }
 
     fn answer(&mut self, page: Page, mapping: Option<Mapping>, now: Time) {
@@ -297,7 +354,7 @@ impl Translations {
     pub(super) fn give_up(&mut self, now: Time) -> usize {
         let mut lost = 0;
         while let Some(part) = self.outstanding.give_up(now) {
-            self.answer(part.what, None, now);
+            self.fail(part.what, false);
             lost += 1;
         }
         lost

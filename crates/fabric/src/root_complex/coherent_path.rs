@@ -1,6 +1,7 @@
 //! Accesses of cores and coherence messages on their way through the caches of a coherent host.
 
 use kernel::{Effects, Port};
+use packet::{Incident, Observation, Site};
 use protocol::Kind;
 
 use super::coherent::{Admission, CoherentEffect, Released};
@@ -55,7 +56,10 @@ impl<C: Cpu> RootComplex<C> {
             match effect {
                 CoherentEffect::Io => self.release_from_caches(fx),
                 CoherentEffect::Accessed(ticket, bytes) => {
-                    self.cpu.accessed(ticket, bytes, now);
+                    if bytes.is_none() {
+                        fx.observe(POISON_LOADED);
+                    }
+                    self.cpu.accessed(ticket, bytes.unwrap_or_default(), now);
                     told = true;
                 }
             }
@@ -112,7 +116,10 @@ impl<C: Cpu> RootComplex<C> {
             let header = *fx.store()[packet].header();
             let inbound = Inbound::new(port, packet, &header, fx.now());
             match (&header.kind, old) {
-                (Kind::Atomic(request), Some(old)) => {
+                (Kind::Atomic(request), Some(None)) => {
+                    self.answer_poisoned_atomic((packet, port), request, fx);
+                }
+                (Kind::Atomic(request), Some(Some(old))) => {
                     let completion = self.complete_atomic(packet, request, old, fx);
                     self.finish(inbound, fx);
                     self.put_down(port, completion, fx);
@@ -155,3 +162,9 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 }
+
+/// A core loads a poisoned part of a line, and gets nothing. A processor would take a machine check.
+const POISON_LOADED: Observation = Observation::Incident {
+    site: Site::Node,
+    what: Incident::Event("a core loads poisoned data"),
+};

@@ -29,7 +29,7 @@ pub trait Cpu: Debug {
     fn interrupt(&mut self, message: u32);
     /// The next access to a line in the cache of a core, where memory is coherent.
     fn next_access(&mut self) -> Option<CoreAccess>;
-    /// Reports the end of an access, with the bytes that it read, if any.
+    /// Reports the end of an access, with the bytes that it read; none if they are poisoned.
     fn accessed(&mut self, ticket: u32, bytes: Vec<u8>, now: Time);
     /// The next change of the page tables of devices with virtual addresses.
     fn next_order(&mut self) -> Option<TranslationOrder>;

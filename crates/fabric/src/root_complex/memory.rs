@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
-use protocol::coherence::{LINE_BYTES, Line};
+use protocol::coherence::{LINE_BYTES, Line, LineData, POISON_WORD};
 use protocol::{AtomicRequest, FunctionId, Header, Kind, MemoryRequest};
 use transaction::{Completions, Memory, Pattern, deliver, deliver_poisoned, written};
 
@@ -374,21 +374,17 @@ impl MemoryController {
             .collect()
     }
 
-    /// The bytes of these lines, with the offset of each.
-    pub(super) fn lines(&self, lines: &[Line]) -> Vec<(u64, [u8; LINE_BYTES])> {
-        let line = |line: &Line| {
-            let offset = line.address() - self.base;
-            let mut bytes = [0; LINE_BYTES];
-            self.bytes.read(offset, &mut bytes);
-            (offset, bytes)
-        };
-        lines.iter().map(line).collect()
+    /// The data of these lines, with the offset of each.
+    pub(super) fn lines(&self, lines: &[Line]) -> Vec<(u64, LineData)> {
+        let at = |one: &Line| one.address() - self.base;
+        let lines = lines.iter().map(at);
+        lines.map(|at| (at, line(&self.bytes, at))).collect()
     }
 
     /// Writes lines that [`Self::lines`] has read.
-    pub(super) fn restore(&mut self, lines: &[(u64, [u8; LINE_BYTES])]) {
-        for (offset, bytes) in lines {
-            self.bytes.write(*offset, bytes);
+    pub(super) fn restore(&mut self, lines: &[(u64, LineData)]) {
+        for (offset, data) in lines {
+            set_line(&mut self.bytes, *offset, data);
         }
     }
 
@@ -402,6 +398,33 @@ impl MemoryController {
         let new = atomic.applied(old).to_le_bytes();
         self.bytes.write(offset, &new[..atomic.width()]);
         old
+    }
+}
+
+/// The line at `offset` of a memory. A word of which any byte is poisoned is poisoned.
+pub(super) fn line(memory: &Memory, offset: u64) -> LineData {
+    let mut bytes = [0; LINE_BYTES];
+    memory.read(offset, &mut bytes);
+    let mut data = LineData::from(bytes);
+    if memory.is_poisoned(offset, LINE_BYTES as u64) {
+        for word in (0..LINE_BYTES).step_by(POISON_WORD) {
+            if memory.is_poisoned(offset + word as u64, POISON_WORD as u64) {
+                data.spoil(word, POISON_WORD);
+            }
+        }
+    }
+    data
+}
+
+/// Writes the line at `offset` of a memory, and poisons its poisoned words.
+pub(super) fn set_line(memory: &mut Memory, offset: u64, data: &LineData) {
+    memory.write(offset, &data.bytes);
+    if data.poison != 0 {
+        for word in (0..LINE_BYTES).step_by(POISON_WORD) {
+            if data.is_poisoned(word, POISON_WORD) {
+                memory.poison(offset + word as u64, POISON_WORD as u64);
+            }
+        }
     }
 }
 

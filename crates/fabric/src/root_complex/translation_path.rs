@@ -1,15 +1,15 @@
 //! Packets from below that wait for a translation, and changes that software makes to page tables.
 
 use kernel::{Effects, Port};
-use packet::{PacketId, Refusal, Stamp};
+use packet::{Incident, Observation, PacketId, Refusal, Site, Stamp};
 use protocol::{FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message, PageRequest};
 use transaction::Mapping;
 
 use super::cpu::Cpu;
 use super::timer::RootTimer;
 use super::translation::{
-    Admission, Advanced, InvalidateRequests, Outcome, TableChange, TranslationOrder,
-    translation_completion,
+    Admission, Advanced, InvalidateRequests, Outcome, TableChange, TranslationFault,
+    TranslationOrder, translation_completion,
 };
 use super::{Inbound, RootComplex};
 use crate::Route;
@@ -142,10 +142,19 @@ impl<C: Cpu> RootComplex<C> {
         self.wake_translation(fx);
         for (port, packet, outcome) in answers {
             let header = *fx.store()[packet].header();
+            let is_poisoned = outcome == Err(TranslationFault::Poisoned);
+            if is_poisoned {
+                fx.observe(POISONED_WALK);
+            }
             match &header.kind {
                 Kind::MemoryRead(request) if request.translations() > 0 => {
                     let inbound = Inbound::new(port, packet, &header, fx.now());
-                    self.answer_translation(inbound, outcome.ok(), fx);
+                    if is_poisoned {
+                        // PCIe Base 10.2.3.6: the agent could not translate because of an error.
+                        self.refuse(inbound, Refusal::CompleterAbort, fx);
+                    } else {
+                        self.answer_translation(inbound, outcome.ok(), fx);
+                    }
                 }
                 _ => self.resolve(port, packet, outcome, fx),
             }
@@ -208,3 +217,9 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 }
+
+/// A walk has read a poisoned descriptor: the request has no translation.
+const POISONED_WALK: Observation = Observation::Incident {
+    site: Site::Node,
+    what: Incident::Event("a walk reads a poisoned page table"),
+};

@@ -9,28 +9,78 @@ use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, Transact
 pub trait Data: Clone + Eq + Ord + Hash + Debug {
     /// Replaces the bytes of `range` with those of `other`.
     fn merge(&mut self, other: &Self, range: WriteRange);
-    /// Executes an atomic operation; returns the previous value.
-    fn change(&mut self, atomic: &LineAtomic) -> u128;
+    /// Executes an atomic operation; returns the previous value. None if the value is poisoned: then nothing is executed.
+    fn change(&mut self, atomic: &LineAtomic) -> Option<u128>;
 }
 
 /// The bytes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LineData(pub [u8; LINE_BYTES]);
+pub struct LineData {
+    /// The bytes.
+    pub bytes: [u8; LINE_BYTES],
+    /// The poisoned words: a bit for each [`POISON_WORD`] bytes.
+    pub poison: u8,
+}
 
-impl Data for LineData {
-    fn merge(&mut self, other: &Self, range: WriteRange) {
-        let range = range.offset()..range.offset() + range.len();
-        self.0[range.clone()].copy_from_slice(&other.0[range]);
+/// Bytes for which a line has one bit of poison, as the data of Arm CHI has.
+pub const POISON_WORD: usize = 8;
+
+impl From<[u8; LINE_BYTES]> for LineData {
+    fn from(bytes: [u8; LINE_BYTES]) -> Self {
+        LineData { bytes, poison: 0 }
+    }
+}
+
+impl LineData {
+    /// The line in which only `bytes` at `offset` are not zero.
+    pub fn part(offset: usize, bytes: &[u8]) -> Self {
+        let mut data = LineData::from([0; LINE_BYTES]);
+        data.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
+        data
     }
 
-    fn change(&mut self, atomic: &LineAtomic) -> u128 {
-        let value = &mut self.0[atomic.offset()..atomic.offset() + atomic.width()];
+    /// Whether any of the `len` bytes at `offset` is in a poisoned word.
+    #[inline]
+    pub fn is_poisoned(&self, offset: usize, len: usize) -> bool {
+        self.poison != 0 && self.poison & words(offset, len) != 0
+    }
+
+    /// Poisons the words of the `len` bytes at `offset`.
+    pub fn spoil(&mut self, offset: usize, len: usize) {
+        self.poison |= words(offset, len);
+    }
+}
+
+/// The words that the `len` bytes at `offset` of a line touch, a bit each.
+fn words(offset: usize, len: usize) -> u8 {
+    let touched = offset / POISON_WORD..(offset + len).div_ceil(POISON_WORD);
+    touched.fold(0, |words, word| words | 1 << word)
+}
+
+impl Data for LineData {
+    /// A word that is written in part stays poisoned.
+    fn merge(&mut self, other: &Self, range: WriteRange) {
+        let (first, end) = (range.offset(), range.offset() + range.len());
+        self.bytes[first..end].copy_from_slice(&other.bytes[first..end]);
+        if self.poison | other.poison != 0 {
+            let from = first.next_multiple_of(POISON_WORD);
+            let until = end / POISON_WORD * POISON_WORD;
+            let whole = words(from, until.saturating_sub(from));
+            self.poison = self.poison & !whole | other.poison & words(first, end - first);
+        }
+    }
+
+    fn change(&mut self, atomic: &LineAtomic) -> Option<u128> {
+        if self.is_poisoned(atomic.offset(), atomic.width()) {
+            return None;
+        }
+        let value = &mut self.bytes[atomic.offset()..atomic.offset() + atomic.width()];
         let mut old = [0; 16];
         old[..value.len()].copy_from_slice(value);
         let old = u128::from_le_bytes(old);
         let new = atomic.applied(old).to_le_bytes();
         value.copy_from_slice(&new[..atomic.width()]);
-        old
+        Some(old)
     }
 }
 
@@ -105,8 +155,9 @@ pub enum Content<D> {
     Comp(Grant),
     /// `CompData`: the end of a request, with the line.
     CompData(Grant, D),
-    /// The end of an atomic operation: the size of the value in bytes, and the previous value.
-    CompAtomic(u8, Word),
+    /// The end of an atomic operation: the size of the value in bytes, and the previous value; none if the value is poisoned and the
+    /// operation was not executed.
+    CompAtomic(u8, Option<Word>),
     /// `CompAck`: the agent has received the completion. The home agent may start the next request for the line.
     CompAck,
 }
@@ -164,9 +215,32 @@ pub enum Grant {
     Unique,
 }
 
-impl<D> Message<D> {
+impl Message<LineData> {
+    /// The poisoned words of the line or the part of it that the message carries.
+    pub(super) fn poison(&self) -> u8 {
+        match &self.content {
+            Content::Request(_, Request::WriteBackFull(data) | Request::WriteUnique(_, data))
+            | Content::SnoopResponse(_, Some(data))
+            | Content::CompData(_, data) => data.poison,
+            _ => 0,
+        }
+    }
+
     /// Bytes of the message in a packet, a multiple of 4.
     pub fn len(&self) -> usize {
+        let poison = if self.poison() == 0 { 0 } else { 4 };
+        poison + self.len_without_poison()
+    }
+
+    /// Always false: a message has at least one dword.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+impl<D> Message<D> {
+    /// Bytes of the message, without its dword of poisoned words.
+    fn len_without_poison(&self) -> usize {
         match &self.content {
             Content::Request(_, request) => match request {
                 Request::WriteBackFull(_) | Request::WriteUnique(WriteRange::FULL, _) => {
@@ -181,11 +255,6 @@ impl<D> Message<D> {
             Content::CompAtomic(width, _) => 4 + usize::from(*width),
             Content::SnoopResponse(_, None) | Content::Comp(_) | Content::CompAck => 4,
         }
-    }
-
-    /// Always false: a message has at least one dword.
-    pub const fn is_empty(&self) -> bool {
-        false
     }
 
     /// The name of the message in CCIX.

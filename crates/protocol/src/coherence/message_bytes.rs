@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! dword  bits
-//! 0      31..28  kind: 0 request, 1 snoop, 2 response, 3 snoop response, 4 acknowledgement
+//! 0      31      data of the message is poisoned
+//!        30..28  kind: 0 request, 1 snoop, 2 response, 3 snoop response, 4 acknowledgement
 //!        27..24  number of the message in its kind
 //!        23..18  target agent
 //!        17..12  source agent
@@ -12,13 +13,14 @@
 //! 3              partial writes: bytes written, 1 to 64. Atomic operations: 31..28 type, 27..24
 //!                function, 7..0 bytes of the value
 //! then           data: the line, the bytes of a partial write, the operands, or the value that comes back
+//! last           a line or a part of it that is poisoned: 7..0 a bit for each 8 bytes of the line
 //! ```
 
 use thiserror::Error;
 
 use super::{
     AgentId, AtomicChange, AtomicFunction, Content, Grant, LINE_BYTES, Line, LineAtomic, LineData,
-    Message, Request, Snoop, State, TransactionId, WriteRange,
+    Message, Request, Snoop, State, TransactionId, Word, WriteRange,
 };
 
 /// The reason why bytes are not a message.
@@ -64,7 +66,8 @@ impl<D> Message<D> {
             Content::Snoop(_, snoop) => 0x10 | *snoop as u8,
             Content::Comp(grant) => 0x20 | *grant as u8,
             Content::CompData(grant, _) => 0x24 | *grant as u8,
-            Content::CompAtomic(width, _) => 0x26 + width.ilog2() as u8,
+            Content::CompAtomic(width, None) => POISONED | 0x26 + width.ilog2() as u8,
+            Content::CompAtomic(width, Some(_)) => 0x26 + width.ilog2() as u8,
             Content::SnoopResponse(state, None) => 0x30 | *state as u8,
             Content::SnoopResponse(state, Some(_)) => 0x34 | *state as u8,
             Content::CompAck => 0x40,
@@ -75,7 +78,9 @@ impl<D> Message<D> {
 impl Message<LineData> {
     /// Appends the bytes of the message.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        let first = u32::from(self.code()) << 24
+        let poison = self.poison();
+        let poisoned = if poison == 0 { 0 } else { POISONED };
+        let first = u32::from(self.code() | poisoned) << 24
             | u32::from(self.target.number()) << 18
             | u32::from(self.source.number()) << 12
             | u32::from(self.transaction.0 & 0xfff);
@@ -84,19 +89,23 @@ impl Message<LineData> {
             Content::Request(line, request) => emit_request(*line, request, out),
             Content::Snoop(line, _) => out.extend(line.address().to_be_bytes()),
             Content::SnoopResponse(_, Some(data)) | Content::CompData(_, data) => {
-                out.extend(data.0);
+                out.extend(data.bytes);
             }
             Content::CompAtomic(width, old) => {
-                out.extend(&old.number().to_le_bytes()[..usize::from(*width)]);
+                let old = old.map_or(0, Word::number);
+                out.extend(&old.to_le_bytes()[..usize::from(*width)]);
             }
             Content::SnoopResponse(_, None) | Content::Comp(_) | Content::CompAck => {}
+        }
+        if poison != 0 {
+            out.extend(u32::from(poison).to_be_bytes());
         }
     }
 
     /// Reads the message at the beginning of `bytes`. It has [`Message::len`] bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let first = word(bytes, 0)?;
-        let code = (first >> 24) as u8;
+        let (code, is_poisoned) = ((first >> 24) as u8 & !POISONED, first >> 31 == 1);
         let line = || -> Result<(Line, usize), MessageError> {
             let address = u64::from(word(bytes, 4)?) << 32 | u64::from(word(bytes, 8)?);
             Ok((Line::of(address), address as usize % LINE_BYTES))
@@ -122,7 +131,8 @@ impl Message<LineData> {
             0x24..=0x26 => Content::CompData(grants[low], whole(bytes, 4)?),
             0x28..=0x2a => {
                 let width = 4 << low;
-                Content::CompAtomic(width as u8, number(bytes, 4, width)?.into())
+                let old = Word::from(number(bytes, 4, width)?);
+                Content::CompAtomic(width as u8, (!is_poisoned).then_some(old))
             }
             0x30..=0x33 => Content::SnoopResponse(states[low], None),
             0x34..=0x37 => Content::SnoopResponse(states[low], Some(whole(bytes, 4)?)),
@@ -130,14 +140,41 @@ impl Message<LineData> {
             _ => return Err(MessageError::Code(code)),
         };
         let agent = |field: u32| AgentId((field & 0x3f) as u8);
-        Ok(Message {
+        let mut message = Message {
             source: agent(first >> 12),
             target: agent(first >> 18),
             transaction: TransactionId(first as u16 & 0xfff),
             content,
-        })
+        };
+        if is_poisoned && !matches!(message.content, Content::CompAtomic(..)) {
+            message.parse_poison(bytes)?;
+        }
+        Ok(message)
     }
 }
+
+impl Message<LineData> {
+    /// Reads the poisoned words of the line that the message carries.
+    #[cold]
+    fn parse_poison(&mut self, bytes: &[u8]) -> Result<(), MessageError> {
+        let wrong = MessageError::Code(POISONED | self.code());
+        let words = word(bytes, self.len())?;
+        let data = match &mut self.content {
+            Content::Request(_, Request::WriteBackFull(data) | Request::WriteUnique(_, data))
+            | Content::SnoopResponse(_, Some(data))
+            | Content::CompData(_, data) => data,
+            _ => return Err(wrong),
+        };
+        data.poison = u8::try_from(words)
+            .ok()
+            .filter(|words| *words != 0)
+            .ok_or(wrong)?;
+        Ok(())
+    }
+}
+
+/// The bit of a code that says that the data of the message is poisoned.
+const POISONED: u8 = 0x80;
 
 fn emit_request(line: Line, request: &Request<LineData>, out: &mut Vec<u8>) {
     let offset = match request {
@@ -148,11 +185,11 @@ fn emit_request(line: Line, request: &Request<LineData>, out: &mut Vec<u8>) {
     out.extend((line.address() | offset as u64).to_be_bytes());
     match request {
         Request::WriteBackFull(data) | Request::WriteUnique(WriteRange::FULL, data) => {
-            out.extend(data.0);
+            out.extend(data.bytes);
         }
         Request::WriteUnique(range, data) => {
             out.extend((range.len() as u32).to_be_bytes());
-            out.extend(&data.0[range.offset()..][..range.len()]);
+            out.extend(&data.bytes[range.offset()..][..range.len()]);
             out.resize(out.len().next_multiple_of(4), 0);
         }
         Request::Atomic(atomic) => {
@@ -185,10 +222,8 @@ fn parse_request(code: u8, offset: usize, bytes: &[u8]) -> Result<Request<LineDa
             let len = word(bytes, 12)? as usize;
             let range = WriteRange::new(offset, len).filter(|range| !range.is_full());
             let range = range.ok_or(MessageError::Part { offset, len })?;
-            let mut data = LineData([0; LINE_BYTES]);
             let dwords = part(bytes, 16, len.next_multiple_of(4))?;
-            data.0[offset..offset + len].copy_from_slice(&dwords[..len]);
-            Request::WriteUnique(range, data)
+            Request::WriteUnique(range, LineData::part(offset, &dwords[..len]))
         }
         _ => {
             let what = word(bytes, 12)?;
@@ -233,7 +268,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Result<u128, MessageError> {
 fn whole(bytes: &[u8], at: usize) -> Result<LineData, MessageError> {
     let mut line = [0; LINE_BYTES];
     line.copy_from_slice(part(bytes, at, LINE_BYTES)?);
-    Ok(LineData(line))
+    Ok(line.into())
 }
 
 #[cfg(test)]
@@ -264,7 +299,11 @@ mod tests {
     }
 
     fn contents() -> impl Strategy<Value = Content<LineData>> {
-        let data = || any::<[u8; LINE_BYTES]>().prop_map(LineData);
+        let data = || {
+            let poison = prop_oneof![3 => Just(0), 1 => any::<u8>()];
+            (any::<[u8; LINE_BYTES]>(), poison)
+                .prop_map(|(bytes, poison)| LineData { bytes, poison })
+        };
         let line = || (0..1_u64 << 46).prop_map(Line::numbered);
         let state = prop::sample::select(vec![
             State::Invalid,
@@ -277,7 +316,7 @@ mod tests {
             "a part of a line",
             |(offset, len, data)| {
                 let range = WriteRange::new(offset, len)?;
-                let mut written = LineData([0; LINE_BYTES]);
+                let mut written = LineData::from([0; LINE_BYTES]);
                 written.merge(&data, range);
                 Some(Request::WriteUnique(range, written))
             },
@@ -303,12 +342,10 @@ mod tests {
                 .prop_map(|(state, data)| Content::SnoopResponse(state, data)),
             grant().prop_map(Content::Comp),
             (grant(), data()).prop_map(|(grant, data)| Content::CompData(grant, data)),
-            (2..5_u32, any::<u128>()).prop_map(|(power, old)| {
+            (2..5_u32, any::<Option<u128>>()).prop_map(|(power, old)| {
                 let width = 1_u8 << power;
-                Content::CompAtomic(
-                    width,
-                    (old & (u128::MAX >> (128 - u32::from(width) * 8))).into(),
-                )
+                let mask = u128::MAX >> (128 - u32::from(width) * 8);
+                Content::CompAtomic(width, old.map(|old| (old & mask).into()))
             }),
             Just(Content::CompAck),
         ]
@@ -356,7 +393,7 @@ mod tests {
     #[test]
     fn a_partial_write_without_all_of_its_last_dword_is_truncated() {
         let range = WriteRange::new(0, 5).expect("a part of a line");
-        let request = Request::WriteUnique(range, LineData([0; LINE_BYTES]));
+        let request = Request::WriteUnique(range, LineData::from([0; LINE_BYTES]));
         let message = Message {
             source: AgentId(0),
             target: AgentId::HOME,
@@ -377,12 +414,33 @@ mod tests {
 
     #[test]
     fn an_atomic_changes_its_bytes_and_no_others() {
-        let mut line = LineData([0xff; LINE_BYTES]);
+        let mut line = LineData::from([0xff; LINE_BYTES]);
         let add = AtomicChange::Load(AtomicFunction::Add);
         let atomic = LineAtomic::new(add, 8, 8, [1, 0]).expect("it fits");
-        assert_eq!(line.change(&atomic), u128::from(u64::MAX));
+        assert_eq!(line.change(&atomic), Some(u128::from(u64::MAX)));
         let mut expected = [0xff; LINE_BYTES];
         expected[8..16].fill(0);
-        assert_eq!(line.0, expected);
+        assert_eq!(line.bytes, expected);
+    }
+
+    #[test]
+    fn a_word_is_healed_by_a_write_of_all_of_it_and_no_atomic_changes_it_before() {
+        let mut line = LineData {
+            bytes: [0; LINE_BYTES],
+            poison: 0b110,
+        };
+        let add = AtomicChange::Load(AtomicFunction::Add);
+        let atomic = LineAtomic::new(add, 16, 4, [1, 0]).expect("it fits");
+        assert_eq!(line.change(&atomic), None);
+        assert_eq!(line.bytes, [0; LINE_BYTES]);
+        let part = |offset, len| WriteRange::new(offset, len).expect("a part of a line");
+        line.merge(&LineData::part(12, &[1; 8]), part(12, 8));
+        assert_eq!(line.poison, 0b110, "two halves of words are no word");
+        line.merge(&LineData::part(12, &[1; 12]), part(12, 12));
+        assert_eq!((line.poison, line.is_poisoned(16, 48)), (0b010, false));
+        let mut bad = LineData::part(60, &[1]);
+        bad.spoil(60, 1);
+        line.merge(&bad, part(60, 1));
+        assert_eq!(line.poison, 0b1000_0010);
     }
 }

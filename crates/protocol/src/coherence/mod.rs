@@ -12,7 +12,9 @@ mod packet;
 use std::num::NonZeroU64;
 
 pub use atomic::{AtomicChange, AtomicFunction, LineAtomic, Word};
-pub use message::{Content, Data, Grant, LineData, Message, Request, Snoop, WriteRange};
+pub use message::{
+    Content, Data, Grant, LineData, Message, POISON_WORD, Request, Snoop, WriteRange,
+};
 pub use message_bytes::MessageError;
 pub use packet::{CoherencePacket, PacketFormat};
 

@@ -99,7 +99,7 @@ pub fn overlay(
 ) {
     let end = address + bytes.len() as u64;
     let mut put = |line: Line, data: &LineData| {
-        for (at, byte) in (line.address()..).zip(&data.0) {
+        for (at, byte) in (line.address()..).zip(&data.bytes) {
             if (address..end).contains(&at) {
                 bytes[(at - address) as usize] = *byte;
             }
@@ -166,14 +166,17 @@ fn check_host(
             return wrong("who may write it does not hold it alone");
         }
         let (_, state, bytes) = &holders[0];
-        if holders.iter().any(|(_, _, other)| other != bytes) {
+        if holders
+            .iter()
+            .any(|(_, _, other)| other.bytes != bytes.bytes)
+        {
             return wrong("those who may read it have different bytes");
         }
         if *state != State::UniqueDirty && !host.has_pending_request(*line) {
             let mut there = [0; LINE_BYTES];
             let base = plan.nodes[index].memory.map_or(0, |memory| memory.base);
             host.memory().read(line.address() - base, &mut there);
-            if there != bytes.0 {
+            if there != bytes.bytes {
                 return wrong("nobody has written it, and memory has other bytes");
             }
         }

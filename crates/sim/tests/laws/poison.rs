@@ -5,6 +5,7 @@ use sim::Simulation;
 use sim::result::RunResult;
 use transaction::FunctionPlace;
 
+use crate::coherence::host;
 use crate::error_messages::{ended, incident};
 use crate::fixture::{Ask, HOST};
 
@@ -115,4 +116,111 @@ fn a_completer_abort_ends_the_request_and_is_recorded_by_both() {
         read("d", FunctionPlace::Own, UNCORRECTABLE_STATUS, &simulation) & ABORTED,
         0
     );
+}
+
+/// A coherent host with an accelerator and a DMA engine, 8 poisoned bytes in a buffer of a line, and accesses to it: who, with which keys.
+fn poisoned_line(accesses: &[(&str, &str)], more: &str) -> Simulation {
+    let mut text = host(1);
+    text += "[devices.d]\nupstream = \"h0\"\n[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n[buffers.c]\nhost = \"h0\"\nsize = \"8 KiB\"\n";
+    for (by, keys) in accesses {
+        let buffer = if keys.contains("buffer") {
+            ""
+        } else {
+            "buffer = \"b\"\n"
+        };
+        text += &format!("[[accesses]]\nby = \"{by}\"\n{buffer}{keys}\n");
+    }
+    let simulation = ended(&(text + more));
+    simulation.check_coherence().expect("all agents agree");
+    simulation
+}
+
+const BAD_BYTES: &str = "[[incidents]]\nat = \"0 ns\"\nwhat = \"poison\"\nnode = \"h0\"\noffset = \"8 B\"\nsize = \"8 B\"\n";
+
+#[test]
+fn a_line_that_is_read_with_poison_is_poisoned_in_every_cache_and_in_memory_after_its_write_back() {
+    let evicts = "buffer = \"c\"\ncount = 200\nsize = \"64 B\"\nstart = \"5 us\"";
+    for evicts in [None, Some(("card0", evicts))] {
+        let mut accesses = vec![
+            // The first word of the line, which is good; the accelerator then has all of the line, and writes it back.
+            (
+                "card0",
+                "kind = \"write\"\ncount = 1\nsize = \"8 B\"\norder = \"local\"",
+            ),
+            (
+                "h0",
+                "count = 1\nsize = \"8 B\"\norder = \"local\"\nstart = \"50 us\"",
+            ),
+            ("h0", "count = 1\nsize = \"64 B\"\nstart = \"60 us\""),
+            ("card0", "count = 1\nsize = \"64 B\"\nstart = \"70 us\""),
+            (
+                "h0",
+                "kind = \"write\"\ncount = 1\nsize = \"64 B\"\nstart = \"80 us\"\nfirst_core = 1",
+            ),
+            ("card0", "count = 1\nsize = \"64 B\"\nstart = \"90 us\""),
+        ];
+        accesses.extend(evicts);
+        let simulation = poisoned_line(&accesses, BAD_BYTES);
+        let result = simulation.result();
+        let failed: Vec<u64> = result.accesses.iter().map(|all| all.failed).collect();
+        assert_eq!(failed[..6], [0, 0, 1, 1, 0, 0], "{evicts:?}");
+        assert!(result.accesses.iter().all(|all| all.completed));
+        assert_eq!(
+            incident(&result, "h0", "a core loads poisoned data").count,
+            1
+        );
+        assert_eq!(
+            incident(&result, "card0", "an access finds poisoned data").count,
+            1
+        );
+    }
+}
+
+#[test]
+fn an_atomic_operation_on_a_poisoned_word_is_not_executed_wherever_the_line_is() {
+    let atomic = |start: u32| {
+        format!(
+            "kind = \"atomic-load\"\ncount = 1\nsize = \"16 B\"\norder = \"local\"\nstart = \"{start} us\""
+        )
+    };
+    let write = |start: u32| {
+        format!(
+            "kind = \"write\"\ncount = 1\nsize = \"8 B\"\norder = \"local\"\nstart = \"{start} us\""
+        )
+    };
+    // At home, in the accelerator that has written the line, at home again while a core has it, and in that core.
+    let keys = [
+        atomic(1),
+        write(10),
+        atomic(20),
+        write(30),
+        atomic(40),
+        atomic(50),
+    ];
+    let by = ["card0", "card0", "card0", "h0", "card0", "h0"];
+    let accesses: Vec<_> = by
+        .iter()
+        .zip(&keys)
+        .map(|(by, keys)| (*by, keys.as_str()))
+        .collect();
+    let simulation = poisoned_line(&accesses, BAD_BYTES);
+    let result = simulation.result();
+    let failed: Vec<u64> = result.accesses.iter().map(|all| all.failed).collect();
+    assert_eq!(failed, [1, 0, 1, 0, 1, 1]);
+}
+
+#[test]
+fn poisoned_data_of_a_device_poisons_a_line_that_a_cache_holds() {
+    let accesses = [
+        ("card0", "kind = \"write\"\ncount = 1\nsize = \"64 B\""),
+        ("h0", "count = 1\nsize = \"64 B\"\nstart = \"20 us\""),
+    ];
+    for by in ["card0", "h0"] {
+        let mut accesses = accesses;
+        accesses[0].0 = by;
+        let write = "[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\noffset = \"0 B\"\nsize = \"64 B\"\nstart = \"10 us\"\n[[incidents]]\nat = \"1 us\"\nwhat = \"poison\"\nnode = \"d\"\n";
+        let result = poisoned_line(&accesses, write).result();
+        assert_eq!(result.accesses[1].failed, 1, "{by}");
+        assert_eq!(missing(&result, 64), 64);
+    }
 }

@@ -25,6 +25,17 @@ pub enum WordOperation {
     Change(LineAtomic),
 }
 
+impl WordOperation {
+    /// Whether the operation returns a word.
+    pub const fn returns(&self) -> bool {
+        match self {
+            WordOperation::Load => true,
+            WordOperation::Store(_) => false,
+            WordOperation::Change(atomic) => atomic.returns(),
+        }
+    }
+}
+
 impl WordAccess {
     /// The access for an operation on a bucket.
     pub fn of(operation: Operation) -> Self {

@@ -34,8 +34,8 @@ pub enum CoreOperation {
     Atomic(LineAtomic),
 }
 
-/// The end of a core's access: its time, its ticket, and the bytes that were read.
-pub(super) type Done = (Time, u32, Vec<u8>);
+/// The end of a core's access: its time, its ticket, and the bytes that were read; none if they are poisoned.
+pub(super) type Done = (Time, u32, Option<Vec<u8>>);
 
 /// A core with its cache.
 #[derive(Debug)]
@@ -144,9 +144,9 @@ impl Core {
                 let access = self.asker(transaction);
                 let bytes = match (answer, &access.operation) {
                     (HomeAnswer::Old(old), CoreOperation::Atomic(atomic)) => {
-                        old.to_le_bytes()[..atomic.width()].to_vec()
+                        old.map(|old| old.to_le_bytes()[..atomic.width()].to_vec())
                     }
-                    _ => Vec::new(),
+                    _ => Some(Vec::new()),
                 };
                 done.push((now, access.ticket, bytes));
             }
@@ -180,20 +180,20 @@ impl Core {
         let bytes = match &access.operation {
             CoreOperation::Load(len) => {
                 let data = self.agent.data(line).expect("a readable line has data");
-                data.0[offset..offset + len].to_vec()
+                let is_poisoned = data.is_poisoned(offset, *len);
+                (!is_poisoned).then(|| data.bytes[offset..offset + len].to_vec())
             }
             CoreOperation::Store(bytes) => {
                 let range = WriteRange::new(offset, bytes.len());
                 let range = range.expect("a core stores some bytes of a line");
-                let mut data = LineData([0; LINE_BYTES]);
-                data.0[offset..offset + bytes.len()].copy_from_slice(bytes);
+                let data = LineData::part(offset, bytes);
                 self.agent.write(line, range, &data);
-                Vec::new()
+                Some(Vec::new())
             }
             CoreOperation::Atomic(atomic) => {
                 at += self.latency.atomic;
-                let old = self.agent.change(line, atomic).to_le_bytes();
-                old[..atomic.width()].to_vec()
+                let old = self.agent.change(line, atomic);
+                old.map(|old| old.to_le_bytes()[..atomic.width()].to_vec())
             }
         };
         (at, access.ticket, bytes)

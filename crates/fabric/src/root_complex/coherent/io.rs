@@ -6,7 +6,7 @@ use coherence::Home;
 use kernel::Port;
 use packet::{Packet, PacketId, Packets};
 use protocol::coherence::{
-    AgentId, Content, LINE_BYTES, Line, LineData, Message, Request, TransactionId, WriteRange,
+    AgentId, Content, LINE_BYTES, Line, LineData, Message, Request, TransactionId, Word, WriteRange,
 };
 use protocol::{Header, Kind, MemoryRequest, Passing};
 use transaction::written;
@@ -21,8 +21,8 @@ pub(super) struct Io {
     /// The lines that were requested from the home agent for the first packet; `done` counts the completed ones.
     requested: Option<Vec<Line>>,
     done: usize,
-    /// The value that an atomic operation found.
-    old: Option<u128>,
+    /// The value that an atomic operation found; none within if it is poisoned.
+    old: Option<Option<u128>>,
 }
 
 /// A packet that has waited for caches and waits no longer.
@@ -32,8 +32,8 @@ pub(in crate::root_complex) struct Released {
     pub(in crate::root_complex) packet: PacketId,
     /// The lines on which the home agent has executed the packet's request.
     pub(in crate::root_complex) lines: Vec<Line>,
-    /// The previous value, if the request was an atomic operation.
-    pub(in crate::root_complex) old: Option<u128>,
+    /// The previous value, if the request was an atomic operation; none within if it is poisoned.
+    pub(in crate::root_complex) old: Option<Option<u128>>,
 }
 
 /// The agent ID of devices without caches: the highest one.
@@ -84,7 +84,7 @@ impl Io {
     pub(super) fn complete(&mut self, message: &Message<LineData>) {
         self.done += 1;
         if let Content::CompAtomic(_, old) = message.content {
-            self.old = Some(old.number());
+            self.old = Some(old.map(Word::number));
         }
     }
 
@@ -120,7 +120,7 @@ pub(super) fn requests(
         Kind::MemoryWrite(request)
             if memory.holds(request) && lines(request).any(|line| home.is_held(line)) =>
         {
-            writes(request, written(packet, request))
+            writes(request, written(packet, request), packet.header().poisoned)
         }
         Kind::Atomic(request) => {
             let atomic = request.on_line(packet.payload());
@@ -136,7 +136,11 @@ pub(super) fn lines(request: &MemoryRequest) -> impl Iterator<Item = Line> + use
     (Line::of(first).number()..=Line::of(last).number()).map(Line::numbered)
 }
 
-fn writes(request: &MemoryRequest, bytes: &[u8]) -> Vec<(Line, Request<LineData>)> {
+fn writes(
+    request: &MemoryRequest,
+    bytes: &[u8],
+    is_poisoned: bool,
+) -> Vec<(Line, Request<LineData>)> {
     let (first, end) = (
         request.first_byte(),
         request.first_byte() + bytes.len() as u64,
@@ -146,9 +150,11 @@ fn writes(request: &MemoryRequest, bytes: &[u8]) -> Vec<(Line, Request<LineData>
         let until = end.min(line.address() + LINE_BYTES as u64);
         let place = (from - line.address()) as usize;
         let range = WriteRange::new(place, until.saturating_sub(from) as usize)?;
-        let mut data = LineData([0; LINE_BYTES]);
         let part = &bytes[(from - first) as usize..(until - first) as usize];
-        data.0[place..place + part.len()].copy_from_slice(part);
+        let mut data = LineData::part(place, part);
+        if is_poisoned {
+            data.spoil(place, part.len());
+        }
         Some((line, Request::WriteUnique(range, data)))
     };
     lines(request).filter_map(ask).collect()

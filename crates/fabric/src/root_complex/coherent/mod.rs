@@ -14,7 +14,7 @@ use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message}
 use protocol::{Header, Kind};
 use transaction::{Memory, Outbox, messages};
 
-use crate::root_complex::memory::MemoryController;
+use crate::root_complex::memory::{self, MemoryController};
 use crate::root_complex::timer::WakeUp;
 use crate::{Route, Routes};
 use cores::Core;
@@ -91,8 +91,8 @@ enum Event {
     Io(Message<LineData>),
     /// A message arrives at a core.
     Core(usize, Message<LineData>),
-    /// An access of a program is complete.
-    Done(u32, Vec<u8>),
+    /// An access of a program is complete; the bytes that it read, or none if they are poisoned.
+    Done(u32, Option<Vec<u8>>),
     /// The agent below a root port is lost; all its earlier messages have arrived.
     Lost(usize),
 }
@@ -100,8 +100,8 @@ enum Event {
 /// An effect of the coherent part on the rest of the root complex.
 #[derive(Debug)]
 pub(super) enum CoherentEffect {
-    /// The access of a program with this ticket is complete; the bytes that it read.
-    Accessed(u32, Vec<u8>),
+    /// The access of a program with this ticket is complete; the bytes that it read, or none if they are poisoned.
+    Accessed(u32, Option<Vec<u8>>),
     /// The home agent has completed a request of the first waiting packet, which may be released.
     Io,
 }
@@ -134,13 +134,11 @@ impl<'m> Lines<'m> {
 
 impl Backing<LineData> for Lines<'_> {
     fn read(&mut self, line: Line) -> LineData {
-        let mut data = [0; LINE_BYTES];
-        self.bytes.read(line.address() - self.base, &mut data);
-        LineData(data)
+        memory::line(self.bytes, line.address() - self.base)
     }
 
     fn write(&mut self, line: Line, data: &LineData) {
-        self.bytes.write(line.address() - self.base, &data.0);
+        memory::set_line(self.bytes, line.address() - self.base, data);
     }
 }
 

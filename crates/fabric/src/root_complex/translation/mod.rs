@@ -165,17 +165,18 @@ struct Descriptors<'m> {
 }
 
 impl DescriptorReads for Descriptors<'_> {
-    fn read(&mut self, physical: u64, at: Time) -> (u64, Time) {
+    fn read(&mut self, physical: u64, at: Time) -> (Option<u64>, Time) {
         let Some(offset) = physical.checked_sub(self.memory.base()) else {
-            return (0, at);
+            return (Some(0), at);
         };
         if !self.memory.bytes().holds(offset, 8) {
-            return (0, at);
+            return (Some(0), at);
         }
         let mut bytes = [0; 8];
         self.memory.bytes().read(offset, &mut bytes);
+        let is_poisoned = self.memory.bytes().is_poisoned(offset, 8);
         let done = self.memory.fetch_descriptor(physical, at, self.lead);
-        (u64::from_le_bytes(bytes), done)
+        ((!is_poisoned).then(|| u64::from_le_bytes(bytes)), done)
     }
 }
 
@@ -501,8 +502,8 @@ impl TranslationAgent {
                 .table
                 .as_mut()
                 .expect("a buffer that moves has virtual addresses");
-            let mapped = table.map(mapping, memory.bytes_mut());
-            mapped.expect("a plan reserves page tables for every page");
+            // A plan reserves page tables for every page. Below a poisoned descriptor nothing can be mapped: walks find that.
+            let _ = table.map(mapping, memory.bytes_mut());
         }
         let is_back = |range: &RangeInclusive<u64>| mappings.iter().any(|one| one.overlaps(range));
         self.withdrawn.retain(|range| !is_back(range));
@@ -531,10 +532,12 @@ impl TranslationAgent {
         let mapping = match (present, absent) {
             (Some(mapping), _) => mapping,
             (None, Some(index)) => {
-                let mapping = self.absent.swap_remove(index);
-                table
-                    .map(&mapping, bytes)
-                    .expect("a plan reserves page tables for every page");
+                let mapping = self.absent[index];
+                // A plan reserves page tables for every page, but one may be poisoned.
+                if table.map(&mapping, bytes).is_err() {
+                    return PageResponse::Failure;
+                }
+                self.absent.swap_remove(index);
                 mapping
             }
             (None, None) => return PageResponse::InvalidRequest,

@@ -180,7 +180,7 @@ impl World {
 }
 
 impl DescriptorReads for (&mut Reads, &Memory) {
-    fn read(&mut self, physical: u64, at: Time) -> (u64, Time) {
+    fn read(&mut self, physical: u64, at: Time) -> (Option<u64>, Time) {
         let (reads, memory) = self;
         reads.ends.retain(|end| *end > at);
         let mut bytes = [0; 8];
@@ -191,7 +191,7 @@ impl DescriptorReads for (&mut Reads, &Memory) {
             reads.ends.len() <= reads.walkers,
             "each walker reads one descriptor at a time"
         );
-        (u64::from_le_bytes(bytes), end)
+        (Some(u64::from_le_bytes(bytes)), end)
     }
 }
 

@@ -82,8 +82,8 @@ pub struct IommuCounters {
 /// The memory of the descriptors, with its latency.
 pub trait DescriptorReads {
     /// The eight bytes at the address `physical`, a multiple of eight, and the time at which a request at `at` receives them.
-    /// Outside the memory they are zero, which maps nothing.
-    fn read(&mut self, physical: u64, at: Time) -> (u64, Time);
+    /// Outside the memory they are zero, which maps nothing. None if they are poisoned.
+    fn read(&mut self, physical: u64, at: Time) -> (Option<u64>, Time);
 }
 
 impl Iommu {
@@ -248,7 +248,7 @@ impl Iommu {
         self.counters.descriptor_reads += 1;
         self.agenda.push(there, Event::Descriptor(walker));
         let walk = Walk {
-            step: table.step(descriptor, miss.address),
+            step: descriptor.map(|descriptor| table.step(descriptor, miss.address)),
             before: miss.asks.len(),
             is_stale: false,
             table,
@@ -261,24 +261,24 @@ impl Iommu {
     fn step(&mut self, walker: usize, at: Time, reads: &mut impl DescriptorReads) {
         let walk = self.walkers.end(walker);
         let mut miss = walk.miss;
-        match walk.step {
-            _ if walk.is_stale => self.walk(walker, miss, at, reads),
-            Step::Table(table) => {
+        let fault = match walk.step {
+            _ if walk.is_stale => return self.walk(walker, miss, at, reads),
+            Some(Step::Table(table)) => {
                 let reach = walk.table.reach(miss.address);
                 self.walk_cache.fill(miss.who, reach, table);
-                self.read(walker, miss, table, at, reads);
+                return self.read(walker, miss, table, at, reads);
             }
-            Step::Leaf(mapping) => self.find(miss, mapping),
-            Step::Absent => {
-                // Requests that joined after the read may see a page that was mapped since.
-                let later = miss.asks.split_off(walk.before);
-                for ask in std::mem::replace(&mut miss.asks, later) {
-                    self.refuse(ask, TranslationFault::NotPresent);
-                }
-                if !miss.asks.is_empty() {
-                    self.walk(walker, miss, at, reads);
-                }
-            }
+            Some(Step::Leaf(mapping)) => return self.find(miss, mapping),
+            Some(Step::Absent) => TranslationFault::NotPresent,
+            None => TranslationFault::Poisoned,
+        };
+        // Requests that joined after the read may see a page that was mapped since.
+        let later = miss.asks.split_off(walk.before);
+        for ask in std::mem::replace(&mut miss.asks, later) {
+            self.refuse(ask, fault);
+        }
+        if !miss.asks.is_empty() {
+            self.walk(walker, miss, at, reads);
         }
     }
 

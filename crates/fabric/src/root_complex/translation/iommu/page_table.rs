@@ -166,7 +166,10 @@ impl PageTable {
         let mut path = vec![self.root];
         let mut table = self.root;
         loop {
-            match table.step(self.read(table.slot(address), memory), address) {
+            let slot = table.slot(address);
+            let descriptor = self.read(slot, memory);
+            let descriptor = descriptor.ok_or(PageTableError::Poisoned(slot))?;
+            match table.step(descriptor, address) {
                 Step::Table(below) => table = below,
                 Step::Leaf(mapping) => return Ok((path, mapping)),
                 Step::Absent => return Err(PageTableError::NotMapped(address)),
@@ -189,7 +192,10 @@ impl PageTable {
             if missing == 0 {
                 break;
             }
-            table = match table.step(self.read(table.slot(address), memory), address) {
+            let slot = table.slot(address);
+            let descriptor = self.read(slot, memory);
+            let descriptor = descriptor.ok_or(PageTableError::Poisoned(slot))?;
+            table = match table.step(descriptor, address) {
                 Step::Table(below) => below,
                 Step::Leaf(_) => return Err(overlap),
                 // Nothing is mapped below, and there are enough free pages, so this cannot fail half-way.
@@ -200,7 +206,7 @@ impl PageTable {
             }
         }
         let mut slots = table.leaves(mapping);
-        let is_used = slots.any(|(slot, _)| self.read(slot, memory) != 0);
+        let is_used = slots.any(|(slot, _)| self.read(slot, memory).is_some_and(|old| old != 0));
         if is_used { Err(overlap) } else { Ok(table) }
     }
 
@@ -228,10 +234,15 @@ impl PageTable {
         memory.write(base - self.memory_base, &[0; TABLE as usize]);
     }
 
-    fn read(&self, slot: u64, memory: &Memory) -> u64 {
+    /// The descriptor in a slot; none if it is poisoned.
+    fn read(&self, slot: u64, memory: &Memory) -> Option<u64> {
+        let offset = slot - self.memory_base;
+        if memory.is_poisoned(offset, DESCRIPTOR) {
+            return None;
+        }
         let mut bytes = [0; DESCRIPTOR as usize];
-        memory.read(slot - self.memory_base, &mut bytes);
-        u64::from_le_bytes(bytes)
+        memory.read(offset, &mut bytes);
+        Some(u64::from_le_bytes(bytes))
     }
 
     fn write(&self, slot: u64, descriptor: u64, memory: &mut Memory) {
@@ -288,6 +299,9 @@ pub enum PageTableError {
     /// There is no free page for another table.
     #[error("the region for page tables is full; use a larger region, or larger pages")]
     OutOfRoom,
+    /// The descriptor at this address is poisoned.
+    #[error("the descriptor at {0:#x} is poisoned; write it first")]
+    Poisoned(u64),
 }
 
 #[cfg(test)]

@@ -20,10 +20,11 @@ struct World {
 struct Reads<'a>(&'a Memory);
 
 impl DescriptorReads for Reads<'_> {
-    fn read(&mut self, physical: u64, at: Time) -> (u64, Time) {
+    fn read(&mut self, physical: u64, at: Time) -> (Option<u64>, Time) {
         let mut bytes = [0; 8];
         self.0.read(physical - BASE, &mut bytes);
-        (u64::from_le_bytes(bytes), at + READ)
+        let is_good = !self.0.is_poisoned(physical - BASE, 8);
+        (is_good.then(|| u64::from_le_bytes(bytes)), at + READ)
     }
 }
 
@@ -203,6 +204,25 @@ fn each_fault_is_told_and_counted() {
     assert_eq!(answers, [(4, LOOKUP, Err(TranslationFault::NoContext))]);
     assert_eq!(world.iommu.counters().faults, 5);
     assert_eq!(world.iommu.counters().hits, 1);
+}
+
+#[test]
+fn a_walk_that_reads_a_poisoned_descriptor_is_a_fault_of_its_own_until_software_writes_it() {
+    let mut world = World::new(|_| ());
+    let mapping = Mapping::new(0, 0x7000, PageSize::Kib4, Rights::ReadWrite).expect("a page");
+    let mapped = world.table.map(&mapping, &mut world.memory);
+    mapped.expect("there is room");
+    let slot = world.table.root().slot(0) - BASE;
+    let mut descriptor = [0; 8];
+    world.memory.read(slot, &mut descriptor);
+    world.memory.poison(slot + 5, 1);
+    let (latency, outcome) = world.answer(0, Purpose::Read);
+    assert_eq!(
+        (latency, outcome),
+        (LOOKUP + READ, Err(TranslationFault::Poisoned))
+    );
+    world.memory.write(slot, &descriptor);
+    assert_eq!(world.answer(0, Purpose::Write).1, Ok(mapping));
 }
 
 #[test]

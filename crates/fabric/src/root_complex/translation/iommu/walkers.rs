@@ -31,8 +31,8 @@ pub(super) struct Miss {
 pub(super) struct Walk {
     pub(super) miss: Miss,
     pub(super) table: TranslationTable,
-    /// The meaning of the descriptor.
-    pub(super) step: Step,
+    /// The meaning of the descriptor; none if it is poisoned.
+    pub(super) step: Option<Step>,
     /// Number of requests that joined before the descriptor was read.
     pub(super) before: usize,
     /// Whether it was invalidated since the read.
@@ -115,7 +115,7 @@ impl Walkers {
     pub(super) fn invalidate_pages(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
         let walks = self.walks.iter_mut().flatten();
         for walk in walks.filter(|walk| walk.miss.who == who) {
-            if !matches!(walk.step, Step::Table(_)) {
+            if !matches!(walk.step, Some(Step::Table(_))) {
                 walk.is_stale |= overlap(&walk.affected(), range);
             }
         }
@@ -139,8 +139,8 @@ impl Walk {
     /// The addresses that the descriptor concerns.
     fn affected(&self) -> RangeInclusive<u64> {
         match self.step {
-            Step::Leaf(mapping) => mapping.range(),
-            Step::Table(_) | Step::Absent => self.table.reach(self.miss.address),
+            Some(Step::Leaf(mapping)) => mapping.range(),
+            Some(Step::Table(_) | Step::Absent) | None => self.table.reach(self.miss.address),
         }
     }
 }

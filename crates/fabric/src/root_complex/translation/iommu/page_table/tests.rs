@@ -24,7 +24,8 @@ fn a_page_of_4_kib_hangs_below_four_tables() {
     table.map(&mapping, &mut memory).expect("nothing is there");
     let mut at = table.root();
     for _ in 0..3 {
-        match at.step(table.read(at.slot(address), &memory), address) {
+        let descriptor = table.read(at.slot(address), &memory);
+        match at.step(descriptor.expect("it is not poisoned"), address) {
             Step::Table(below) => at = below,
             other => panic!("a table is above a page, not {other:?}"),
         }
@@ -118,6 +119,19 @@ fn protection_changes_what_may_be_done_and_nothing_else() {
     );
     assert_eq!(now, Ok(expected));
     assert_eq!(table.find(0x1_ffff, &memory), Ok(expected));
+}
+
+#[test]
+fn software_neither_uses_nor_replaces_a_poisoned_descriptor() {
+    let (mut table, mut memory) = empty(8);
+    let [one, other] = [0x1_0000, 0x1_1000].map(|base| page(base, PageSize::Kib4));
+    table.map(&one, &mut memory).expect("nothing is there");
+    let slot = table.root().slot(0x1_0000);
+    memory.poison(slot - BASE, 1);
+    let poisoned = PageTableError::Poisoned(slot);
+    assert_eq!(table.find(0x1_0000, &memory), Err(poisoned.clone()));
+    assert_eq!(table.map(&other, &mut memory), Err(poisoned.clone()));
+    assert_eq!(table.unmap(0x1_0000, &mut memory), Err(poisoned));
 }
 
 fn bytes(memory: &Memory) -> Vec<u8> {
