@@ -234,7 +234,7 @@ fn registers_of_a_switch_and_of_all_below_it_are_as_before_after_a_reset_of_eith
     let channels = "extended_vc_count = 1\nlow_priority_vcs = 0\n";
     let host = format!("[hosts.h0]\nerror_reporting = true\nlink_up_wait = \"200 us\"\n{channels}");
     let switch = format!(
-        "[switches.s]\nupstream = \"h0\"\nacs_redirect = true\nport_arbitration = \"wrr-32\"\n{channels}"
+        "[switches.s]\nupstream = \"h0\"\nacs_redirect = true\nport_arbitration = \"wrr-32\"\nport_arbitration_table = \"(0 1)*16\"\n{channels}"
     );
     let lower = format!("[switches.t]\nupstream = \"s\"\n{channels}");
     let device = |name: &str, above: &str| {

@@ -280,7 +280,7 @@ fn a_drive_with_a_poisoned_submission_entry_is_in_fatal_status_and_executes_noth
 
 #[test]
 fn a_network_interface_drops_the_request_whose_descriptor_is_poisoned_and_tells_its_owner() {
-    let text = "[links]\ngeneration = 3\nlanes = 4\n[controllers.c]\n[hosts.h0]\n[devices.d]\nupstream = \"h0\"\nmodel = \"nic\"\ncontroller = \"c\"\n[hosts.h1]\n[devices.n]\nupstream = \"h1\"\nmodel = \"nic\"\ncontroller = \"c\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"n\"\nsize = \"4 KiB\"\n[[flows]]\nid = \"back\"\nfrom = \"n\"\nto = \"d\"\nsize = \"4 KiB\"\n[[incidents]]\nat = \"0 ns\"\nwhat = \"poison\"\nnode = \"h0\"\n";
+    let text = "[links]\ngeneration = 3\nlanes = 4\n[controllers.c]\n[hosts.h0]\n[devices.d]\nupstream = \"h0\"\nmodel = \"nic\"\ncontroller = \"c\"\n[hosts.h1]\n[devices.n]\nupstream = \"h1\"\nmodel = \"nic\"\ncontroller = \"c\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"n\"\nsize = \"4 KiB\"\nstart = \"20 us\"\n[[flows]]\nid = \"back\"\nfrom = \"n\"\nto = \"d\"\nsize = \"4 KiB\"\n[[incidents]]\nat = \"20 us\"\nwhat = \"poison\"\nnode = \"h0\"\n";
     let result = ended(text).result();
     assert!(!result.flow("f").intact && !result.flow("f").wrong);
     assert!(result.flow("back").completed && result.flow("back").intact);
