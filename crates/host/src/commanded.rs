@@ -64,16 +64,18 @@ pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) 
         let one = all.begin(system.now().await);
         system.work(costs.system_call).await;
         system.lock(commanded.interrupt.message).await;
-        let Some(resets) = system.ready(commanded.interrupt.message).await else {
-            system.unlock(commanded.interrupt.message).await;
-            return;
+        let resets = system.ready(commanded.interrupt.message).await;
+        let has_ended = match resets {
+            Some(resets) => {
+                driver.start(commanded.what.address + one.offset).await;
+                driver.wait(resets).await
+            }
+            None => false,
         };
-        driver.start(commanded.what.address + one.offset).await;
-        let ended = driver.wait(resets).await;
         system.unlock(commanded.interrupt.message).await;
-        if !ended {
-            // The device does not answer any more: what is left stays undone.
-            return;
+        if !has_ended {
+            // The device does not answer any more, or was reset: what is left stays undone.
+            break;
         }
         all.leave(system.now().await);
     }
@@ -107,11 +109,7 @@ impl Driver<'_> {
         match self.commanded.completion {
             Completion::Interrupt => {
                 let interrupt = self.commanded.interrupt;
-                let has_come = interrupt.wait(self.system, self.costs, resets).await;
-                if has_come {
-                    interrupt.rearm(self.system, self.costs).await;
-                }
-                has_come
+                interrupt.take(self.system, self.costs, resets).await
             }
             Completion::Poll => loop {
                 let status = self.commanded.registers + STATUS;

@@ -6,16 +6,20 @@ use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, register};
 use transaction::{Action, ConfigAccess};
 
-use crate::recovery::{SavedState, change, read, set_up};
+use crate::recovery::{Informed, SavedState, change, finish, prepare, read, set_up};
 use crate::{DriverParameters, System};
 
-/// A downstream port, and what software has set below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A downstream port or the upstream port of a switch, and what software has set below it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct PortBelow {
     /// The port.
     pub function: FunctionId,
     /// The states of the functions of each node below it, the upper nodes first.
     pub below: Vec<Vec<SavedState>>,
+    /// Whether there is a link below the port; below the upstream port of a switch are the downstream ports.
+    pub has_link: bool,
+    /// The drivers of the devices below it that are told what happens to these, in the order of their messages.
+    pub drivers: Vec<Informed>,
 }
 
 impl PortBelow {
@@ -26,6 +30,7 @@ impl PortBelow {
         if status & register::TRIGGER_STATUS == 0 {
             return false;
         }
+        prepare(system, &self.drivers).await;
         // PCIe Base 6.2.10: software must not release the port before the link is down.
         self.wait_for_link(system, false).await;
         clear(system, self.function, register::UNCORRECTABLE_STATUS).await;
@@ -38,20 +43,30 @@ impl PortBelow {
     }
 
     /// Resets what is below the port by Secondary Bus Reset for the time `hold`, and sets it up again if `restores`.
-    pub async fn reset(self, system: System, costs: DriverParameters, hold: Span, restores: bool) {
+    pub async fn reset(
+        &self,
+        system: &System,
+        costs: &DriverParameters,
+        hold: Span,
+        restores: bool,
+    ) {
+        prepare(system, &self.drivers).await;
         let at = (self.function, register::BRIDGE_CONTROL);
         let reset = register::SECONDARY_BUS_RESET;
-        change(&system, at, (reset, reset)).await;
+        change(system, at, (reset, reset)).await;
         system.sleep(hold).await;
-        change(&system, at, (reset, 0)).await;
+        change(system, at, (reset, 0)).await;
         if restores {
-            self.set_up_below(&system, &costs).await;
+            self.set_up_below(system, costs).await;
+        } else {
+            finish(system, &self.drivers, false).await;
         }
     }
 
-    /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers.
+    /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers, and tells the
+    /// drivers, which were told before of what happened.
     pub(crate) async fn set_up_below(&self, system: &System, costs: &DriverParameters) {
-        let is_up = self.wait_for_link(system, true).await;
+        let is_up = !self.has_link || self.wait_for_link(system, true).await;
         if is_up {
             system.sleep(costs.link_up_wait).await;
         }
@@ -62,6 +77,7 @@ impl PortBelow {
             "nothing to set up"
         };
         report(system, what).await;
+        finish(system, &self.drivers, works).await;
     }
 
     /// Waits until Data Link Layer Link Active of the port has this value. Returns whether it has within a second.

@@ -24,6 +24,9 @@ kernel::parameters! {
         /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
         /// meanwhile come as one.
         interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
+        /// Time after which a driver that masks the vector of its interrupt looks at its device without one: an interrupt may have come
+        /// before what it tells of.
+        interrupt_timeout: Span = Span::from_us(30_000_000), from "Linux: nvme_core.io_timeout, 30 s";
         /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
         /// root ports for errors: it reads and clears the status of the functions that reported them.
         error_reporting: bool = false, from "our choice: only some firmware leaves error reporting to the operating system; then Linux does so";
@@ -34,6 +37,10 @@ kernel::parameters! {
         /// Whether firmware enables the hot-plug interrupt of slots below the host, and its operating system sets up what is put in, and
         /// turns the power of a slot off or on when its attention button is pressed.
         hot_plug: bool = false, from "PCIe Base 7.5.3.10: off after reset; Linux enables it where firmware lets it";
+        /// Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme, block-dma and accelerator what happens to
+        /// their devices, so that they begin again; the service for errors then resets the link above a function that reports a fatal
+        /// error.
+        driver_recovery: bool = false, from "our choice: drivers know of no errors; in Linux each driver chooses, by its error handlers";
         /// Time from the attention button of a slot until software turns its power off; the button cancels that once more.
         attention_wait: Span = Span::from_us(5_000_000), from "PCIe Base 6.7.1.5: 5 s";
         /// Time from when the link below a port is up again until software makes the first configuration request to what is below.

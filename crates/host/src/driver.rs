@@ -97,8 +97,7 @@ async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {
         }
         is_first = false;
         driver.program(transfer).await;
-        if interrupt.wait(system, driver.costs, resets).await {
-            interrupt.rearm(system, driver.costs).await;
+        if interrupt.take(system, driver.costs, resets).await {
             return true;
         }
         interrupted(system, transfer.flow).await;
@@ -125,7 +124,8 @@ pub(crate) async fn give_up(system: &System, flow: FlowId) {
     system.report(Observation::Forgotten { flow }).await;
 }
 
-async fn report_event(system: &System, what: &'static str) {
+/// Adds a line about the host to the log of incidents.
+pub(crate) async fn report_event(system: &System, what: &'static str) {
     let (site, what) = (Site::Node, Incident::Event(what));
     system.report(Observation::Incident { site, what }).await;
 }

@@ -5,21 +5,30 @@ use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, Severity, register};
 use transaction::{Action, ConfigAccess};
 
-use crate::System;
+use kernel::Span;
+
+use crate::containment::PortBelow;
+use crate::{DriverParameters, System};
 
 /// A root port whose errors are served.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ErrorPort {
     /// The root port.
     pub function: FunctionId,
     /// The functions below it, which are all looked at when several of them have sent messages.
     pub below: Vec<FunctionId>,
+    /// The ports whose links are reset after fatal errors, each with the functions whose errors reset it: its own, and those of the node at
+    /// the lower end of its link. Empty where drivers are not told of errors.
+    pub links: Vec<(Vec<FunctionId>, PortBelow)>,
 }
 
 impl ErrorPort {
     /// Serves the messages that the root port has recorded. Returns whether there were any.
-    pub(crate) async fn serve_once(&self, system: &System) -> bool {
-        Service { system, port: self }.serve_once().await
+    pub(crate) async fn serve_once(&self, system: &System, costs: &DriverParameters) -> bool {
+        let service = Service { system, port: self };
+        let (any, served) = service.serve_once().await;
+        service.recover(costs, &served).await;
+        any
     }
 }
 
@@ -31,10 +40,11 @@ struct Service<'a> {
 impl Service<'_> {
     /// Serves the messages that the root port has recorded. Returns whether there were any: more may have come meanwhile, without an
     /// interrupt of their own.
-    async fn serve_once(&self) -> bool {
+    async fn serve_once(&self) -> (bool, Vec<(FunctionId, Severity)>) {
+        let mut served = Vec::new();
         let root = self.port.function;
         let Some(status) = self.read(root, register::ROOT_ERROR_STATUS).await else {
-            return false;
+            return (false, served);
         };
         let source = self.read(root, register::ERROR_SOURCE).await;
         let source = source.unwrap_or_default();
@@ -50,19 +60,47 @@ impl Service<'_> {
             }
             any = true;
             if status & bit << 1 == 0 {
-                self.clear(FunctionId(source), bit).await;
+                served.extend(self.clear(FunctionId(source), bit).await);
                 continue;
             }
-            self.clear(root, bit).await;
+            served.extend(self.clear(root, bit).await);
             for function in &self.port.below {
-                self.clear(*function, bit).await;
+                served.extend(self.clear(*function, bit).await);
             }
         }
-        any
+        (any, served)
+    }
+
+    /// Resets the links of functions with fatal errors, and tells the drivers of those with others, as Linux does (error_detected,
+    /// slot_reset, resume).
+    async fn recover(&self, costs: &DriverParameters, served: &[(FunctionId, Severity)]) {
+        for (functions, port) in &self.port.links {
+            let mut fatal = served
+                .iter()
+                .filter(|(_, severity)| *severity == Severity::Fatal);
+            if fatal.any(|(function, _)| functions.contains(function)) {
+                self.report(Incident::Event("link reset after a fatal error"))
+                    .await;
+                port.reset(self.system, costs, RESET_HOLD, true).await;
+                continue;
+            }
+            let warned = served
+                .iter()
+                .filter(|(_, severity)| *severity == Severity::NonFatal);
+            for (function, _) in warned.filter(|(function, _)| functions.contains(function)) {
+                let mut drivers = port.drivers.iter();
+                if let Some(driver) = drivers.find(|one| one.function == *function) {
+                    self.report(Incident::Event("a driver is told of a non-fatal error"))
+                        .await;
+                    self.system.warn(&driver.messages).await;
+                }
+            }
+        }
     }
 
     /// Reads and clears the status of a function; `received` says which: correctable or uncorrectable errors.
-    async fn clear(&self, function: FunctionId, received: u32) {
+    /// Returns the function with the severity, if there was an error.
+    async fn clear(&self, function: FunctionId, received: u32) -> Option<(FunctionId, Severity)> {
         let is_correctable = received == register::CORRECTABLE_RECEIVED;
         let register = if is_correctable {
             register::CORRECTABLE_STATUS
@@ -70,10 +108,11 @@ impl Service<'_> {
             register::UNCORRECTABLE_STATUS
         };
         let Some(status) = self.read(function, register).await else {
-            return self.report(Incident::NoAnswer(function)).await;
+            self.report(Incident::NoAnswer(function)).await;
+            return None;
         };
         if status == 0 {
-            return;
+            return None;
         }
         let severity = match self.read(function, register::UNCORRECTABLE_SEVERITY).await {
             _ if is_correctable => Severity::Correctable,
@@ -90,6 +129,7 @@ impl Service<'_> {
             .await;
         self.report(Incident::Served(severity, function, status))
             .await;
+        Some((function, severity))
     }
 
     async fn report(&self, what: Incident) {
@@ -118,3 +158,6 @@ impl Service<'_> {
         self.system.configure(access).await
     }
 }
+
+/// The time for which a secondary bus is held in reset, as Linux does.
+const RESET_HOLD: Span = Span::from_us(2_000);

@@ -3,6 +3,7 @@
 use protocol::register::{MSIX_ENTRY, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK};
 
 use crate::firmware::MSI_ADDRESS;
+use crate::system::Wake;
 use crate::{DriverParameters, System};
 
 /// The entries of an MSI-X table that a driver uses.
@@ -44,11 +45,28 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then. Returns false if a reset of
-    /// the device comes first, of which there were `resets` before.
-    pub async fn wait(&self, system: &System, costs: &DriverParameters, resets: u32) -> bool {
-        if !system.interrupt_or_reset(self.message, resets).await {
-            return false;
+    /// Sleeps until the interrupt has come and the waiting thread runs again, and unmasks its vector. Returns false if a reset of the
+    /// device comes first, of which there were `resets` before.
+    pub async fn take(&self, system: &System, costs: &DriverParameters, resets: u32) -> bool {
+        loop {
+            match self.wait(system, costs, resets).await {
+                Wake::Interrupt => break,
+                Wake::Reset => return false,
+                Wake::Look => {}
+            }
+        }
+        self.rearm(system, costs).await;
+        true
+    }
+
+    /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then. Returns early for a reset
+    /// of the device, of which there were `resets` before, and for a reason to look at the device: an interrupt whose vector is masked
+    /// meanwhile may come before what it tells of, so that the driver does not wait for the next one without a limit.
+    pub async fn wait(&self, system: &System, costs: &DriverParameters, resets: u32) -> Wake {
+        let limit = self.control.map(|_| costs.interrupt_timeout);
+        let wake = system.interrupt_or_reset(self.message, resets, limit).await;
+        if wake != Wake::Interrupt {
+            return wake;
         }
         if let Some(control) = self.control {
             system.work(costs.register_write).await;
@@ -57,7 +75,7 @@ impl Interrupt {
             system.read(control, 4).await;
         }
         system.sleep(costs.interrupt_latency).await;
-        true
+        Wake::Interrupt
     }
 
     /// Unmasks the vector, if it is masked: an interrupt that came meanwhile is signalled once.

@@ -12,8 +12,9 @@ use kernel::Span;
 use packet::{FlowId, Incident, Observation, Site};
 use transaction::CallNote;
 
-use crate::driver::{PAGE, begin_again, give_up, interrupted, pages};
+use crate::driver::{PAGE, begin_again, give_up, interrupted, pages, report_event};
 use crate::interrupts::Interrupt;
+use crate::system::Wake;
 use crate::{DriverParameters, System, ThreadId};
 
 /// The memory of the driver of a drive.
@@ -273,8 +274,15 @@ impl<'s> Driver<'s> {
                 self.set(TAIL, &self.tail.to_le_bytes()).await;
             }
             let interrupt = self.transfer.interrupt;
-            if !interrupt.wait(self.system, self.costs, self.resets).await {
-                return false;
+            match interrupt.wait(self.system, self.costs, self.resets).await {
+                Wake::Interrupt => {}
+                Wake::Reset => return false,
+                Wake::Look => {
+                    if !self.look().await {
+                        return false;
+                    }
+                    continue;
+                }
             }
             if interrupt.control.is_some() {
                 self.take_all_completions().await;
@@ -283,6 +291,10 @@ impl<'s> Driver<'s> {
             }
             self.set(HEAD, &self.head.to_le_bytes()).await;
             interrupt.rearm(self.system, self.costs).await;
+            // An entry may have come after the last look, and its interrupt before the vector was masked.
+            if interrupt.control.is_some() && self.take_entries().await {
+                self.set(HEAD, &self.head.to_le_bytes()).await;
+            }
         }
         true
     }
@@ -357,10 +369,14 @@ impl<'s> Driver<'s> {
             match self.next_completion().await {
                 Some(_) if come == 0 => {
                     let message = self.transfer.interrupt.message;
-                    if !self.system.interrupt_or_reset(message, self.resets).await {
+                    let wake = self
+                        .system
+                        .interrupt_or_reset(message, self.resets, None)
+                        .await;
+                    if wake == Wake::Reset {
                         return false;
                     }
-                    come += 1;
+                    come += u32::from(wake == Wake::Interrupt);
                 }
                 Some(entry) => {
                     come -= 1;
@@ -379,9 +395,42 @@ impl<'s> Driver<'s> {
     async fn take_all_completions(&mut self) {
         // The interrupt does not wait for the memory to take the entry before it.
         self.poll().await;
+        self.take_entries().await;
+    }
+
+    /// Takes the completion entries that are there now. Returns whether there are any.
+    async fn take_entries(&mut self) -> bool {
+        let mut any = false;
         while let Some(entry) = self.next_completion().await {
             self.take(entry).await;
+            any = true;
         }
+        any
+    }
+
+    /// Looks at the drive without an interrupt: at its completion queue, and at its status. A controller that has failed is reset, and
+    /// gets the commands in progress once more. Returns false if it does not become ready, or a reset of the drive has begun.
+    async fn look(&mut self) -> bool {
+        // Without a mask, each entry has an interrupt that comes.
+        let is_masked = self.transfer.interrupt.control.is_some();
+        if is_masked && self.take_entries().await {
+            report_event(self.system, "a driver takes entries without an interrupt").await;
+            self.set(HEAD, &self.head.to_le_bytes()).await;
+            return true;
+        }
+        let has_failed = self
+            .status()
+            .await
+            .is_some_and(|status| status & FATAL != 0);
+        if !has_failed || self.was_reset().await {
+            return !self.was_reset().await;
+        }
+        report_event(self.system, "a driver resets the controller of its drive").await;
+        self.lose_commands();
+        (self.tail, self.head, self.phase) = (0, 0, true);
+        self.set(CC, &0_u32.to_le_bytes()).await;
+        self.clear_completions().await;
+        self.enable().await
     }
 
     /// Whether a reset of the drive has begun since it was brought up.

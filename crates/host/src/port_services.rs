@@ -5,7 +5,7 @@ use crate::errors::ErrorPort;
 use crate::{DriverParameters, System, slots};
 
 /// The interrupt of a downstream port, and the services that an operating system has for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PortService {
     /// The message of the interrupt.
     pub message: u32,
@@ -32,7 +32,7 @@ impl PortService {
     async fn serve_once(&self, system: &System, costs: &DriverParameters) -> bool {
         let mut any = false;
         if let Some(errors) = &self.errors {
-            any |= errors.serve_once(system).await;
+            any |= errors.serve_once(system, costs).await;
         }
         if let Some(port) = &self.containment
             && port.release(system, costs).await

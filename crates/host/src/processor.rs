@@ -13,6 +13,7 @@ use protocol::{Completion, FunctionId, Header};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
 use crate::loads::Loads;
+use crate::system::Wake;
 use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
 use look::Look;
@@ -214,6 +215,9 @@ impl Processor {
                         return next;
                     }
                 } else {
+                    if matches!(self.threads[thread.0].state, State::InterruptOrReset(_)) {
+                        self.threads[thread.0].loaded = Wake::Look.emit();
+                    }
                     self.want_core(thread);
                 }
             }
@@ -315,7 +319,7 @@ impl Processor {
                 Step::Ask(Request::Interrupt(message)) if self.take_interrupt(message) => continue,
                 Step::Ask(Request::Interrupt(message)) => State::Interrupt(message),
                 Step::Ask(Request::Device(request)) => {
-                    match self.serve_driver(thread, request, &mut bytes) {
+                    match self.serve_driver(thread, request, (&mut bytes, now)) {
                         Some(state) => state,
                         None => continue,
                     }
@@ -507,7 +511,7 @@ impl Cpu for Processor {
         let states = [State::Interrupt(message), State::InterruptOrReset(message)];
         let waiting = |thread: &Thread| states.contains(&thread.state);
         match self.threads.iter().position(waiting) {
-            Some(thread) => self.want_core(ThreadId(thread)),
+            Some(thread) => self.end_wait(ThreadId(thread)),
             None => *self.interrupts.entry(message).or_default() += 1,
         }
     }

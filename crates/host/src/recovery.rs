@@ -102,8 +102,10 @@ pub async fn change(
 }
 
 /// Drivers that the operating system tells of a reset of their device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Informed {
+    /// The physical function of the device.
+    pub function: FunctionId,
     /// The messages of the interrupts of the device.
     pub messages: Vec<u32>,
     /// The entries of its MSI-X table, which are written again.
@@ -120,33 +122,52 @@ pub async fn informed_reset(
     states: Vec<SavedState>,
     informed: Informed,
 ) {
-    let Informed {
-        messages,
-        vectors,
-        costs,
-    } = informed;
-    let lock = messages.first().map(|message| RESETS | message);
-    if let Some(lock) = lock {
-        system.lock(lock).await;
-    }
-    // A device with several interrupts may have several calls.
-    for message in &messages {
-        system.announce(&[*message], ResetPhase::Prepare).await;
-    }
+    informed.prepare(&system).await;
     let is_set_up = !states.is_empty();
     let is_ready = function_level_reset(system.clone(), target, wait, states).await;
-    let works = is_ready && is_set_up;
-    if let (Some(vectors), true) = (vectors, works) {
-        interrupts::set_up(system.clone(), costs, vectors).await;
+    informed.finish(&system, is_ready && is_set_up).await;
+}
+
+impl Informed {
+    /// Tells the drivers that their device is about to be reset, and waits until no call uses it.
+    pub async fn prepare(&self, system: &System) {
+        if let Some(message) = self.messages.first() {
+            system.lock(RESETS | message).await;
+        }
+        // A device with several interrupts may have several calls.
+        for message in &self.messages {
+            system.announce(&[*message], ResetPhase::Prepare).await;
+        }
     }
-    let phase = if works {
-        ResetPhase::Done
-    } else {
-        ResetPhase::Lost
-    };
-    system.announce(&messages, phase).await;
-    if let Some(lock) = lock {
-        system.unlock(lock).await;
+
+    /// Tells the drivers that the reset is over, after the vectors of a device that works are set up again.
+    pub async fn finish(&self, system: &System, works: bool) {
+        if let (Some(vectors), true) = (self.vectors, works) {
+            interrupts::set_up(system.clone(), self.costs.clone(), vectors).await;
+        }
+        let phase = if works {
+            ResetPhase::Done
+        } else {
+            ResetPhase::Lost
+        };
+        system.announce(&self.messages, phase).await;
+        if let Some(message) = self.messages.first() {
+            system.unlock(RESETS | message).await;
+        }
+    }
+}
+
+/// Tells the drivers of several devices that these are about to be reset, and waits until no call uses any of them.
+pub async fn prepare(system: &System, drivers: &[Informed]) {
+    for driver in drivers {
+        driver.prepare(system).await;
+    }
+}
+
+/// Tells the drivers of several devices that their reset is over.
+pub async fn finish(system: &System, drivers: &[Informed], works: bool) {
+    for driver in drivers {
+        driver.finish(system, works).await;
     }
 }
 

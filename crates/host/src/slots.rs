@@ -6,7 +6,7 @@ use protocol::register;
 use transaction::{Action, ConfigAccess};
 
 use crate::containment::PortBelow;
-use crate::recovery::{change, read};
+use crate::recovery::{change, finish, prepare, read};
 use crate::{DriverParameters, System};
 
 /// Serves the events of the slot of `port`. Returns whether there were any.
@@ -22,13 +22,31 @@ pub(crate) async fn serve_once(
         let link = read(system, port.function, register::LINK_CONTROL).await;
         if link.unwrap_or_default() & register::LINK_ACTIVE != 0 {
             report(system, "slot: card present").await;
+            prepare(system, &port.drivers).await;
             port.set_up_below(system, costs).await;
             take_events(port, system).await;
         } else {
             report(system, "slot: link down").await;
+            lose(port, system, costs).await;
         }
     }
     events != 0
+}
+
+/// Tells the drivers below that their devices are gone. A reset that software itself has made takes the link down, too: the drivers know
+/// of that, and it is over when they can be told.
+async fn lose(port: &PortBelow, system: &System, costs: &DriverParameters) {
+    if port.drivers.is_empty() {
+        return;
+    }
+    prepare(system, &port.drivers).await;
+    let link = read(system, port.function, register::LINK_CONTROL).await;
+    if link.unwrap_or_default() & register::LINK_ACTIVE != 0 {
+        port.set_up_below(system, costs).await;
+        take_events(port, system).await;
+    } else {
+        finish(system, &port.drivers, false).await;
+    }
 }
 
 /// Reads the events of the slot, and clears them.
@@ -60,6 +78,7 @@ async fn press(port: &PortBelow, system: &System, costs: &DriverParameters) {
         .is_some_and(|value| value & off != 0);
     if is_off {
         report(system, "slot: power on").await;
+        prepare(system, &port.drivers).await;
         change(system, control, (off, 0)).await;
         port.set_up_below(system, costs).await;
     } else {
@@ -67,12 +86,14 @@ async fn press(port: &PortBelow, system: &System, costs: &DriverParameters) {
         if take_events(port, system).await & register::ATTENTION_BUTTON_PRESSED != 0 {
             return report(system, "slot: removal cancelled").await;
         }
+        prepare(system, &port.drivers).await;
         let enables = register::BUS_MASTER | register::MEMORY_SPACE;
         for state in port.below.iter().flatten() {
             change(system, (state.function, register::COMMAND), (enables, 0)).await;
         }
         change(system, control, (off, off)).await;
         report(system, "slot: power off").await;
+        finish(system, &port.drivers, false).await;
     }
     take_events(port, system).await;
 }

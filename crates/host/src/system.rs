@@ -56,17 +56,50 @@ pub enum ResetPhase {
     Lost,
 }
 
+/// The reason why a driver that waits for an interrupt runs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The interrupt has come.
+    Interrupt,
+    /// A reset of the device has begun.
+    Reset,
+    /// The device has reported an error, or the driver has waited long enough: it looks at the device.
+    Look,
+}
+
+impl Wake {
+    /// The reason in the bytes of an answer.
+    pub(crate) fn emit(self) -> Vec<u8> {
+        match self {
+            Wake::Interrupt => Vec::new(),
+            Wake::Reset => vec![1],
+            Wake::Look => vec![2],
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        match bytes {
+            [] => Wake::Interrupt,
+            [1, ..] => Wake::Reset,
+            _ => Wake::Look,
+        }
+    }
+}
+
 /// A request of a program about a device and its resets.
 #[derive(Clone, Debug)]
 pub enum DeviceRequest {
-    /// Sleeps until an interrupt with this message arrives, or a reset of its device begins that is not among so many before.
-    InterruptOrReset(u32, u32),
+    /// Sleeps until an interrupt with this message arrives, or a reset of its device begins that is not among so many before, or the
+    /// device has reported an error, or this time has passed.
+    InterruptOrReset(u32, u32, Option<Span>),
     /// Sleeps until the device with this interrupt message is not in reset.
     Ready(u32),
     /// The number of resets of the device with this interrupt message that have begun.
     Resets(u32),
     /// Tells the drivers of the devices with these interrupt messages of a reset.
     Announce(Vec<u32>, ResetPhase),
+    /// Tells the drivers of the devices with these interrupt messages of an error that needs no reset.
+    Warn(Vec<u32>),
 }
 
 /// A request of a program.
@@ -125,11 +158,18 @@ impl System {
         self.0.ask(Request::Sleep(span)).await;
     }
 
-    /// Sleeps until an interrupt with `message` arrives. Returns false if a reset of the device begins first, or has begun after the
-    /// `resets` that [`ready`](Self::ready) has counted.
-    pub async fn interrupt_or_reset(&self, message: u32, resets: u32) -> bool {
-        let request = DeviceRequest::InterruptOrReset(message, resets);
-        self.ask_of_device(request).await.is_empty()
+    /// Sleeps until an interrupt with `message` arrives. Returns early if a reset of the device begins first, or has begun after the
+    /// `resets` that [`ready`](Self::ready) has counted; if the device has reported an error; and after the time `limit`.
+    pub async fn interrupt_or_reset(&self, message: u32, resets: u32, limit: Option<Span>) -> Wake {
+        let request = DeviceRequest::InterruptOrReset(message, resets, limit);
+        Wake::parse(&self.ask_of_device(request).await)
+    }
+
+    /// Tells the drivers of the devices with these interrupt messages of an error that needs no reset: those that wait for an interrupt
+    /// look at their device.
+    pub async fn warn(&self, messages: &[u32]) {
+        let request = DeviceRequest::Warn(messages.to_vec());
+        self.ask_of_device(request).await;
     }
 
     /// Sleeps while the device with the interrupt `message` is in reset. Returns the number of its resets so far; none if the device

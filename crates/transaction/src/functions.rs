@@ -288,6 +288,7 @@ impl Functions {
         }
         match place {
             FunctionPlace::Port(index) => self.write_port(index, request, value),
+            FunctionPlace::Own => self.write_own(request, value),
             _ => self
                 .space_mut(place)
                 .write(request.register, value, request.first_be),

@@ -206,6 +206,7 @@ impl Reader {
             label: self.label,
             bytes: self.asked,
             failed: self.failed || self.list.is_abandoned(),
+            is_cut_off: self.list.is_abandoned(),
             took: self.ended.since(self.began.unwrap_or(self.ended)),
         })
     }

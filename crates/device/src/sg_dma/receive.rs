@@ -21,6 +21,8 @@ impl SgDma {
                 break;
             }
             if let Some(packet) = self.endpoint.take(fx) {
+                // A poisoned completion is another one now: one that has failed.
+                let header = *fx.store()[packet].header();
                 self.take(packet, &header, fx);
             }
             any = true;

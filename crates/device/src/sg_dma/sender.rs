@@ -37,6 +37,8 @@ pub(super) struct Ended {
     pub(super) label: Option<FlowId>,
     pub(super) bytes: u64,
     pub(super) failed: bool,
+    /// Whether the end of the list could not be read, so that nobody knows what it had to move.
+    pub(super) is_cut_off: bool,
     /// Time from the begin of the first packet on the datapath to the end of the last one.
     pub(super) took: Span,
 }
@@ -136,6 +138,7 @@ impl Sender {
             label: self.label,
             bytes: self.sent,
             failed: self.list.is_abandoned(),
+            is_cut_off: self.list.is_abandoned(),
             took: self.ended.since(self.began.unwrap_or(self.ended)),
         }
     }

@@ -194,7 +194,11 @@ impl SgDma {
         self.interrupts.push_back(unit.vector());
         if let Some(flow) = ended.label {
             let bytes = ended.bytes;
-            fx.observe(Observation::Ended { flow, bytes });
+            fx.observe(if ended.is_cut_off {
+                Observation::Forgotten { flow }
+            } else {
+                Observation::Ended { flow, bytes }
+            });
         }
     }
 

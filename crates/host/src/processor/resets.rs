@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Processor, State};
 use crate::ThreadId;
-use crate::system::{DeviceRequest, ResetPhase};
+use crate::system::{DeviceRequest, ResetPhase, Wake};
+use kernel::Time;
+use std::cmp::Reverse;
 
 /// The resets of devices, by the messages of their interrupts.
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ struct Device {
     is_in_reset: bool,
     /// Whether the device does not work after the last one.
     is_lost: bool,
+    /// Whether it has reported an error of which no driver was told.
+    has_error: bool,
     /// Calls that use the device.
     users: Vec<ThreadId>,
 }
@@ -58,6 +62,11 @@ impl Resets {
 }
 
 impl Processor {
+    /// Whether drivers were told of a reset that is not over.
+    pub fn is_resetting(&self) -> bool {
+        self.resets.0.values().any(|device| device.is_in_reset)
+    }
+
     /// Tells the drivers of a device of a reset, and wakes those that wait for it. Returns whether the thread that tells them goes on at
     /// once: it waits until no call uses a device that is about to be reset.
     fn announce(&mut self, messages: &[u32], phase: ResetPhase) -> bool {
@@ -72,18 +81,65 @@ impl Processor {
                 let thread = ThreadId(number);
                 let loaded = match self.threads[number].state {
                     State::InterruptOrReset(waits) if waits == *message => {
-                        (phase == ResetPhase::Prepare).then(|| vec![1])
+                        (phase == ResetPhase::Prepare).then(|| Wake::Reset.emit())
                     }
                     State::Ready(waits) if waits == *message => self.resets.answer(waits, thread),
                     _ => None,
                 };
                 if let Some(loaded) = loaded {
                     self.threads[number].loaded = loaded;
-                    self.want_core(thread);
+                    self.end_wait(thread);
                 }
             }
         }
         phase != ResetPhase::Prepare || self.resets.are_idle(messages)
+    }
+
+    /// Tells the drivers of a device of an error: now those that wait for an interrupt, otherwise the next one that does.
+    fn warn(&mut self, messages: &[u32]) {
+        for message in messages {
+            let waits = State::InterruptOrReset(*message);
+            let waiting = self.threads.iter().position(|one| one.state == waits);
+            match waiting {
+                Some(number) => {
+                    self.threads[number].loaded = Wake::Look.emit();
+                    self.end_wait(ThreadId(number));
+                }
+                None => self.resets.0.entry(*message).or_default().has_error = true,
+            }
+        }
+    }
+
+    /// Ends the wait of a driver for an interrupt, with its limit.
+    pub(super) fn end_wait(&mut self, thread: ThreadId) {
+        if matches!(self.threads[thread.0].state, State::InterruptOrReset(_)) {
+            self.timed.retain(|Reverse((_, other))| *other != thread);
+        }
+        self.want_core(thread);
+    }
+
+    /// Begins the wait of a driver for an interrupt. Returns the reason if it need not wait.
+    fn await_interrupt(
+        &mut self,
+        thread: ThreadId,
+        (message, resets): (u32, u32),
+        until: Option<Time>,
+    ) -> Option<Wake> {
+        if self.resets.begun(message) != resets {
+            return Some(Wake::Reset);
+        }
+        if self.take_interrupt(message) {
+            return Some(Wake::Interrupt);
+        }
+        if let Some(device) = self.resets.0.get_mut(&message)
+            && std::mem::take(&mut device.has_error)
+        {
+            return Some(Wake::Look);
+        }
+        if let Some(until) = until {
+            self.timed.push(Reverse((until, thread)));
+        }
+        None
     }
 
     /// Serves a request of a driver about its device, with the bytes of the answer. None if the thread goes on at once; otherwise what it
@@ -92,16 +148,21 @@ impl Processor {
         &mut self,
         thread: ThreadId,
         request: DeviceRequest,
-        bytes: &mut Vec<u8>,
+        (bytes, now): (&mut Vec<u8>, Time),
     ) -> Option<State> {
         match request {
-            DeviceRequest::InterruptOrReset(message, resets) => {
-                if self.resets.begun(message) != resets {
-                    *bytes = vec![1];
-                    return None;
-                }
-                let waits = State::InterruptOrReset(message);
-                (!self.take_interrupt(message)).then_some(waits)
+            DeviceRequest::InterruptOrReset(message, resets, limit) => {
+                let until = limit.map(|limit| now + limit);
+                let wake = self.await_interrupt(thread, (message, resets), until);
+                let Some(wake) = wake else {
+                    return Some(State::InterruptOrReset(message));
+                };
+                *bytes = wake.emit();
+                None
+            }
+            DeviceRequest::Warn(messages) => {
+                self.warn(&messages);
+                None
             }
             DeviceRequest::Ready(message) => {
                 self.release_devices(thread);

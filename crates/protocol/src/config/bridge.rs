@@ -51,7 +51,7 @@ impl ConfigSpace {
         self.declare(BRIDGE_CONTROL, 0, BRIDGE_CONTROL_BITS, 0);
     }
 
-    /// Declares Secondary Bus Reset of a port with its link below it.
+    /// Declares Secondary Bus Reset, which resets the link below a downstream port, or all links below a switch.
     pub(super) fn declare_secondary_bus_reset(&mut self) {
         self.declare(BRIDGE_CONTROL, 0, SECONDARY_BUS_RESET, 0);
     }

@@ -122,13 +122,13 @@ impl ConfigSpace {
         space.declare_header(&function.identity);
         space.declare_type_1();
         space.declare_bridge();
+        space.declare_secondary_bus_reset();
         let last = space.declare_first(1);
         space.declare_rest(last, &function.express);
         let mut last = errors::AER_BYTES;
         if function.express.port.is_downstream() {
             space.declare_extended(Some(last), acs::ACS_BYTES, acs::ID, 1);
             space.declare_acs();
-            space.declare_secondary_bus_reset();
             let at = containment::CONTAINMENT_BYTES;
             space.declare_extended(Some(acs::ACS_BYTES), at, containment::ID, 1);
             space.declare_containment();

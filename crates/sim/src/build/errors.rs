@@ -1,9 +1,10 @@
 //! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, for containment and for slots.
 
+use device::{AcceleratorParameters, BlockDmaParameters};
 use host::containment::PortBelow;
 use host::errors::ErrorPort;
 use host::port_services::{PortService, serve};
-use host::recovery::SavedState;
+use host::recovery::{Informed, SavedState};
 use kernel::{Span, Time};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
@@ -25,6 +26,10 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
         let Some(host) = models[node.root].host_mut() else {
             continue;
         };
+        let drivers = |node: usize| {
+            let all = costs.driver_recovery.then(|| drivers_below(plan, node));
+            all.unwrap_or_default()
+        };
         for (index, port) in node.downstream.iter().enumerate() {
             let place = FunctionPlace::Port(index);
             let Some((_, message)) = node.functions.space(place).msi(0) else {
@@ -34,10 +39,14 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
             let errors = serves_errors.then(|| ErrorPort {
                 function,
                 below: functions_below(plan, port.link),
+                links: recovered_links(plan, node.root, port.link),
             });
+            let lower = plan.links[port.link].downstream.0;
             let below = || PortBelow {
                 function,
-                below: saved_below(plan, plan.links[port.link].downstream.0),
+                below: saved_below(plan, lower),
+                has_link: true,
+                drivers: drivers(lower),
             };
             let has_slot = costs.hot_plug && node.functions.space(place).has_slot();
             let service = PortService {
@@ -69,6 +78,83 @@ pub fn saved(node: &NodePlan) -> Vec<SavedState> {
     let places = functions.places();
     let saved = places.map(|place| SavedState::of(functions.id_of(place), functions.space(place)));
     saved.collect()
+}
+
+/// The drivers of all devices from `node` on down that have one, in the order of their messages.
+pub fn drivers_below(plan: &FabricPlan, node: usize) -> Vec<Informed> {
+    let nodes = plan.nodes_below(node).into_iter();
+    let mut drivers: Vec<Informed> = nodes.filter_map(|node| drivers_of(plan, node)).collect();
+    drivers.sort_by(|one, other| one.messages.cmp(&other.messages));
+    drivers
+}
+
+/// The drivers of the device `node`, which its host tells of a reset; none if no driver of the host works with it.
+pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
+    let planned = &plan.nodes[node];
+    let NodeKind::Host(_, costs) = &plan.nodes[planned.root].kind else {
+        return None;
+    };
+    let NodeKind::Device(_, device) = &planned.kind else {
+        return None;
+    };
+    let interrupts = 0..device.parameters().interrupts() as u16;
+    has_driver(planned).then(|| Informed {
+        function: planned.functions.id_of(FunctionPlace::Own),
+        messages: interrupts
+            .filter_map(|vector| planned.interrupt_message(vector))
+            .collect(),
+        vectors: planned.vector_entries(),
+        costs: costs.clone(),
+    })
+}
+
+/// Whether a driver of the host works with a device: one of flows or of commands.
+pub fn has_driver(node: &NodePlan) -> bool {
+    let is_commanded = node.kind.device::<BlockDmaParameters>().is_some()
+        || node.kind.device::<AcceleratorParameters>().is_some();
+    is_commanded || node.engine().is_some() || node.drive().is_some()
+}
+
+/// The ports of a tree from `link` on down whose links the host resets after fatal errors, the upper ones first, each with the functions
+/// whose errors reset it. A link is not reset where a coherent device below would lose lines of the host, nor where containment takes it
+/// down.
+fn recovered_links(
+    plan: &FabricPlan,
+    root: usize,
+    link: usize,
+) -> Vec<(Vec<FunctionId>, PortBelow)> {
+    let NodeKind::Host(_, costs) = &plan.nodes[root].kind else {
+        return Vec::new();
+    };
+    if !costs.driver_recovery || costs.contains_errors() {
+        return Vec::new();
+    }
+    let lower = plan.nodes_below(plan.links[link].downstream.0).into_iter();
+    let recovered = lower.filter_map(|node| {
+        let link = plan.nodes[node].upstream?;
+        let is_coherent = |node: &usize| match &plan.nodes[*node].kind {
+            NodeKind::Device(_, device) => device.parameters().is_coherent(),
+            _ => false,
+        };
+        if plan.nodes_below(node).iter().any(is_coherent) {
+            return None;
+        }
+        let upper = &plan.nodes[plan.links[link].upstream.0];
+        let index = upper.downstream.iter().position(|port| port.link == link)?;
+        let function = upper.functions.id_of(FunctionPlace::Port(index));
+        let functions = &plan.nodes[node].functions;
+        let is_port = |place: &FunctionPlace| matches!(place, FunctionPlace::Port(_));
+        let own = functions.places().filter(|place| !is_port(place));
+        let own = own.map(|place| functions.id_of(place));
+        let port = PortBelow {
+            function,
+            below: saved_below(plan, node),
+            has_link: true,
+            drivers: drivers_below(plan, node),
+        };
+        Some((std::iter::once(function).chain(own).collect(), port))
+    });
+    recovered.collect()
 }
 
 /// All functions below a link, the upper ones first.

@@ -9,10 +9,16 @@ use crate::scenario::NodeKind;
 kernel::parameters! {
     /// Keys of a secondary bus reset.
     pub struct SecondaryBusReset {
+        /// The bus that is reset: "above" sets Secondary Bus Reset of the port above the node, which resets the node and all that is
+        /// below it; "below" sets that of the node's own upstream port, which resets all that is below a switch.
+        bus: ResetBus = ResetBus::Above, from "our choice: the node itself is reset";
         /// Time for which the host holds the bus in reset.
         hold: Span = Span::from_us(2_000), from "our choice: as Linux does; PCIe Base 7.5.1.3.13 asks for 1 ms";
         /// Whether the host then writes the registers below again that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
+        /// Whether the host tells the drivers of the devices below before and after: they leave their device alone meanwhile, set it up
+        /// again, and move once more what was lost.
+        drivers: bool = false, from "our choice: a reset that nobody expects; Linux tells drivers of resets that it makes";
     }
 }
 
@@ -20,23 +26,57 @@ impl Incident for SecondaryBusReset {
     fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
         place.upstream_link()?;
         place.host()?;
+        if self.bus == ResetBus::Below && place.own().downstream.is_empty() {
+            let message = format!(
+                "there is no bus below {}; write bus = \"above\", or the name of a switch",
+                place.own().name
+            );
+            return Err(("bus", message));
+        }
         place.without_coherence()
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
-        let (Some(function), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
+        let mut below = scene.saved_below(node);
+        let function = match self.bus {
+            ResetBus::Above => scene.port_above(node),
+            // The upstream port keeps its registers; those of the downstream ports are reset.
+            ResetBus::Below => Some(below[0].remove(0).function),
+        };
+        let (Some(function), Some(costs)) = (function, scene.costs(node)) else {
             return;
         };
         let port = PortBelow {
             function,
-            below: scene.saved_below(node),
+            below,
+            has_link: self.bus == ResetBus::Above,
+            drivers: if self.drivers {
+                scene.drivers_below(node)
+            } else {
+                Vec::new()
+            },
         };
         let (hold, restores) = (self.hold, self.restore);
-        scene.spawn(node, move |system| {
-            port.reset(system, costs, hold, restores)
+        scene.spawn(node, move |system| async move {
+            port.reset(&system, &costs, hold, restores).await;
         });
     }
 }
+
+/// The bus that is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetBus {
+    /// The bus between the node and the port above it.
+    Above,
+    /// The bus behind the upstream port of a switch.
+    Below,
+}
+
+impl ResetBus {
+    const NAMES: [(&str, Self); 2] = [("above", Self::Above), ("below", Self::Below)];
+}
+
+kernel::choices!(ResetBus);
 
 kernel::parameters! {
     /// Keys of containment by software: none.

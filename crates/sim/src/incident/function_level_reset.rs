@@ -1,13 +1,12 @@
 //! A function level reset (PCIe Base 6.6.2), which the software of a host initiates by a configuration request.
 
-use device::{AcceleratorParameters, BlockDmaParameters};
 use host::recovery::{function_level_reset, informed_reset};
 use kernel::Span;
 use protocol::register;
 use transaction::FunctionPlace;
 
 use super::{Incident, Misplaced, Place, Scene};
-use crate::plan::NodePlan;
+use crate::build::errors::has_driver;
 
 kernel::parameters! {
     /// Keys of a function level reset.
@@ -84,11 +83,4 @@ impl Incident for FunctionLevelReset {
             }
         });
     }
-}
-
-/// Whether a driver of the host works with a device: one of flows or of commands.
-fn has_driver(node: &NodePlan) -> bool {
-    let is_commanded = node.kind.device::<BlockDmaParameters>().is_some()
-        || node.kind.device::<AcceleratorParameters>().is_some();
-    is_commanded || node.engine().is_some() || node.drive().is_some()
 }

@@ -1,6 +1,6 @@
 //! A node that is taken out or put in while the fabric runs (PCIe Base 6.7).
 
-use host::recovery::set_up;
+use host::recovery::{finish, prepare, set_up};
 use kernel::Span;
 use link::LinkCommand;
 
@@ -35,6 +35,9 @@ kernel::parameters! {
         /// Whether the host then writes the registers of the node, and of all nodes below it, that its firmware has set. A host with
         /// hot_plug always does so for nodes with a slot, after its own link_up_wait.
         restore: bool = true, from "our choice: as operating systems do, with the resources of the slot";
+        /// Whether the host tells the drivers of the devices that were put in, which set them up, and move once more what was lost. Where it
+        /// serves the slot, driver_recovery of the host says so.
+        drivers: bool = false, from "our choice: drivers know of no removal";
     }
 }
 
@@ -54,9 +57,13 @@ impl Incident for Insertion {
         // Software that serves the slot learns of it by the interrupt of the port.
         if self.restore && !scene.is_slot_served(node) {
             let (wait, states) = (self.wait, scene.saved_below(node));
+            let mut drivers = scene.drivers_below(node);
+            drivers.retain(|_| self.drivers);
             scene.spawn(node, move |system| async move {
+                prepare(&system, &drivers).await;
                 system.sleep(wait).await;
-                set_up(&system, &states).await;
+                let works = set_up(&system, &states).await;
+                finish(&system, &drivers, works).await;
             });
         }
     }

@@ -10,7 +10,7 @@ use protocol::FunctionId;
 use transaction::FunctionPlace;
 
 use crate::build::ends;
-use crate::build::errors::{saved, saved_below};
+use crate::build::errors::{drivers_below, drivers_of, saved, saved_below};
 use crate::model::Model;
 use crate::plan::FabricPlan;
 use crate::scenario::NodeKind;
@@ -98,19 +98,12 @@ impl Scene<'_> {
 
     /// The drivers of the device `node`, which its host tells of a reset.
     pub(crate) fn drivers_of(&self, node: usize) -> Option<Informed> {
-        let planned = &self.plan.nodes[node];
-        let costs = self.costs(node)?;
-        let NodeKind::Device(_, device) = &planned.kind else {
-            return None;
-        };
-        let interrupts = 0..device.parameters().interrupts() as u16;
-        Some(Informed {
-            messages: interrupts
-                .filter_map(|vector| planned.interrupt_message(vector))
-                .collect(),
-            vectors: planned.vector_entries(),
-            costs,
-        })
+        drivers_of(self.plan, node)
+    }
+
+    /// The drivers of the devices from `node` on down.
+    pub(crate) fn drivers_below(&self, node: usize) -> Vec<Informed> {
+        drivers_below(self.plan, node)
     }
 
     /// Starts a program on the host above `node` now. The run goes on until it has ended.

@@ -141,6 +141,32 @@ fn the_driver_of_a_drive_waits_for_an_entry_that_its_interrupt_has_overtaken() {
     assert!(early.flow("w").overtaken > 0);
 }
 
+/// A driver that masks its interrupt does not expect an entry for each, but finds one that came later than its interrupt: entries wait
+/// behind the data of another device in VC1, and neither interrupts nor the completions of the driver's reads do.
+#[test]
+fn the_driver_of_a_drive_that_masks_its_interrupt_finds_an_entry_that_the_interrupt_has_overtaken()
+{
+    let channels = "extended_vc_count = 2\nlow_priority_vcs = 1\n";
+    let host =
+        "interrupt_masking = true\ninterrupt_timeout = \"1 ms\"\ninterrupt_latency = \"0 ns\"\n";
+    let switches = format!(
+        "[switches.s]\nupstream = {{ to = \"h0\", generation = 1, lanes = 1 }}\n{channels}[switches.t]\nupstream = \"s\"\n{channels}"
+    );
+    let drive = "model = \"nvme\"\nmsix_vectors = 1\nmsix_bar = 4\ndescriptor_traffic_class = 1\ninterrupt_traffic_class = 7\n";
+    for size in [4, 16, 64] {
+        let flows = format!(
+            "[[flows]]\nid = \"w\"\nfrom = \"d\"\nto = \"h0\"\nsize = \"{size} KiB\"\nrequest_size = \"4 KiB\"\ndirection = \"read\"\n[[flows]]\nfrom = \"b\"\nto = \"h0\"\nsize = \"1 MiB\"\ntraffic_class = 1\n"
+        );
+        let simulation = rested(&format!(
+            "{HOST}{host}{channels}[links]\ngeneration = 3\nlanes = 4\ntc_vc_map = \"TC0: VC0, TC1-3: VC1, TC4-7: VC2\"\n{switches}[devices.d]\nupstream = \"t\"\n{channels}{drive}[devices.b]\nupstream = \"t\"\n{channels}{flows}"
+        ));
+        let result = simulation.result().all_intact();
+        assert!(result.flow("w").returned_ns.is_some());
+        let says = entry("h0", "a driver takes entries without an interrupt");
+        assert!(log(&simulation).contains(&says), "{:?}", log(&simulation));
+    }
+}
+
 /// Runs to the end, and returns what is lost or left.
 fn ended(text: &str) -> RunResult {
     let mut simulation = simulation(text);

@@ -37,6 +37,28 @@ pub fn run_to_rest(text: &str) -> RunResult {
     simulation.result()
 }
 
+/// Runs on until nothing of a fabric is under way; nothing may be left.
+pub fn rested(text: &str) -> Simulation {
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true), "{text}");
+    let rest = simulation.now() + Span::from_us(200);
+    simulation.run_until(rest, &mut || true);
+    let left = (simulation.packets_in_use(), simulation.credits_held());
+    assert_eq!(left, (0, 0), "{text}");
+    simulation
+}
+
+/// The log of incidents: place and event of each.
+pub fn log(simulation: &Simulation) -> Vec<(String, String)> {
+    let log = simulation.result().incidents.into_iter();
+    log.map(|one| (one.place, one.what)).collect()
+}
+
+/// An entry of the log.
+pub fn entry(place: &str, what: &str) -> (String, String) {
+    (place.to_owned(), what.to_owned())
+}
+
 pub trait Ask {
     fn flow(&self, id: &str) -> &FlowResult;
     fn link(&self, id: &str, direction: &str) -> &LinkResult;

@@ -31,25 +31,6 @@ fn machine(more: &str) -> String {
     )
 }
 
-/// Runs on until nothing of a fabric is under way; nothing may be left.
-fn rested(text: &str) -> sim::Simulation {
-    let mut simulation = simulation(text);
-    assert!(simulation.run(&mut |_| true));
-    let rest = simulation.now() + Span::from_us(200);
-    simulation.run_until(rest, &mut || true);
-    assert_eq!(
-        (simulation.packets_in_use(), simulation.credits_held()),
-        (0, 0)
-    );
-    simulation
-}
-
-fn log(simulation: &sim::Simulation) -> Vec<(String, String)> {
-    let result = simulation.result();
-    let rows = result.incidents.into_iter();
-    rows.map(|one| (one.place, one.what)).collect()
-}
-
 const EVERY: [(&str, &str); 6] = [
     ("a", "h0"),
     ("b", "h0"),

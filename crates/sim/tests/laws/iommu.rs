@@ -66,6 +66,52 @@ fn slow(latency_ns: u32, host: &str, flow: &str) -> (f64, IommuResult) {
 }
 
 #[test]
+fn a_walk_that_reads_poison_is_a_fault_that_is_told() {
+    // The page tables are at the end of the memory.
+    let poison = "[[incidents]]\nat = \"1 us\"\nwhat = \"poison\"\nnode = \"h0\"\noffset = \"63 MiB\"\nsize = \"1 MiB\"\n";
+    for direction in ["write", "read"] {
+        let flow = format!(
+            "direction = \"{direction}\"\nsize = \"64 KiB\"\noffset = \"1 MiB\"\nrequest_size = \"256 B\"\n{poison}"
+        );
+        let simulation = rested(&machine("iommu = true\niommu_page = \"4 KiB\"", &flow));
+        let result = simulation.result();
+        let flow = result.flow("f");
+        assert!(flow.completed && !flow.wrong && flow.bytes > 0);
+        let missing: u64 = flow.missing.iter().map(|(_, len)| len).sum();
+        assert_eq!(flow.bytes + missing, 64 << 10);
+        let refused = result.errors("h0", "unsupported request");
+        assert_eq!(refused * 256, missing);
+        let says = entry("h0", "a walk reads a poisoned page table");
+        assert!(log(&simulation).contains(&says));
+        // Every request but those before has a fault.
+        assert_eq!(result.iommus[0].faults, refused);
+    }
+}
+
+#[test]
+fn an_accelerator_whose_translation_requests_fail_gives_up_and_the_run_says_so() {
+    let machine = |host: &str, more: &str| {
+        format!(
+            "[links]\ngeneration = 4\nlanes = 8\n[hosts.h0]\ncoherent = true\nmemory = \"16 MiB\"\n{host}\n[devices.d]\nmodel = \"accelerator\"\nvirtual_addresses = true\npage_requests = 8\nupstream = \"h0\"\n[buffers.b]\nhost = \"h0\"\nsize = \"64 KiB\"\n[[accesses]]\nby = \"d\"\nbuffer = \"b\"\nsize = \"4 KiB\"\ncount = 40\n{more}"
+        )
+    };
+    let all = "[[incidents]]\nat = \"0 ns\"\nwhat = \"poison\"\nnode = \"h0\"\nsize = \"16 MiB\"\n";
+    for (host, more) in [("acs_translation_blocking = true", ""), ("", all)] {
+        let simulation = rested(&machine(host, more));
+        let accesses = &simulation.result().accesses[0];
+        assert!(accesses.completed, "{accesses:?}");
+        assert_eq!((accesses.count, accesses.failed), (40, 40), "{accesses:?}");
+        let log = log(&simulation);
+        assert!(
+            log.contains(&entry("d", "a translation has failed")),
+            "{log:?}"
+        );
+        let walks = log.contains(&entry("h0", "a walk reads a poisoned page table"));
+        assert_eq!(walks, host.is_empty());
+    }
+}
+
+#[test]
 fn walks_under_way_limit_the_rate_of_pages() {
     for (walkers, direction) in [(1, "write"), (2, "write"), (1, "read"), (2, "read")] {
         let host = format!("walkers = {walkers}");

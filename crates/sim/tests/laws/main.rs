@@ -17,6 +17,7 @@ mod coherence;
 mod commands;
 mod completions;
 mod datapaths;
+mod driver_recovery;
 mod ecrc;
 mod ends;
 mod enumeration;

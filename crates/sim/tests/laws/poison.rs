@@ -1,5 +1,7 @@
 //! Data that goes bad on its way or in a memory, and completers that abort: nobody uses the data, and everybody who should says so.
 
+use device::nvme::registers::{CSTS, FATAL};
+use device::sg_dma::registers::{Status, Unit, offset};
 use protocol::register::{COMMAND, SECONDARY_STATUS, UNCORRECTABLE_STATUS};
 use sim::Simulation;
 use sim::result::RunResult;
@@ -223,4 +225,68 @@ fn poisoned_data_of_a_device_poisons_a_line_that_a_cache_holds() {
         assert_eq!(result.accesses[1].failed, 1, "{by}");
         assert_eq!(missing(&result, 64), 64);
     }
+}
+
+/// A register of 32 bits of the device `d`.
+fn register(simulation: &mut Simulation, bar: usize, at: u64) -> u32 {
+    let mut nodes = simulation.plan().nodes.iter();
+    let device = nodes.find(|node| node.name == "d").expect("a device");
+    let base = device.bars[bar].expect("registers").base;
+    let bytes = simulation.read_back("h0", base + at, 4, &mut || true);
+    let bytes = bytes.expect("registers can be read");
+    u32::from_le_bytes(bytes.try_into().expect("four bytes"))
+}
+
+/// The engine reads its first descriptors from memory before anything else.
+#[test]
+fn an_engine_executes_no_descriptor_that_it_has_read_with_poison() {
+    let poison = "what = \"poison\"\nnode = \"h0\"\n";
+    let keys = "model = \"sg-dma\"\ndescriptor_fetch = true\n";
+    let text = fabric(keys, "from = \"d\"\nto = \"h0\"\n", poison).replace("1 us", "0 ns");
+    let other = "[[flows]]\nid = \"other\"\nfrom = \"d\"\nto = \"h0\"\nsize = \"16 KiB\"\ndirection = \"read\"\nstart = \"20 us\"\n";
+    let mut simulation = ended(&text.replace("[[incidents]]", &format!("{other}[[incidents]]")));
+    let result = simulation.result();
+    let flow = result.flow("f");
+    // The call returns by the interrupt, with nothing moved; STATUS of the unit says so.
+    assert!(
+        flow.bytes == 0 && flow.returned_ns.is_some() && !flow.completed,
+        "{flow:?}"
+    );
+    let status = Unit::Write.base() + offset::STATUS;
+    let status = register(&mut simulation, 2, status);
+    assert_eq!(status, Status::Failed as u32);
+    incident(&result, "d", "Poisoned TLP Received");
+    // The other unit works.
+    assert!(result.flow("other").completed && result.flow("other").intact);
+}
+
+#[test]
+fn the_data_of_a_poisoned_completion_is_missing_at_an_engine() {
+    let poison = "what = \"poison\"\nnode = \"h0\"\n";
+    let flow = "from = \"d\"\nto = \"h0\"\ndirection = \"read\"\n";
+    let result = ended(&fabric("model = \"sg-dma\"\n", flow, poison)).result();
+    assert_eq!(missing(&result, 16 << 10), 512);
+}
+
+#[test]
+fn a_drive_with_a_poisoned_submission_entry_is_in_fatal_status_and_executes_nothing() {
+    let poison = "what = \"poison\"\nnode = \"h0\"\n";
+    let flow = "from = \"d\"\nto = \"h0\"\n";
+    let mut simulation = ended(&fabric("model = \"nvme\"\n", flow, poison).replace("1 us", "0 ns"));
+    let result = simulation.result();
+    assert!(result.flow("f").bytes == 0 && !result.flow("f").completed);
+    assert_eq!(register(&mut simulation, 0, CSTS) & FATAL, FATAL);
+}
+
+#[test]
+fn a_network_interface_drops_the_request_whose_descriptor_is_poisoned_and_tells_its_owner() {
+    let text = "[links]\ngeneration = 3\nlanes = 4\n[controllers.c]\n[hosts.h0]\n[devices.d]\nupstream = \"h0\"\nmodel = \"nic\"\ncontroller = \"c\"\n[hosts.h1]\n[devices.n]\nupstream = \"h1\"\nmodel = \"nic\"\ncontroller = \"c\"\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"n\"\nsize = \"4 KiB\"\nstart = \"20 us\"\n[[flows]]\nid = \"back\"\nfrom = \"n\"\nto = \"d\"\nsize = \"4 KiB\"\n[[incidents]]\nat = \"20 us\"\nwhat = \"poison\"\nnode = \"h0\"\n";
+    let result = ended(text).result();
+    assert!(!result.flow("f").intact && !result.flow("f").wrong);
+    assert!(result.flow("back").completed && result.flow("back").intact);
+    let errors = &result.errors;
+    assert!(
+        errors.iter().any(|error| error.what.contains("descriptor")),
+        "{errors:?}"
+    );
 }

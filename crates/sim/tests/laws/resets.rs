@@ -38,19 +38,6 @@ fn flow(id: &str, from: &str, direction: &str, more: &str) -> String {
     )
 }
 
-/// Runs on until nothing of a fabric is under way.
-fn rested(text: &str) -> sim::Simulation {
-    let mut simulation = simulation(text);
-    assert!(simulation.run(&mut |_| true));
-    let rest = simulation.now() + Span::from_us(200);
-    simulation.run_until(rest, &mut || true);
-    assert_eq!(
-        (simulation.packets_in_use(), simulation.credits_held()),
-        (0, 0)
-    );
-    simulation
-}
-
 #[test]
 fn a_function_level_reset_ends_the_flows_of_its_device_and_no_others() {
     let flows = [
@@ -59,7 +46,8 @@ fn a_function_level_reset_ends_the_flows_of_its_device_and_no_others() {
         flow("br", "b", "read", ""),
         flow("bw", "b", "write", ""),
     ];
-    let result = rested(&machine("", "", &flows.concat())).result();
+    let simulation = rested(&machine("", "", &flows.concat()));
+    let result = simulation.result();
     for id in ["ar", "aw"] {
         let flow = result.flow(id);
         assert!(
@@ -75,12 +63,7 @@ fn a_function_level_reset_ends_the_flows_of_its_device_and_no_others() {
     // Completions for requests from before the reset are dropped, and are no error of the function (PCIe Base 6.6.2).
     assert!(result.errors("a", "function in reset") > 0);
     assert_eq!(result.errors.len(), 1, "{:?}", result.errors);
-    let log: Vec<_> = result
-        .incidents
-        .iter()
-        .map(|one| (one.place.as_str(), one.what.as_str()))
-        .collect();
-    assert_eq!(log, [("a", "Function Level Reset")]);
+    assert_eq!(log(&simulation), [entry("a", "Function Level Reset")]);
 }
 
 #[test]

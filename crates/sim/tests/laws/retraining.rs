@@ -50,13 +50,8 @@ fn status(
 const ABOVE: FunctionPlace = FunctionPlace::Port(0);
 const BELOW: FunctionPlace = FunctionPlace::Own;
 
-fn log(simulation: &sim::Simulation) -> Vec<(String, String)> {
-    let log = simulation.result().incidents.into_iter();
-    log.map(|one| (one.place, one.what)).collect()
-}
-
 fn entry(what: &str) -> (String, String) {
-    ("s to d".to_owned(), what.to_owned())
+    crate::fixture::entry("s to d", what)
 }
 
 #[test]

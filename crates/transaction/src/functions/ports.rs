@@ -29,10 +29,13 @@ impl Functions {
         self.actions.pop_front()
     }
 
-    /// Whether registers of the port at `place` hold its link down: it is contained, in reset or disabled.
+    /// Whether registers hold the link of the port at `place` down: it is contained, in reset or disabled, or the upstream port of the
+    /// switch is reset by its Secondary Bus Reset.
     pub fn holds_link_down(&self, place: FunctionPlace) -> bool {
         let space = self.space(place);
-        space.is_contained() || space.link_hold().is_some()
+        let is_held_from_above =
+            matches!(place, FunctionPlace::Port(_)) && self.own.link_hold().is_some();
+        space.is_contained() || space.link_hold().is_some() || is_held_from_above
     }
 
     /// Drops a request for what is below the port at `place`, whose link is down. The caller sends the completion, if there is one. A
@@ -136,6 +139,26 @@ impl Functions {
         let is_exempt = error == UncorrectableError::CompletionTimeout
             || self.space(place).error_control().masks(error);
         !is_exempt && self.contain(place, TriggerReason::Uncorrectable(severity))
+    }
+
+    /// Writes to a register of the upstream port of a switch, or of a device. Secondary Bus Reset of the upstream port resets the downstream
+    /// ports, and all links below (PCIe Base 6.6.1).
+    pub(super) fn write_own(&mut self, request: &ConfigRequest, value: u32) {
+        let was_held = self.own.link_hold().is_some();
+        self.own.write(request.register, value, request.first_be);
+        let is_held = self.own.link_hold().is_some();
+        if was_held == is_held {
+            return;
+        }
+        for index in 0..self.ports.len() {
+            if is_held {
+                self.ports[index].space.hot_reset();
+                let hold = PortAction::Hold(LinkHold::Reset);
+                self.actions.push_back((index, hold));
+            } else if !self.holds_link_down(FunctionPlace::Port(index)) {
+                self.actions.push_back((index, PortAction::Release));
+            }
+        }
     }
 
     /// Writes to a register of the downstream port with this index; what follows for its link is to be

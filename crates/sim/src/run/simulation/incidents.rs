@@ -5,6 +5,7 @@ use kernel::{Span, Time};
 use host::ThreadId;
 
 use crate::incident::Scene;
+use crate::model::Model;
 use crate::run::simulation::Simulation;
 
 /// What has happened of the incidents of a run.
@@ -52,9 +53,16 @@ impl Simulation {
         })
     }
 
-    /// The time until which the run waits for incidents: for ever while one of their programs runs, because each of them ends.
+    /// Whether a host resets devices whose drivers wait for the end of that.
+    fn is_resetting(&self) -> bool {
+        let mut hosts = self.models.iter().filter_map(Model::host);
+        hosts.any(|host| host.cpu().is_resetting())
+    }
+
+    /// The time until which the run waits for incidents: for ever while one of their programs runs, or a host resets devices, because
+    /// each of them ends.
     pub(super) fn awaits_incidents_until(&self) -> Time {
-        if self.has_programs() {
+        if self.has_programs() || self.is_resetting() {
             return Time::NEVER;
         }
         let next = self.next_incident();
