@@ -132,7 +132,9 @@ impl Dma {
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, count) = (fx.now(), self.requesters.len());
         let (mut earliest, mut deadline) = (Time::NEVER, Time::NEVER);
-        for number in (self.turn..count).chain(0..self.turn) {
+        let turn = self.turn;
+        for step in turn..turn + count {
+            let number = if step < count { step } else { step - count };
             match self.requesters[number].next(now, fx.store()) {
                 Next::Packet(packet) => {
                     self.endpoint.hand_over(packet, fx);
