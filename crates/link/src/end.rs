@@ -676,6 +676,10 @@ impl LinkEnd {
         }
         if self.has_dllp() {
             at = self.send_dllps(at, cx);
+            if self.transmitter.must_skip(at) {
+                self.set(LinkTimer::Wire, at, cx);
+                return;
+            }
         }
         if !self.handshake.is_done() {
             return;
@@ -704,6 +708,9 @@ impl LinkEnd {
             }
             self.transmitter.send_dllp(at, dllp, cx);
             at = self.transmitter.busy_until;
+            if self.transmitter.must_skip(at) {
+                break;
+            }
         }
         at
     }
