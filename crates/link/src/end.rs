@@ -715,6 +715,10 @@ impl LinkEnd {
         }
         if self.has_dllp() {
             at = self.send_dllps(at, cx);
+            if self.transmitter.must_skip(at) {
+                self.set(LinkTimer::Wire, at, cx);
+                return;
+            }
         }
         if !self.handshake.is_done() {
             return;
@@ -743,6 +747,9 @@ impl LinkEnd {
             }
             self.transmitter.send_dllp(at, dllp, cx);
             at = self.transmitter.busy_until;
+            if self.transmitter.must_skip(at) {
+                break;
+            }
         }
         at
     }

@@ -154,6 +154,11 @@ impl Receiver {
         }
     }
 
+    /// Forgets the UpdateFCs that are pending.
+    pub(crate) fn forget_updates(&mut self) {
+        self.pending_updates = 0;
+    }
+
     /// Forgets the packets in the buffers.
     pub(crate) fn forget_received(&mut self) {
         self.leaving.clear();

@@ -336,6 +336,13 @@ impl Transmitter {
         free
     }
 
+    /// Whether an ordered set must go before the next frame of a wire that is free at `at`. With separate reference clocks an ordered set
+    /// that is due goes at the next boundary of packets (PCIe Base 4.2.7.3). With one clock the schedule lies within the permitted
+    /// interval, and a few DLLPs and the TLP after them are one transmission.
+    pub(crate) fn must_skip(&self, at: Time) -> bool {
+        self.timing.has_separate_clocks() && self.skips.are_due(at)
+    }
+
     /// The time at which an idle wire can take the next bits, after the exit from L0s if the transmitter is there at `now`.
     #[cold]
     fn leave_l0s(&mut self, l0s: L0s, now: Time, cx: &mut impl LinkContext) -> Time {

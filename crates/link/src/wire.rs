@@ -20,6 +20,8 @@ pub struct WireTiming {
     generation: Generation,
     lanes: u8,
     skip_token_bytes: u32,
+    /// Whether the two ends have separate reference clocks (SRIS).
+    has_separate_clocks: bool,
 }
 
 impl WireTiming {
@@ -32,7 +34,10 @@ impl WireTiming {
     /// The timing of such a link whose ends have separate reference clocks (SRIS).
     pub fn with_separate_clocks(generation: Generation, lanes: u8) -> Self {
         let skip = generation.skp_with_separate_clocks();
-        Self::with_skips(generation, lanes, &skip, 1.0)
+        WireTiming {
+            has_separate_clocks: true,
+            ..Self::with_skips(generation, lanes, &skip, 1.0)
+        }
     }
 
     fn with_skips(
@@ -61,6 +66,7 @@ impl WireTiming {
             generation,
             lanes,
             skip_token_bytes: skip.token_bytes,
+            has_separate_clocks: false,
         }
     }
 
@@ -116,6 +122,11 @@ impl WireTiming {
     /// The bytes of the EDS token in front of a skip ordered set.
     pub(crate) fn skip_token_bytes(&self) -> u32 {
         self.skip_token_bytes
+    }
+
+    /// Whether the two ends have separate reference clocks (SRIS).
+    pub(crate) fn has_separate_clocks(&self) -> bool {
+        self.has_separate_clocks
     }
 
     /// The time of one symbol: a byte on every lane.

@@ -263,6 +263,8 @@ impl LinkEnd {
     /// Begins the data-link layer anew on a link that has trained.
     fn begin_anew(&mut self, agreed: Offer, cx: &mut impl EndContext) {
         self.enter_l0(agreed, cx);
+        // The first limits cover what was freed while the link was down.
+        self.receiver.forget_updates();
         if !self.is_scalable {
             self.receiver.fix_limits(false);
         }

@@ -3,6 +3,7 @@
 use kernel::{Span, Time};
 use link::{DownCause, LinkChange, LinkCommand, LinkState};
 use proptest::prelude::*;
+use protocol::Dllp;
 
 use crate::cases::cases;
 use crate::pair::{Appetite, Fate, Left, Pair, READY, Right, Setup, Side, write};
@@ -263,4 +264,32 @@ fn an_ack_that_arrives_in_recovery_stops_the_replay_timer() {
     assert_eq!(pair.numbers(Right), [0]);
     assert_eq!(pair.acks(Right).len(), 1);
     assert_eq!((pair.tlps(Left).len(), pair.repaired(Left)), (1, 0));
+}
+
+/// PCIe Base 3.4.1: a link that has come up begins with InitFC DLLPs, whatever was freed while it was down.
+#[test]
+fn a_port_announces_no_credit_of_the_time_before_its_link_was_down() {
+    let mut setup = Setup {
+        generation: protocol::Generation::Gen4,
+        ..Setup::default()
+    };
+    setup.parameters.update_fc_share = 0.0;
+    let mut pair = Pair::ready(&setup);
+    pair.appetite[Right as usize] = Appetite::Never;
+    for _ in 0..5 {
+        pair.send(Left, write(64));
+    }
+    pair.run();
+    pair.command(Left, LinkCommand::TakeDown);
+    pair.run_for(Span::from_us(1));
+    pair.forget();
+    for _ in 0..5 {
+        pair.free(Right);
+    }
+    pair.command(Left, LinkCommand::Train);
+    pair.run();
+    let dllps = pair.dllps(Right).into_iter();
+    let credit = dllps.filter(|(_, dllp)| !matches!(dllp, Dllp::Feature { .. }));
+    let first = credit.map(|(_, dllp)| dllp).next();
+    assert!(matches!(first, Some(Dllp::InitFc1(_))), "{first:?}");
 }
