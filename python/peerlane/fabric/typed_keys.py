@@ -154,6 +154,9 @@ class Port(TypedDict, total=False):
     id_ordering_completion_enable: Setting
     """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
     node have the attribute of ID-based ordering. (default false)"""
+    pasid_enable: Setting
+    """PASID Enable in the PASID capability of a device, set after enumeration; none keeps the
+    choice of enumeration. Without it, requests have no PASID prefix. (default none)"""
     vc_arbitration: Setting
     """Arbitration among VC0 and the channels of its low-priority group, at every port: 'round-
     robin', or 'wrr-32', 'wrr-64' or 'wrr-128' with as many phases in vc_arbitration_table.
@@ -162,14 +165,20 @@ class Port(TypedDict, total=False):
     """The VC of each phase of a weighted arbitration, such as '0*24 1*8' or '(0 0 0 1)*8';
     each phase is one packet. (default none)"""
     port_arbitration: Setting
-    """Arbitration among the ports whose packets leave by one channel of a port, at every port
-    and channel: 'round-robin', or 'wrr-32' to 'wrr-256' with as many phases in
-    port_arbitration_table. None keeps the arbitration after reset, which uses the weights
-    of links. (default none)"""
+    """Arbitration among the ports whose packets leave by one channel of a port, at every
+    channel and every port besides those with a port_arbitration_above: 'round-robin', or
+    'wrr-32' to 'wrr-256' with as many phases in port_arbitration_table. None keeps the
+    arbitration after reset, which uses the weights of links. (default none)"""
     port_arbitration_table: Setting
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
     downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
     switch or host itself have one phase more. (default none)"""
+    port_arbitration_above: Setting
+    """Arbitration at the port of the switch or host above that the node is below, in place of
+    the port_arbitration there; none for that of the switch or host. (default none)"""
+    port_arbitration_table_above: Setting
+    """The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
+    (default none)"""
     acs_egress_control: Setting
     """Whether the other downstream ports of the switch or host above block peer-to-peer
     requests for this node and for all below it: the bit of its port in their Egress Control
@@ -299,6 +308,10 @@ class Host(Node, total=False):
     ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then enables it above
     such devices; without it, more than 7 virtual functions take a bus number of their own.
     (default true)"""
+    tlp_prefixes: Setting
+    """Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP
+    Prefix Supported in Device Capabilities 2. Without it such a packet is malformed.
+    (default false)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Setting
@@ -425,6 +438,12 @@ class Host(Node, total=False):
     iommu_mapped: Setting
     """Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond
     is a fault. (B; default none)"""
+    iommu_pasids: Setting
+    """The processes whose addresses devices may use, by PASID, each perhaps with the bytes of
+    memory, from its beginning, that software maps for it; all of it, and the BARs of
+    devices, where none are written: '1, 16-31, 7: 64 KiB'. Software maps every address to
+    itself. The addresses of other processes, and those that are not mapped, are faults.
+    Requests without a PASID prefix are translated only with `iommu`. (default none)"""
     iommu_requests: Setting
     """Most requests from below whose translations are outstanding; later ones wait in the
     receive buffers of their root ports. 0 for as many as these buffers hold. (default 0)"""
@@ -520,6 +539,14 @@ class Switch(Node, Upstream, total=False):
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
     enables it above such devices; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
+    tlp_prefixes: Setting
+    """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
+    on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
+    malformed. (default false)"""
+    tlp_prefix_blocking: Setting
+    """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
+    in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
+    (default false)"""
 
 
 class Device(Node, Upstream, total=False):
@@ -577,6 +604,17 @@ class Device(Node, Upstream, total=False):
     """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
+    pasid_width: Setting
+    """Bits of the PASIDs that the functions can use, the numbers of the processes whose
+    addresses are in requests: Max PASID Width in the PASID capability; none for no
+    capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
+    (default none)"""
+    pasid_execute: Setting
+    """Whether the functions can ask for permission to execute what they read: Execute
+    Permission Supported. (default false)"""
+    pasid_privileged: Setting
+    """Whether the functions can send requests of privileged software: Privileged Mode
+    Supported. (default false)"""
     clock: Setting
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Setting
@@ -739,6 +777,9 @@ class Profile(TypedDict, total=False):
     id_ordering_completion_enable: Setting
     """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
     node have the attribute of ID-based ordering. (default false)"""
+    pasid_enable: Setting
+    """PASID Enable in the PASID capability of a device, set after enumeration; none keeps the
+    choice of enumeration. Without it, requests have no PASID prefix. (default none)"""
     vc_arbitration: Setting
     """Arbitration among VC0 and the channels of its low-priority group, at every port: 'round-
     robin', or 'wrr-32', 'wrr-64' or 'wrr-128' with as many phases in vc_arbitration_table.
@@ -747,14 +788,20 @@ class Profile(TypedDict, total=False):
     """The VC of each phase of a weighted arbitration, such as '0*24 1*8' or '(0 0 0 1)*8';
     each phase is one packet. (default none)"""
     port_arbitration: Setting
-    """Arbitration among the ports whose packets leave by one channel of a port, at every port
-    and channel: 'round-robin', or 'wrr-32' to 'wrr-256' with as many phases in
-    port_arbitration_table. None keeps the arbitration after reset, which uses the weights
-    of links. (default none)"""
+    """Arbitration among the ports whose packets leave by one channel of a port, at every
+    channel and every port besides those with a port_arbitration_above: 'round-robin', or
+    'wrr-32' to 'wrr-256' with as many phases in port_arbitration_table. None keeps the
+    arbitration after reset, which uses the weights of links. (default none)"""
     port_arbitration_table: Setting
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
     downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
     switch or host itself have one phase more. (default none)"""
+    port_arbitration_above: Setting
+    """Arbitration at the port of the switch or host above that the node is below, in place of
+    the port_arbitration there; none for that of the switch or host. (default none)"""
+    port_arbitration_table_above: Setting
+    """The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
+    (default none)"""
     acs_egress_control: Setting
     """Whether the other downstream ports of the switch or host above block peer-to-peer
     requests for this node and for all below it: the bit of its port in their Egress Control
@@ -877,6 +924,10 @@ class Profile(TypedDict, total=False):
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
     enables it above such devices; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
+    tlp_prefixes: Setting
+    """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
+    on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
+    malformed. (default false)"""
     tags: Setting
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Setting
@@ -1004,6 +1055,12 @@ class Profile(TypedDict, total=False):
     iommu_mapped: Setting
     """Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond
     is a fault. (B; default none)"""
+    iommu_pasids: Setting
+    """The processes whose addresses devices may use, by PASID, each perhaps with the bytes of
+    memory, from its beginning, that software maps for it; all of it, and the BARs of
+    devices, where none are written: '1, 16-31, 7: 64 KiB'. Software maps every address to
+    itself. The addresses of other processes, and those that are not mapped, are faults.
+    Requests without a PASID prefix are translated only with `iommu`. (default none)"""
     iommu_requests: Setting
     """Most requests from below whose translations are outstanding; later ones wait in the
     receive buffers of their root ports. 0 for as many as these buffers hold. (default 0)"""
@@ -1060,6 +1117,10 @@ class Profile(TypedDict, total=False):
     """Whether completions from one downstream port to another go to the root, except those
     with Relaxed Ordering: P2P Completion Redirect in ACS Control of the downstream ports.
     (default false)"""
+    tlp_prefix_blocking: Setting
+    """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
+    in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
+    (default false)"""
     bar: Setting
     """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
     bar_address_bits: Setting
@@ -1102,6 +1163,17 @@ class Profile(TypedDict, total=False):
     completion_buffer_headers: Setting
     """Completions that this buffer holds; none for no limit. A request takes as many as it may
     be divided into, at multiples of 64 bytes. (default none)"""
+    pasid_width: Setting
+    """Bits of the PASIDs that the functions can use, the numbers of the processes whose
+    addresses are in requests: Max PASID Width in the PASID capability; none for no
+    capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
+    (default none)"""
+    pasid_execute: Setting
+    """Whether the functions can ask for permission to execute what they read: Execute
+    Permission Supported. (default false)"""
+    pasid_privileged: Setting
+    """Whether the functions can send requests of privileged software: Privileged Mode
+    Supported. (default false)"""
     clock: Setting
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Setting
@@ -1407,6 +1479,17 @@ class Flow(TypedDict, total=False):
     requester sets it while Enable No Snoop in its Device Control is set. (default false)"""
     traffic_class: Setting
     """Traffic class of the requests. (default 0)"""
+    pasid: Setting
+    """The process whose addresses are in the requests: they have a PASID prefix with this
+    number. The requester sends it while PASID Enable in its PASID capability is set, and
+    the IOMMU of the host translates the addresses by the page table of the process.
+    (default none)"""
+    execute_requested: Setting
+    """Whether the PASID prefix of reads asks for permission to execute: Execute Requested.
+    (default false)"""
+    privileged_requested: Setting
+    """Whether the PASID prefix says that privileged software makes the requests: Privileged
+    Mode Requested. (default false)"""
     requester_id: Setting
     """Requester ID of the requests of a dma device, such as '05:00.0', in place of that of its
     function, as of a faulty or malicious device. Completions go to the function with that
