@@ -297,13 +297,7 @@ impl Machine {
             "k" => model("block-dma"),
             "m" => model("nic") + "controller = \"x\"\n",
             "o" => model("nic") + "controller = \"y\"\n",
-            "q" | "r" => {
-                let mut faults = self.faults.iter();
-                let is_damaged =
-                    |fault: &Fault| fault.node == FIBRE && matches!(fault.what, What::BitErrors);
-                let rate = on(faults.any(is_damaged), "fibre_bit_error_rate = 5e-7\n");
-                "model = \"router\"\n".to_owned() + rate
-            }
+            "q" | "r" => "model = \"router\"\n".to_owned(),
             "e" => model("dma") + "bar = \"64 KiB\"\nvirtual_functions = 1\n",
             "a" if s.virtual_functions > 0 => {
                 let functions = format!("virtual_functions = {}\n", s.virtual_functions);
