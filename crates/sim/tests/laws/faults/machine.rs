@@ -106,10 +106,10 @@ impl Settings {
             (self.ecrc, "ECRC"),
             (self.acs, "ACS"),
             (self.egress_control, "ACS egress control"),
-            (functions != "", functions),
+            (!functions.is_empty(), functions),
             (self.channels, "class maps and VC tables"),
-            (slots != "", slots),
-            (self.hot_plug && slots != "", "served slots"),
+            (!slots.is_empty(), slots),
+            (self.hot_plug && !slots.is_empty(), "served slots"),
         ];
         all.into_iter()
             .filter_map(|(is_on, name)| is_on.then_some(name))
@@ -160,8 +160,8 @@ impl Machine {
         };
         let settings = Settings {
             ecrc,
-            slot,
             virtual_functions,
+            slot,
             ..settings
         };
         Machine {
