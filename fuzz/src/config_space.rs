@@ -3,10 +3,10 @@
 use kernel::{ComponentId, Effects, Port, World};
 use packet::{Frame, Pcie};
 use protocol::{
-    AddressSpaces, AddressTranslation, Ats, Bar, BridgeFunction, ConfigKind, ConfigRequest,
-    ConfigSpace, CorrectableError, EndpointFunction, ErrorRecord, Express, FunctionId, Generation,
-    Identity, MsixTable, PageRequests, Pasid, PortType, SrIov, Tag, UncorrectableError,
-    WINDOW_BYTES, register,
+    AddressSpaces, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelsControl,
+    ConfigKind, ConfigRequest, ConfigSpace, CorrectableError, EndpointFunction, ErrorRecord,
+    Express, FunctionId, Generation, Identity, MsixTable, PageRequests, Pasid, PortType, SrIov,
+    Tag, UncorrectableError, VirtualChannels, WINDOW_BYTES, register,
 };
 use transaction::{Action, FunctionPlace, Functions, PortFunction, Reach};
 
@@ -33,15 +33,16 @@ struct Component {
 
 impl Component {
     fn new([role, capabilities, sizes, counts]: [u8; 4]) -> Self {
+        let channels = channels(role);
         match role % 3 {
-            0 => Self::device(&endpoint(capabilities, sizes, counts)),
+            0 => Self::device(&endpoint(capabilities, (sizes, channels), counts)),
             1 => {
-                let upstream = bridge(PortType::Upstream, sizes);
-                let ports = ports(PortType::Downstream, sizes, counts);
+                let upstream = bridge(PortType::Upstream, (sizes, channels));
+                let ports = ports(PortType::Downstream, (sizes, channels), counts);
                 Self::with_ports(Functions::switch(upstream, ports))
             }
             _ => {
-                let ports = ports(PortType::RootPort, sizes, counts);
+                let ports = ports(PortType::RootPort, (sizes, channels), counts);
                 Self::with_ports(Functions::root(ConfigSpace::host_bridge(&IDENTITY), ports))
             }
         }
@@ -125,11 +126,13 @@ impl Component {
                 continue;
             }
             let (old, new) = (before.space(other), self.functions.space(other));
-            for register in 0..DECLARED {
+            for register in 0..declared(old) {
                 let cleared = match other {
                     FunctionPlace::Own if virtual_bars.contains(&register) => old.read(register),
                     // First VF Offset follows ARI Capable Hierarchy.
                     FunctionPlace::Own if register == register::VF_OFFSET_AND_STRIDE => 0xffff,
+                    // The status of a table follows its entries.
+                    _ if has_table_status(register) => TABLE_STATUS,
                     _ => 0,
                 };
                 let is_named = other == place && register == request.register;
@@ -181,12 +184,12 @@ struct Fixed {
 impl Fixed {
     fn of(reset: &ConfigSpace) -> Self {
         let mut fixed = Fixed {
-            masks: vec![u32::MAX; DECLARED.into()],
+            masks: vec![u32::MAX; declared(reset).into()],
             reset: reset.clone(),
         };
         for value in [0, u32::MAX] {
             let mut space = reset.clone();
-            for register in 0..DECLARED {
+            for register in 0..declared(reset) {
                 space.write(register, value, 0xf);
             }
             space.apply_virtual_registers();
@@ -218,7 +221,7 @@ impl Fixed {
     }
 
     fn hold(&self, space: &ConfigSpace) {
-        let mut rest = DECLARED..ConfigRequest::REGISTERS;
+        let mut rest = declared(space)..ConfigRequest::REGISTERS;
         assert!(rest.all(|register| space.read(register) == 0));
         for (mask, register) in self.masks.iter().zip(0..) {
             let changed = (self.reset.read(register) ^ space.read(register)) & mask;
@@ -246,6 +249,9 @@ fn values_are_legal(space: &ConfigSpace) {
             assert_eq!(address % 4, 0, "{address:#x}");
         }
     }
+    if let Some(control) = space.channels_control() {
+        channels_are_legal(&control);
+    }
     if space.is_bridge() {
         for (first, last) in [space.memory_window(), space.prefetchable_window()] {
             let is_whole = first % WINDOW_BYTES == 0 && last % WINDOW_BYTES == WINDOW_BYTES - 1;
@@ -254,7 +260,21 @@ fn values_are_legal(space: &ConfigSpace) {
     }
 }
 
-fn endpoint(capabilities: u8, sizes: u8, counts: u8) -> EndpointFunction {
+/// Virtual channels of each port, for a role from 128 on.
+fn channels(role: u8) -> Option<VirtualChannels> {
+    let extended = role >> 4 & 7;
+    (role >= 128).then_some(VirtualChannels {
+        extended,
+        low_priority: extended.min(role >> 2 & 7),
+        ports: (!role.is_multiple_of(3)).then_some(5),
+    })
+}
+
+fn endpoint(
+    capabilities: u8,
+    (sizes, channels): (u8, Option<VirtualChannels>),
+    counts: u8,
+) -> EndpointFunction {
     let has = |bit: u8| capabilities >> bit & 1 == 1;
     let bars = bars(sizes, has(0), has(1));
     let msix = has(2).then_some(MsixTable {
@@ -268,7 +288,7 @@ fn endpoint(capabilities: u8, sizes: u8, counts: u8) -> EndpointFunction {
         bars: bars.clone(),
         msi_vectors: counts & 0x1f,
         msix,
-        express: express(PortType::Endpoint, sizes),
+        express: express(PortType::Endpoint, (sizes, channels)),
         virtual_functions: has(3).then_some(SrIov {
             total: counts,
             device: 0x5679,
@@ -308,7 +328,7 @@ fn bars(sizes: u8, wide: bool, two: bool) -> Vec<Bar> {
 }
 
 /// Up to four ports, functions of one device or devices of their own.
-fn ports(port: PortType, sizes: u8, counts: u8) -> Vec<PortFunction> {
+fn ports(port: PortType, sizes: (u8, Option<VirtualChannels>), counts: u8) -> Vec<PortFunction> {
     let place = |number| match counts & 8 {
         0 => (number + 1, 0),
         _ => (1, number),
@@ -325,14 +345,14 @@ fn ports(port: PortType, sizes: u8, counts: u8) -> Vec<PortFunction> {
     (0..=counts & 3).map(port).collect()
 }
 
-fn bridge(port: PortType, sizes: u8) -> ConfigSpace {
+fn bridge(port: PortType, sizes: (u8, Option<VirtualChannels>)) -> ConfigSpace {
     ConfigSpace::bridge(&BridgeFunction {
         identity: IDENTITY,
         express: express(port, sizes),
     })
 }
 
-fn express(port: PortType, sizes: u8) -> Express {
+fn express(port: PortType, (sizes, channels): (u8, Option<VirtualChannels>)) -> Express {
     let boundary = if sizes & 1 == 1 { 128 } else { 64 };
     Express {
         port,
@@ -346,7 +366,7 @@ fn express(port: PortType, sizes: u8) -> Express {
         ari_forwarding: true,
         tlp_prefixes: sizes & 4 == 4,
         data_link_features: None,
-        virtual_channels: None,
+        virtual_channels: channels,
         l0s_exit_ns: None,
         has_separate_clocks: false,
     }
@@ -364,8 +384,44 @@ impl kernel::Component for Silent {
     fn expire(&mut self, _: Port, _: &mut Effects<'_, Self>) {}
 }
 
-/// All capabilities are in the registers before this one.
-const DECLARED: u16 = 128;
+/// All capabilities are in the registers before this one; tables of port arbitration are in the last ones.
+fn declared(space: &ConfigSpace) -> u16 {
+    if space.has_channels() {
+        ConfigRequest::REGISTERS
+    } else {
+        128
+    }
+}
+
+/// VC Arbitration Table Status and Port Arbitration Table Status.
+const TABLE_STATUS: u32 = 1 << 16;
+
+/// Whether a register has the status of a table of arbitration, if the function has virtual channels.
+fn has_table_status(register: u16) -> bool {
+    let resources =
+        register::CHANNEL_RESOURCES..register::CHANNEL_RESOURCES + 8 * register::RESOURCE_REGISTERS;
+    register == register::PORT_CHANNELS_CONTROL
+        || resources.contains(&register)
+            && (register - resources.start) % register::RESOURCE_REGISTERS == 2
+}
+
+/// VC0 is enabled and has TC0, which no other channel has (PCIe Base 7.9.1.8), and a table has a phase for each turn.
+fn channels_are_legal(control: &ChannelsControl) {
+    for (id, channel) in control.channels.iter().enumerate() {
+        let classes = channel.as_ref().map(|channel| channel.classes);
+        assert_eq!(classes.is_some_and(|classes| classes & 1 == 1), id == 0);
+        let ports = channel.as_ref().map(|channel| &channel.ports);
+        phases_are_legal(ports.unwrap_or(&Arbitration::Fixed), 16);
+    }
+    phases_are_legal(&control.arbitration, 8);
+}
+
+fn phases_are_legal(arbitration: &Arbitration, names: u8) {
+    if let Arbitration::Phases(phases) = arbitration {
+        assert!([32, 64, 128, 256].contains(&phases.len()));
+        assert!(phases.iter().all(|name| *name < names));
+    }
+}
 
 const IDENTITY: Identity = Identity {
     vendor: 0x1234,

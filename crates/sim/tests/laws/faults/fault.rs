@@ -297,8 +297,7 @@ impl Fault {
         };
         match self.what {
             _ if self.node != place => None,
-            // A key of routers.
-            What::BitErrors if place == FIBRE => None,
+            What::BitErrors if place == FIBRE => Some(("fibre_bit_error_rate", "5e-7".to_owned())),
             What::BitErrors => Some(("bit_error_rate", "5e-7".to_owned())),
             What::Failure => Some((failing, format!("\"{} ns\"", self.at))),
             _ => None,

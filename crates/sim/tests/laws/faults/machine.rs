@@ -106,10 +106,10 @@ impl Settings {
             (self.ecrc, "ECRC"),
             (self.acs, "ACS"),
             (self.egress_control, "ACS egress control"),
-            (functions != "", functions),
+            (!functions.is_empty(), functions),
             (self.channels, "class maps and VC tables"),
-            (slots != "", slots),
-            (self.hot_plug && slots != "", "served slots"),
+            (!slots.is_empty(), slots),
+            (self.hot_plug && !slots.is_empty(), "served slots"),
         ];
         all.into_iter()
             .filter_map(|(is_on, name)| is_on.then_some(name))
@@ -160,8 +160,8 @@ impl Machine {
         };
         let settings = Settings {
             ecrc,
-            slot,
             virtual_functions,
+            slot,
             ..settings
         };
         Machine {
@@ -297,13 +297,7 @@ impl Machine {
             "k" => model("block-dma"),
             "m" => model("nic") + "controller = \"x\"\n",
             "o" => model("nic") + "controller = \"y\"\n",
-            "q" | "r" => {
-                let mut faults = self.faults.iter();
-                let is_damaged =
-                    |fault: &Fault| fault.node == FIBRE && matches!(fault.what, What::BitErrors);
-                let rate = on(faults.any(is_damaged), "fibre_bit_error_rate = 5e-7\n");
-                "model = \"router\"\n".to_owned() + rate
-            }
+            "q" | "r" => "model = \"router\"\n".to_owned(),
             "e" => model("dma") + "bar = \"64 KiB\"\nvirtual_functions = 1\n",
             "a" if s.virtual_functions > 0 => {
                 let functions = format!("virtual_functions = {}\n", s.virtual_functions);
