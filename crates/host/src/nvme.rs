@@ -422,8 +422,11 @@ impl<'s> Driver<'s> {
             .status()
             .await
             .is_some_and(|status| status & FATAL != 0);
-        if !has_failed || self.was_reset().await {
-            return !self.was_reset().await;
+        if self.was_reset().await {
+            return false;
+        }
+        if !has_failed {
+            return true;
         }
         report_event(self.system, "a driver resets the controller of its drive").await;
         self.lose_commands();
