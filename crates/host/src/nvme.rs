@@ -291,10 +291,6 @@ impl<'s> Driver<'s> {
             }
             self.set(HEAD, &self.head.to_le_bytes()).await;
             interrupt.rearm(self.system, self.costs).await;
-            // An entry may have come after the last look, and its interrupt before the vector was masked.
-            if interrupt.control.is_some() && self.take_entries().await {
-                self.set(HEAD, &self.head.to_le_bytes()).await;
-            }
         }
         true
     }
