@@ -71,8 +71,8 @@ impl Service<'_> {
         (any, served)
     }
 
-    /// Resets the links of functions with fatal errors, and tells the drivers of those with others, as Linux does (error_detected,
-    /// slot_reset, resume).
+    /// Resets the links of functions with fatal errors, and tells the drivers of those with others, as Linux does (`error_detected`,
+    /// `slot_reset`, `resume`).
     async fn recover(&self, costs: &DriverParameters, served: &[(FunctionId, Severity)]) {
         for (functions, port) in &self.port.links {
             let mut fatal = served

@@ -291,10 +291,6 @@ impl<'s> Driver<'s> {
             }
             self.set(HEAD, &self.head.to_le_bytes()).await;
             interrupt.rearm(self.system, self.costs).await;
-            // An entry may have come after the last look, and its interrupt before the vector was masked.
-            if interrupt.control.is_some() && self.take_entries().await {
-                self.set(HEAD, &self.head.to_le_bytes()).await;
-            }
         }
         true
     }
@@ -422,8 +418,11 @@ impl<'s> Driver<'s> {
             .status()
             .await
             .is_some_and(|status| status & FATAL != 0);
-        if !has_failed || self.was_reset().await {
-            return !self.was_reset().await;
+        if self.was_reset().await {
+            return false;
+        }
+        if !has_failed {
+            return true;
         }
         report_event(self.system, "a driver resets the controller of its drive").await;
         self.lose_commands();

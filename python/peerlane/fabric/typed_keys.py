@@ -345,6 +345,9 @@ class Host(Node, total=False):
     interrupt_masking: Setting
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
+    interrupt_timeout: Setting
+    """Time after which a driver that masks the vector of its interrupt looks at its device
+    without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
     error_reporting: Setting
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -358,6 +361,11 @@ class Host(Node, total=False):
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
     operating system sets up what is put in, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
+    driver_recovery: Setting
+    """Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme,
+    block-dma and accelerator what happens to their devices, so that they begin again; the
+    service for errors then resets the link above a function that reports a fatal error.
+    (default false)"""
     attention_wait: Setting
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
@@ -962,6 +970,9 @@ class Profile(TypedDict, total=False):
     interrupt_masking: Setting
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
+    interrupt_timeout: Setting
+    """Time after which a driver that masks the vector of its interrupt looks at its device
+    without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
     error_reporting: Setting
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -975,6 +986,11 @@ class Profile(TypedDict, total=False):
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
     operating system sets up what is put in, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
+    driver_recovery: Setting
+    """Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme,
+    block-dma and accelerator what happens to their devices, so that they begin again; the
+    service for errors then resets the link above a function that reports a fatal error.
+    (default false)"""
     attention_wait: Setting
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
@@ -1397,14 +1413,18 @@ class Incident(TypedDict, total=False):
     """Whether the host then writes the registers below again that its firmware has set.
     (default true)"""
     drivers: Setting
-    """Whether the host tells the drivers of the device before and after the reset: they leave
-    it alone meanwhile, set it up again, and move once more what the reset has lost.
+    """Whether the host tells the drivers of the devices below before and after: they leave
+    their device alone meanwhile, set it up again, and move once more what was lost.
     (default false)"""
     generation: Setting
     """The highest rate that still works, as a generation or as a speed; none for the highest
     that does now. (default none)"""
     lanes: Setting
     """The lanes that still work; none for all that do now. (default none)"""
+    bus: Setting
+    """The bus that is reset: 'above' sets Secondary Bus Reset of the port above the node,
+    which resets the node and all that is below it; 'below' sets that of the node's own
+    upstream port, which resets all that is below a switch. (default above)"""
     hold: Setting
     """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
 

@@ -4,7 +4,7 @@ use kernel::{Effects, Port};
 use packet::{Incident, Observation, Site};
 use protocol::Kind;
 
-use super::coherent::{Admission, CoherentEffect, Released};
+use super::coherent::{Admission, CoherentEffect, OldValue, Released};
 use super::cpu::Cpu;
 use super::timer::RootTimer;
 use super::{Inbound, RootComplex};
@@ -116,10 +116,10 @@ impl<C: Cpu> RootComplex<C> {
             let header = *fx.store()[packet].header();
             let inbound = Inbound::new(port, packet, &header, fx.now());
             match (&header.kind, old) {
-                (Kind::Atomic(request), Some(None)) => {
+                (Kind::Atomic(request), Some(OldValue::Poisoned)) => {
                     self.answer_poisoned_atomic((packet, port), request, fx);
                 }
-                (Kind::Atomic(request), Some(Some(old))) => {
+                (Kind::Atomic(request), Some(OldValue::Known(old))) => {
                     let completion = self.complete_atomic(packet, request, old, fx);
                     self.finish(inbound, fx);
                     self.put_down(port, completion, fx);

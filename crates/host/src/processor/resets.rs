@@ -1,12 +1,13 @@
 //! Resets of devices, of which the operating system tells their drivers.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+use kernel::Time;
 
 use super::{Processor, State};
 use crate::ThreadId;
 use crate::system::{DeviceRequest, ResetPhase, Wake};
-use kernel::Time;
-use std::cmp::Reverse;
 
 /// The resets of devices, by the messages of their interrupts.
 #[derive(Debug, Default)]

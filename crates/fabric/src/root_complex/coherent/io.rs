@@ -21,8 +21,8 @@ pub(super) struct Io {
     /// The lines that were requested from the home agent for the first packet; `done` counts the completed ones.
     requested: Option<Vec<Line>>,
     done: usize,
-    /// The value that an atomic operation found; none within if it is poisoned.
-    old: Option<Option<u128>>,
+    /// The value that an atomic operation found.
+    old: Option<OldValue>,
 }
 
 /// A packet that has waited for caches and waits no longer.
@@ -32,8 +32,17 @@ pub(in crate::root_complex) struct Released {
     pub(in crate::root_complex) packet: PacketId,
     /// The lines on which the home agent has executed the packet's request.
     pub(in crate::root_complex) lines: Vec<Line>,
-    /// The previous value, if the request was an atomic operation; none within if it is poisoned.
-    pub(in crate::root_complex) old: Option<Option<u128>>,
+    /// The previous value, if the request was an atomic operation.
+    pub(in crate::root_complex) old: Option<OldValue>,
+}
+
+/// The value that an atomic operation of a device found at the home agent.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::root_complex) enum OldValue {
+    /// The operation was executed.
+    Known(u128),
+    /// The value is poisoned: the operation was not executed.
+    Poisoned,
 }
 
 /// The agent ID of devices without caches: the highest one.
@@ -84,7 +93,8 @@ impl Io {
     pub(super) fn complete(&mut self, message: &Message<LineData>) {
         self.done += 1;
         if let Content::CompAtomic(_, old) = message.content {
-            self.old = Some(old.map(Word::number));
+            let old = old.map(Word::number);
+            self.old = Some(old.map_or(OldValue::Poisoned, OldValue::Known));
         }
     }
 

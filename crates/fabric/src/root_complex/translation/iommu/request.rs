@@ -46,6 +46,6 @@ pub enum TranslationFault {
     NoContext,
     /// The address has more bits than page tables can translate.
     BeyondRange,
-    /// A descriptor of the page tables is poisoned (F_WALK_EABT of Arm SMMUv3).
+    /// A descriptor of the page tables is poisoned (`F_WALK_EABT` of Arm's System MMU).
     Poisoned,
 }
