@@ -34,6 +34,9 @@ kernel::parameters! {
         /// Whether firmware enables the hot-plug interrupt of slots below the host, and its operating system sets up what is put in, and
         /// turns the power of a slot off or on when its attention button is pressed.
         hot_plug: bool = false, from "PCIe Base 7.5.3.10: off after reset; Linux enables it where firmware lets it";
+        /// Whether firmware enables the interrupt of all ports below the host for the bandwidth of their links (Link Bandwidth Management
+        /// Interrupt Enable), and its operating system reads and clears Link Bandwidth Management Status.
+        bandwidth_notification: bool = false, from "PCIe Base 7.5.3.7: off after reset; Linux has enabled it in some versions";
         /// Time from the attention button of a slot until software turns its power off; the button cancels that once more.
         attention_wait: Span = Span::from_us(5_000_000), from "PCIe Base 6.7.1.5: 5 s";
         /// Time from when the link below a port is up again until software makes the first configuration request to what is below.

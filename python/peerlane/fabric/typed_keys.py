@@ -345,6 +345,10 @@ class Host(Node, total=False):
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
     operating system sets up what is put in, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
+    bandwidth_notification: Setting
+    """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
+    their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
+    and clears Link Bandwidth Management Status. (default false)"""
     attention_wait: Setting
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
@@ -924,6 +928,10 @@ class Profile(TypedDict, total=False):
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
     operating system sets up what is put in, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
+    bandwidth_notification: Setting
+    """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
+    their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
+    and clears Link Bandwidth Management Status. (default false)"""
     attention_wait: Setting
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""

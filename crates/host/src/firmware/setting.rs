@@ -36,6 +36,8 @@ pub enum Setting {
     Containment(bool),
     /// The events and the interrupt of a port's slot.
     HotPlug,
+    /// The interrupt of a port for the bandwidth of its link.
+    BandwidthNotification,
     /// L0s Entry Enabled in ASPM Control.
     EnterL0s,
     /// An Access Control Service.
@@ -52,6 +54,9 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
             Setting::ReportErrors => registers.report_errors(function).await,
             Setting::Ecrc => registers.enable_ecrc(function).await,
             Setting::HotPlug => registers.enable_hot_plug(function).await,
+            Setting::BandwidthNotification => {
+                registers.enable_bandwidth_notification(function).await;
+            }
             Setting::Containment(non_fatal) => {
                 registers.enable_containment(function, non_fatal).await;
             }
@@ -79,6 +84,7 @@ impl Registers {
             | Setting::ReportErrors
             | Setting::Ecrc
             | Setting::HotPlug
+            | Setting::BandwidthNotification
             | Setting::Containment(_) => None,
             Setting::Access(..) => self.access_control(function).await,
             Setting::EgressControl(number, _) => {
@@ -100,6 +106,7 @@ impl Registers {
             | Setting::ReportErrors
             | Setting::Ecrc
             | Setting::HotPlug
+            | Setting::BandwidthNotification
             | Setting::Containment(_) => (0, 0),
             Setting::Access(service, on) => flag(service.control(), on),
             Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
@@ -164,6 +171,18 @@ impl Registers {
             && slot & register::HOT_PLUG_CAPABLE != 0
         {
             let field = flag(register::SLOT_ENABLES, true);
+            self.replace(function, capabilities + 1, field).await;
+        }
+    }
+
+    /// Enables the interrupt for the bandwidth of the link, if the port has it.
+    async fn enable_bandwidth_notification(&self, function: FunctionId) {
+        let Some(capabilities) = self.express(function, register::LINK_CAPABILITIES).await else {
+            return;
+        };
+        let link = self.read(function, capabilities).await;
+        if link & register::BANDWIDTH_NOTIFICATION != 0 {
+            let field = flag(register::BANDWIDTH_INTERRUPT, true);
             self.replace(function, capabilities + 1, field).await;
         }
     }

@@ -39,6 +39,8 @@ enum Fault {
     Removal(&'static str, u32, Option<u32>),
     /// What is below the port above a node is reset by Secondary Bus Reset, or contained by software if true.
     Reset(&'static str, u32, bool),
+    /// The host disables the link above a node, and enables it again after this time.
+    Disable(&'static str, u32, u32),
     /// The link above a node fails.
     Failure(&'static str, u32),
     /// The host resets a device, and tells its driver or not.
@@ -60,6 +62,7 @@ impl Fault {
             2 => (node(), at(), at()).prop_map(|(node, at, for_ns)| Fault::Degrade(node, at, for_ns)),
             2 => (node(), at(), option::of(1_u32..40_000)).prop_map(|(node, at, back)| Fault::Removal(node, at, back)),
             2 => (node(), at(), any::<bool>()).prop_map(|(node, at, contains)| Fault::Reset(node, at, contains)),
+            2 => (node(), at(), at()).prop_map(|(node, at, for_ns)| Fault::Disable(node, at, for_ns)),
             1 => (node(), at()).prop_map(|(node, at)| Fault::Failure(node, at)),
             2 => (select(vec!["a", "b", "c", "n", "g"]), at(), any::<bool>()).prop_map(|(node, at, tells)| Fault::FunctionReset(node, at, tells && ["n", "g"].contains(&node))),
         ]
@@ -100,6 +103,10 @@ impl Fault {
                 let keys = "hold = \"5 us\"\n".to_owned();
                 entry(at, "secondary-bus-reset", node, keys)
             }
+            Fault::Disable(node, at, for_ns) => {
+                entry(at, "disable-link", node, String::new())
+                    + &entry(&(at + for_ns), "enable-link", node, String::new())
+            }
             Fault::FunctionReset(node, at, tells) => entry(
                 at,
                 "function-level-reset",
@@ -118,6 +125,7 @@ impl Fault {
                 | Fault::Damage(..)
                 | Fault::Removal(..)
                 | Fault::Reset(..)
+                | Fault::Disable(..)
                 | Fault::FunctionReset(..)
         )
     }
