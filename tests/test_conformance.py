@@ -23,11 +23,18 @@ from conformance.checker import RULES, check
 from conformance.data_link import replays
 from conformance.fabric import Fabric, Link
 from conformance.flow_control import Counter
-from conformance.mutations import GOOD, MUTATIONS, PASSING, WITHOUT_PERMISSION
+from conformance.mutations import (
+    AGAIN,
+    GOOD,
+    IN_ANOTHER_LIFE,
+    MUTATIONS,
+    PASSING,
+    WITHOUT_PERMISSION,
+)
 from conformance.ordering import may_pass, passes
 from conformance.packets import Tlp
 from conformance.registers import of_dump
-from conformance.scenarios import scenario
+from conformance.scenarios import lives, scenario
 from conformance.trace import read
 from peerlane import ScenarioWarning, Simulation
 
@@ -58,6 +65,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
     """What the judge may know of a scenario."""
     tree = simulation.tree()
     hosts = tomllib.loads(text).get("hosts", {})
+    separate = tomllib.loads(text).get("links", {}).get("sris", False)
     tops = [node.name for node in tree.nodes if node.upstream is None]
     maps = channels.of_dump(simulation.lspci(), tops)
     links: dict[str, Link] = {}
@@ -93,6 +101,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 lanes=node.upstream.lanes,
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
                 channels=maps.get((root, _number(node.id))),
+                has_separate_clocks=separate,
             )
     roots = [node.name for node in tree.nodes if node.upstream is None]
     registers = of_dump(simulation.lspci(), roots)
@@ -151,6 +160,40 @@ def test_generated_scenarios_conform(first: int, tmp_path: Path) -> None:
     for number in range(first, first + BATCH):
         findings = check(*traced(scenario(number), tmp_path / "trace"))
         assert not findings, f"scenario {number}:\n{complain(findings)}"
+
+
+@cache
+def again() -> tuple[list[Line], Fabric]:
+    with tempfile.TemporaryDirectory() as folder:
+        return traced(AGAIN, Path(folder) / "trace")
+
+
+def test_a_link_that_came_up_again_is_judged_anew() -> None:
+    lines, fabric = again()
+    assert not check(lines, fabric), complain(check(lines, fabric))
+    (later,) = read(lines, fabric).later
+    assert {name for name, _ in later.wires} == {"s0-a"}
+    assert all(len(wire.tlps) > 100 and wire.recoveries for wire in later.wires.values())
+
+
+@pytest.mark.parametrize("number", range(200 if SOAK else 12))
+def test_generated_links_that_come_up_again_conform(number: int, tmp_path: Path) -> None:
+    lines, fabric = traced(lives(number), tmp_path / "trace")
+    findings = check(lines, fabric)
+    assert not findings, complain(findings)
+    assert read(lines, fabric).later
+
+
+@pytest.mark.parametrize(
+    ("rule", "mutation"), IN_ANOTHER_LIFE, ids=[one.__name__ for _, one in IN_ANOTHER_LIFE]
+)
+def test_a_rule_finds_the_line_that_is_wrong_after_a_link_was_down(
+    rule: str, mutation: Mutation
+) -> None:
+    lines, fabric = again()
+    lines = copy.deepcopy(lines)
+    mutation(lines)
+    assert rule in {finding.rule for finding in check(lines, fabric)}
 
 
 @cache

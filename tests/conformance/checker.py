@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Trace], Iterator[Finding]]
 
+OF_LINKS: tuple[Rule, ...] = (*physical.RULES, *data_link.RULES, *flow_control.RULES)
+"""Rules of single links, which begin anew when a link has been down."""
+
 RULES: tuple[Rule, ...] = (
-    *physical.RULES,
-    *data_link.RULES,
-    *flow_control.RULES,
+    *OF_LINKS,
     *transactions.RULES,
     *ordering.RULES,
 )
@@ -29,4 +30,7 @@ RULES: tuple[Rule, ...] = (
 def check(lines: Iterable[Line], fabric: Fabric) -> list[Finding]:
     """Everything in a trace that the specification does not allow."""
     trace = read(lines, fabric)
-    return [finding for rule in RULES for finding in rule(trace)]
+    found = [finding for rule in RULES for finding in rule(trace)]
+    for later in trace.later:
+        found += [finding for rule in OF_LINKS for finding in rule(later)]
+    return found

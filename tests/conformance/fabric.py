@@ -26,6 +26,9 @@ class Link:
     replay_timer_factor: float = 1.0
     """The replay timer as a multiple of the limit; the specification allows 1 to 2 (3.6.2.1)."""
 
+    has_separate_clocks: bool = False
+    """Whether its ends have separate reference clocks (SRIS)."""
+
     @property
     def is_8b10b(self) -> bool:
         return self.gigatransfers <= 5

@@ -332,6 +332,84 @@ WITHOUT_PERMISSION: tuple[Mutation, ...] = (
 )
 """Changes that take a permission to pass from every packet of `PASSING`."""
 
+AGAIN = """
+seed = 5
+
+[links]
+generation = 3
+lanes = 4
+
+[hosts.h0]
+link_up_wait = "5 us"
+
+[switches.s0]
+upstream = "h0"
+
+[devices.a]
+upstream = "s0"
+bar = "64 KiB"
+
+[[flows]]
+from = "a"
+to = "h0"
+size = "64 KiB"
+direction = "both"
+
+[[flows]]
+from = "a"
+to = "h0"
+size = "64 KiB"
+direction = "both"
+start = "1000 us"
+
+[[incidents]]
+at = "5 us"
+what = "secondary-bus-reset"
+node = "a"
+hold = "20 us"
+
+[[incidents]]
+at = "1010 us"
+what = "degrade"
+node = "a"
+lanes = 2
+"""
+"""A scenario in which a link goes down, comes up again, and then retrains."""
+
+
+def _later(lines: list[Line], skip: int, **wanted: object) -> Line:
+    later = [line for line in lines if line["ns"] > 1_000_000.0]
+    return _find(later, skip, link="s0-a", **wanted)
+
+
+def number_of_the_life_before(lines: list[Line]) -> None:
+    for line in lines:
+        if line["link"] == "s0-a" and line["ns"] > 100_000.0 and "sequence" in line:
+            line["sequence"] = (line["sequence"] + 40) % 4096
+
+
+def bad_packet_accepted_again(lines: list[Line]) -> None:
+    _later(lines, 3, arrival="tlp")["wrong_bits"] = 1
+
+
+def limit_of_the_life_before(lines: list[Line]) -> None:
+    line = _later(lines, 5, dllp="UpdateFC")
+    word = _word(line["raw"]) - (9 << 14)
+    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
+
+
+def another_width_than_in_recovery(lines: list[Line]) -> None:
+    _later(lines, 0, training="TS2", lanes=2)["lanes"] = 1
+
+
+IN_ANOTHER_LIFE: tuple[tuple[str, Mutation], ...] = (
+    ("sequence_numbers", number_of_the_life_before),
+    ("receiver_decisions", bad_packet_accepted_again),
+    ("credit_returns", limit_of_the_life_before),
+    ("time_on_the_wire", another_width_than_in_recovery),
+)
+"""Changes to a link of `AGAIN` that has come up again."""
+
 MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("recovery", answer_before_the_question),
     ("recovery", data_stream_without_an_answer),

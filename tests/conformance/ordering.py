@@ -80,13 +80,16 @@ def _passages(trace: Trace, switch: str) -> tuple[dict[str, list[Passage]], list
     strangers: list[Finding] = []
     ingress: dict[str, list[Passage]] = {}
     standing: dict[tuple[bytes, int], deque[Passage]] = defaultdict(deque)
-    came: list[Passage] = []
-    for wire in trace.into(switch):
-        ingress[wire.name] = [Passage(sent, tlp) for sent, tlp in wire.in_sequence()]
-        came += ingress[wire.name]
+    into = [wire for wire in trace.lives if wire.target == switch]
+    out_of = [wire for wire in trace.lives if wire.source == switch]
+    for wire in into:
+        ingress[wire.name] = ingress.get(wire.name, []) + [
+            Passage(sent, tlp) for sent, tlp in wire.in_sequence()
+        ]
+    came = [one for entries in ingress.values() for one in entries]
     for one in sorted(came, key=lambda one: one.sent.ns):
         standing[_identity(one.tlp)].append(one)
-    leaving = [(s.ns, s, tlp, w) for w in trace.out_of(switch) for s, tlp in w.first_transmissions]
+    leaving = [(s.ns, s, tlp, w) for w in out_of for s, tlp in w.first_transmissions]
     for number, (ns, _, tlp, wire) in enumerate(sorted(leaving, key=lambda one: one[0])):
         # Those that are equal in every byte are taken in order; none returns to its own port.
         same = standing[_identity(tlp)]

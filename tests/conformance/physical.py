@@ -19,6 +19,9 @@ SKIPS_8B10B = 1180, 1538
 SKIPS_128B130B = 370 * 16, 375 * 16
 """Symbol times between SKP ordered sets: 370 to 375 blocks (4.2.7.2)."""
 
+SKIPS_WITH_SEPARATE_CLOCKS = (0, 153), (0, 37 * 16)
+"""The same with separate reference clocks: less than 154 symbols, less than 38 blocks (4.2.7.3)."""
+
 BLOCK = 16
 """Symbols of a block (4.2.2.1)."""
 
@@ -75,6 +78,8 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
     link = wire.at(begin)
     symbol = link.symbol_ns
     least, most = SKIPS_8B10B if link.is_8b10b else SKIPS_128B130B
+    if link.has_separate_clocks:
+        least, most = SKIPS_WITH_SEPARATE_CLOCKS[not link.is_8b10b]
     # A set waits for the packet on the wire, and may wait for a block to begin.
     slack = wire.longest_ns + (0 if link.is_8b10b else 2 * BLOCK * symbol) + TOLERANCE_NS
     sets = wire.ordered_sets
@@ -129,7 +134,8 @@ def _wrong_after_framing_errors(wire: Wire) -> tuple[float, str] | None:
     wait_ns = back.pipeline_ns + back.longest_ns + back.longest_exit_ns + TOLERANCE_NS
     wait_ns += 2 * max((end - start for start, end in back.ordered_sets), default=0.0)
     wait_ns += WAITING_DLLPS * DLLP_BYTES * back.longest_byte_ns
-    last_ns = max((one.ns for one in [*back.sent, *back.trainings]), default=0.0)
+    times = [sent.ns for sent in back.sent] + [one.ns for one in back.trainings]
+    last_ns = max(times, default=0.0)
     stopped = -1
     for sent in wire.sent:
         arrival = sent.arrival

@@ -29,6 +29,7 @@ def scenario(number: int) -> str:
         f"generation = {pick([1, 2, 3, 4, 5])}",
         f"lanes = {pick([1, 2, 4, 8, 16])}",
         f'delay = "{pick([0, 1, 30])} ns"',
+        *(["sris = true"] if Random(f"clocks {number}").random() < 0.25 else []),
         f"bit_error_rate = {pick([0.0, 0.0, 1e-6, 1e-5, 1e-4])}",
         "[hosts.h0]",
         'memory = "1 MiB"',
@@ -94,6 +95,55 @@ def scenario(number: int) -> str:
         ]
     text = "\n".join(lines) + "\n"
     return text + _retrainings(Random(f"retrainings {number}"), text, [*above[1:], *devices])
+
+
+def lives(number: int) -> str:
+    """A scenario in which the link above a device goes down and comes up again."""
+    random = Random(f"lives {number}")
+    pick = random.choice
+    down, up = pick(
+        [
+            ("surprise-removal", "insertion"),
+            ("secondary-bus-reset", ""),
+        ]
+    )
+    lines = [
+        f"seed = {number}",
+        "[links]",
+        f"generation = {random.randint(1, 5)}",
+        f"lanes = {pick([1, 4, 16])}",
+        f'delay = "{pick([0, 30, 300])} ns"',
+        f"bit_error_rate = {pick([0.0, 1e-6, 1e-5])}",
+        "[hosts.h0]",
+        'link_up_wait = "5 us"',
+        *_port(random),
+        "[switches.s0]",
+        'upstream = "h0"',
+        # A cut-through port may be passing on a packet that the end of its link cuts.
+        "cut_through = false",
+        *_port(random),
+        "[devices.a]",
+        f'upstream = "{pick(["h0", "s0"])}"',
+        'bar = "64 KiB"',
+        *_port(random),
+    ]
+    for start in ("0 us", "1000 us"):
+        lines += [
+            "[[flows]]",
+            'from = "a"',
+            'to = "h0"',
+            'size = "16 KiB"',
+            f'direction = "{pick(["read", "write", "both"])}"',
+            f'start = "{start}"',
+        ]
+    for at, what in ((random.randrange(1_000, 20_000), down), (50_000, up)):
+        if what:
+            lines += ["[[incidents]]", f'at = "{at} ns"', f'what = "{what}"', 'node = "a"']
+        if what == "insertion":
+            lines.append('wait = "300 us"')
+        if what == "secondary-bus-reset":
+            lines.append('hold = "20 us"')
+    return "\n".join(lines) + "\n"
 
 
 def _retrainings(random: Random, text: str, nodes: list[str]) -> str:

@@ -106,11 +106,16 @@ class Wire:
     """Begin and end of each exit from L0s."""
     back: Wire | None = None
     """The other direction."""
+    begin_ns: float = 0.0
+    """When its first data stream may begin: the link is up."""
+    first_life: Wire | None = None
+    """The wire before the link first went down."""
     extra_arrivals: int = 0
 
     @property
     def name(self) -> str:
-        return f"{self.link_name} {self.direction}"
+        again = " after it was down" if self.first_life else ""
+        return f"{self.link_name} {self.direction}{again}"
 
     @property
     def source(self) -> str:
@@ -147,7 +152,7 @@ class Wire:
     def streams(self) -> list[tuple[float, float]]:
         """When each data stream begins, and when Recovery or the exit from L0s follows."""
         ends = [(one.begin_ns, one.end_ns) for one in self.recoveries] + self.exits
-        begins = [0.0, *(end for _, end in sorted(ends))]
+        begins = [self.begin_ns, *(end for _, end in sorted(ends))]
         return list(zip(begins, [*(begin for begin, _ in sorted(ends)), float("inf")], strict=True))
 
     @cached_property
@@ -183,7 +188,8 @@ class Wire:
 
         Links come up at time 0, so that the first DLLP shows it.
         """
-        return self.sent[0].ns if self.sent else 0.0
+        first = self.first_life or self
+        return first.sent[0].ns if first.sent else 0.0
 
     @cached_property
     def longest_ns(self) -> float:
@@ -201,6 +207,13 @@ class Trace:
 
     fabric: Fabric
     wires: dict[tuple[str, str], Wire]
+    later: list[Trace] = field(default_factory=list)
+    """The second lives of links that went down and came up again, then the third, and so on."""
+
+    @property
+    def lives(self) -> list[Wire]:
+        """The wires of all lives of the links."""
+        return [wire for trace in (self, *self.later) for wire in trace.wires.values()]
 
     def into(self, node: str) -> list[Wire]:
         return [wire for wire in self.wires.values() if wire.target == node]
@@ -211,15 +224,80 @@ class Trace:
 
 def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
     """The wires of a trace, without lines of fibres and of links that the fabric does not have."""
-    wires: dict[tuple[str, str], Wire] = {}
+    lines = [line for line in lines if line["link"] in fabric.links]
+    lives = {name: _lives(own, fabric.links[name]) for name, own in _by_link(lines).items()}
     for name, link in fabric.links.items():
-        up, down = (Wire(name, link, direction) for direction in ("up", "down"))
+        lives.setdefault(name, [_Life({"up": 0.0, "down": 0.0}, link)])
+    trace = _read_lives(lines, fabric, {name: own[0] for name, own in lives.items()})
+    for number in range(1, max(map(len, lives.values()), default=0)):
+        again = {name: own[number] for name, own in lives.items() if number < len(own)}
+        later = _read_lives(lines, fabric, again)
+        for key, wire in later.wires.items():
+            wire.first_life = trace.wires[key]
+        trace.later.append(later)
+    return trace
+
+
+def _by_link(lines: list[Line]) -> dict[str, list[Line]]:
+    found: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        found[line["link"]].append(line)
+    return found
+
+
+@dataclass
+class _Life:
+    """A time in which a link is up."""
+
+    begins: dict[str, float]
+    """When the data stream of each direction may begin."""
+    link: Link
+    end_ns: float = float("inf")
+
+    def has(self, line: Line) -> bool:
+        return bool(self.begins[line["direction"]] <= line["ns"] < self.end_ns)
+
+
+def _lives(lines: list[Line], link: Link) -> list[_Life]:
+    """The lives of a link. One ends with ordered sets of an end that does not see a link.
+
+    The next one begins when both ends have sent TS2 (4.2.6.3). Software has then yet to set the
+    registers, so that the map of its channels is not known.
+    """
+    lives = [_Life({"up": 0.0, "down": 0.0}, link)]
+    answers: dict[str, Training] = {}
+    sets = [line for line in lines if line.get("ordered_set") == "TS" and not line["numbered"]]
+    for line in sorted(sets, key=lambda line: line["ns"]):
+        lives[-1].end_ns = min(lives[-1].end_ns, line["ns"])
+        if line["training"] != "TS2":
+            answers.clear()
+            continue
+        answers[line["direction"]] = _training(line)
+        if len(answers) == len(lives[-1].begins):
+            agreed = replace(
+                link,
+                gigatransfers=min(one.gigatransfers for one in answers.values()),
+                lanes=min(one.lanes for one in answers.values()),
+                channels=None,
+            )
+            begins = {direction: one.end_ns for direction, one in answers.items()}
+            lives.append(_Life(begins, agreed))
+            answers = {}
+    return lives
+
+
+def _read_lives(lines: list[Line], fabric: Fabric, lives: dict[str, _Life]) -> Trace:
+    """The wires of one life of each link."""
+    wires: dict[tuple[str, str], Wire] = {}
+    for name, life in lives.items():
+        up, down = (
+            Wire(name, life.link, direction, begin_ns=life.begins[direction])
+            for direction in ("up", "down")
+        )
         up.back, down.back = down, up
         wires[name, "up"], wires[name, "down"] = up, down
     arrivals: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    lines = [line for line in lines if (line["link"], line["direction"]) in wires]
-    ends = _ends(lines)
-    lines = [line for line in lines if line["ns"] < ends.get(line["link"], float("inf"))]
+    lines = [line for line in lines if line["link"] in lives and lives[line["link"]].has(line)]
     _read_training(lines, wires)
     for line in lines:
         key = line["link"], line["direction"]
@@ -257,15 +335,6 @@ def _read_training(lines: list[Line], wires: dict[tuple[str, str], Wire]) -> Non
 def _is_stream(line: Line) -> bool:
     """Whether a line is of a data stream."""
     return "arrival" not in line and line.get("ordered_set") != "TS"
-
-
-def _ends(lines: Iterable[Line]) -> dict[str, float]:
-    """When each link first goes down: what follows is another life of it, which is not judged."""
-    down: dict[str, float] = {}
-    for line in lines:
-        if line.get("ordered_set") == "TS" and not line["numbered"]:
-            down[line["link"]] = min(line["ns"], down.get(line["link"], float("inf")))
-    return down
 
 
 def _training(line: Line) -> Training:

@@ -22,7 +22,7 @@ pub(crate) fn begin<C: Component<Traffic = Pcie>>(
 /// The command to the end of the link, if there is one.
 fn command(action: PortAction) -> Option<LinkCommand> {
     match action {
-        PortAction::Contain(_) => Some(LinkCommand::Disable),
+        PortAction::Contain(_) | PortAction::Hold(LinkHold::Disabled) => Some(LinkCommand::Disable),
         PortAction::Hold(LinkHold::Reset) => Some(LinkCommand::HotReset),
         PortAction::Hold(LinkHold::PowerOff) => Some(LinkCommand::TakeDown),
         PortAction::Release => Some(LinkCommand::Train),
@@ -35,6 +35,7 @@ fn event(action: PortAction) -> Option<Incident> {
     match action {
         PortAction::Contain(reason) => Some(Incident::Event(reason.name())),
         PortAction::Hold(LinkHold::Reset) => Some(Incident::Event("Secondary Bus Reset")),
+        PortAction::Hold(LinkHold::Disabled) => Some(Incident::Event("Link Disable")),
         PortAction::Hold(LinkHold::PowerOff) | PortAction::Release | PortAction::Interrupt => None,
     }
 }

@@ -63,6 +63,26 @@ impl PortBelow {
         }
     }
 
+    /// Sets or clears Link Disable of the port; sets up what is below it again if `restores`.
+    pub async fn disable(
+        self,
+        system: System,
+        costs: DriverParameters,
+        is_disabled: bool,
+        restores: bool,
+    ) {
+        let at = (self.function, register::LINK_CONTROL);
+        let value = if is_disabled {
+            register::LINK_DISABLE
+        } else {
+            0
+        };
+        change(&system, at, (register::LINK_DISABLE, value)).await;
+        if restores {
+            self.set_up_below(&system, &costs).await;
+        }
+    }
+
     /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers, and tells the
     /// drivers, which were told before of what happened.
     pub(crate) async fn set_up_below(&self, system: &System, costs: &DriverParameters) {

@@ -41,6 +41,9 @@ kernel::parameters! {
         /// their devices, so that they begin again; the service for errors then resets the link above a function that reports a fatal
         /// error.
         driver_recovery: bool = false, from "our choice: drivers know of no errors; in Linux each driver chooses, by its error handlers";
+        /// Whether firmware enables the interrupt of all ports below the host for the bandwidth of their links (Link Bandwidth Management
+        /// Interrupt Enable), and its operating system reads and clears Link Bandwidth Management Status.
+        bandwidth_notification: bool = false, from "PCIe Base 7.5.3.7: off after reset; Linux has enabled it in some versions";
         /// Time from the attention button of a slot until software turns its power off; the button cancels that once more.
         attention_wait: Span = Span::from_us(5_000_000), from "PCIe Base 6.7.1.5: 5 s";
         /// Time from when the link below a port is up again until software makes the first configuration request to what is below.

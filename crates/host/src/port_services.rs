@@ -1,7 +1,13 @@
-//! The services of an operating system for the interrupts of downstream ports: errors that they report, and their containment.
+//! The services of an operating system for the interrupts of downstream ports: errors that they report, their containment, and
+//! the bandwidth of their links.
+
+use packet::{Incident, Observation, Site};
+use protocol::{FunctionId, register};
+use transaction::{Action, ConfigAccess};
 
 use crate::containment::PortBelow;
 use crate::errors::ErrorPort;
+use crate::recovery::read;
 use crate::{DriverParameters, System, slots};
 
 /// The interrupt of a downstream port, and the services that an operating system has for it.
@@ -15,6 +21,8 @@ pub struct PortService {
     pub containment: Option<PortBelow>,
     /// The slot of the port, if it is served.
     pub slot: Option<PortBelow>,
+    /// The port, if the bandwidth of its link is served.
+    pub bandwidth: Option<FunctionId>,
 }
 
 /// The service of one port, for ever.
@@ -25,6 +33,28 @@ pub async fn serve(system: System, costs: DriverParameters, service: PortService
         // More may come meanwhile, without an interrupt of its own.
         while service.serve_once(&system, &costs).await {}
     }
+}
+
+/// Clears Link Bandwidth Management Status of a port. Returns whether it was set.
+async fn serve_bandwidth(port: FunctionId, system: &System) -> bool {
+    let status = read(system, port, register::LINK_CONTROL).await;
+    let event = register::BANDWIDTH_MANAGEMENT;
+    if status.unwrap_or_default() & event == 0 {
+        return false;
+    }
+    let access = ConfigAccess {
+        target: port,
+        register: register::LINK_CONTROL,
+        action: Action::Write {
+            value: event,
+            enables: 0b1000,
+        },
+    };
+    system.configure(access).await;
+    let what = Incident::Event("link bandwidth notification");
+    let site = Site::Node;
+    system.report(Observation::Incident { site, what }).await;
+    true
 }
 
 impl PortService {
@@ -45,6 +75,9 @@ impl PortService {
         }
         if let Some(port) = &self.slot {
             any |= slots::serve_once(port, system, costs).await;
+        }
+        if let Some(port) = self.bandwidth {
+            any |= serve_bandwidth(port, system).await;
         }
         any
     }

@@ -36,6 +36,8 @@ pub enum Setting {
     Containment(bool),
     /// The events and the interrupt of a port's slot.
     HotPlug,
+    /// The interrupt of a port for the bandwidth of its link.
+    BandwidthNotification,
     /// L0s Entry Enabled in ASPM Control.
     EnterL0s,
     /// PASID Enable, with the enables of permissions that the function supports.
@@ -57,6 +59,9 @@ pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Set
             Setting::Ecrc => registers.enable_ecrc(function).await,
             Setting::HotPlug => registers.enable_hot_plug(function).await,
             Setting::AddressSpaces(on) => registers.enable_address_spaces(function, on).await,
+            Setting::BandwidthNotification => {
+                registers.enable_bandwidth_notification(function).await;
+            }
             Setting::Containment(non_fatal) => {
                 registers.enable_containment(function, non_fatal).await;
             }
@@ -86,6 +91,7 @@ impl Registers {
             | Setting::Ecrc
             | Setting::HotPlug
             | Setting::AddressSpaces(_)
+            | Setting::BandwidthNotification
             | Setting::Containment(_) => None,
             Setting::Access(..) => self.access_control(function).await,
             Setting::EgressControl(number, _) => {
@@ -109,6 +115,7 @@ impl Registers {
             | Setting::Ecrc
             | Setting::HotPlug
             | Setting::AddressSpaces(_)
+            | Setting::BandwidthNotification
             | Setting::Containment(_) => (0, 0),
             Setting::Access(service, on) => flag(service.control(), on),
             Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
@@ -182,6 +189,18 @@ impl Registers {
         if let Some(pasid) = self.extended(function, register::PASID_ID).await {
             let enables = register::pasid_enables(self.read(function, pasid + 1).await);
             self.replace(function, pasid + 1, flag(enables, on)).await;
+        }
+    }
+
+    /// Enables the interrupt for the bandwidth of the link, if the port has it.
+    async fn enable_bandwidth_notification(&self, function: FunctionId) {
+        let Some(capabilities) = self.express(function, register::LINK_CAPABILITIES).await else {
+            return;
+        };
+        let link = self.read(function, capabilities).await;
+        if link & register::BANDWIDTH_NOTIFICATION != 0 {
+            let field = flag(register::BANDWIDTH_INTERRUPT, true);
+            self.replace(function, capabilities + 1, field).await;
         }
     }
 

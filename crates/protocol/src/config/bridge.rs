@@ -33,6 +33,8 @@ const WIDE_WINDOW: u32 = 0x0001_0001;
 pub enum LinkHold {
     /// Secondary Bus Reset is set.
     Reset,
+    /// Link Disable is set.
+    Disabled,
     /// The power of the slot is off.
     PowerOff,
 }
@@ -60,6 +62,9 @@ impl ConfigSpace {
     pub fn link_hold(&self) -> Option<LinkHold> {
         if self.is_slot_off() {
             return Some(LinkHold::PowerOff);
+        }
+        if self.is_link_disabled() {
+            return Some(LinkHold::Disabled);
         }
         let is_reset = self.is_bridge() && self.read(BRIDGE_CONTROL) & SECONDARY_BUS_RESET != 0;
         is_reset.then_some(LinkHold::Reset)

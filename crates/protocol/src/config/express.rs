@@ -30,6 +30,12 @@ const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
 /// Link Status 2 and Link Control 2.
 pub const LINK_CONTROL_2: u16 = EXPRESS + 12;
 
+/// Link Disable in Link Control of a downstream port.
+pub const LINK_DISABLE: u32 = 1 << 4;
+/// Link Bandwidth Management Interrupt Enable in Link Control of a downstream port.
+pub const BANDWIDTH_INTERRUPT: u32 = 1 << 10;
+/// Link Autonomous Bandwidth Interrupt Enable in Link Control of a downstream port.
+const AUTONOMOUS_BANDWIDTH_INTERRUPT: u32 = 1 << 11;
 /// Retrain Link in Link Control; reads as 0.
 pub const RETRAIN_LINK: u32 = 1 << 5;
 /// Current Link Speed in Link Status.
@@ -48,7 +54,7 @@ pub const BANDWIDTH_MANAGEMENT: u32 = 1 << 30;
 pub const TARGET_LINK_SPEED: u32 = 0xf;
 
 /// Link Bandwidth Notification Capability in Link Capabilities, which a downstream port has.
-pub(super) const BANDWIDTH_NOTIFICATION: u32 = 1 << 21;
+pub const BANDWIDTH_NOTIFICATION: u32 = 1 << 21;
 
 /// Initiate Function Level Reset in Device Control; reads as 0.
 pub const INITIATE_FUNCTION_LEVEL_RESET: u32 = 1 << 15;
@@ -296,10 +302,15 @@ impl ConfigSpace {
             PortType::Endpoint => (0, BOUNDARY_128),
             _ => (0, 0),
         };
+        let of_downstream_ports = if port.is_downstream() {
+            LINK_DISABLE | BANDWIDTH_INTERRUPT | AUTONOMOUS_BANDWIDTH_INTERRUPT
+        } else {
+            0
+        };
         self.declare(
             LINK_CONTROL,
             link << 16 | clock | active | boundary,
-            LINK_CONTROL_BITS | writable | active_state_control,
+            LINK_CONTROL_BITS | writable | active_state_control | of_downstream_ports,
             changed,
         );
         self.declare_kept(LINK_CONTROL, u32::MAX);

@@ -2,9 +2,9 @@
 
 use super::ConfigSpace;
 use super::express::{
-    BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, EXPRESS, ID, LINK_ACTIVE, LINK_CAPABILITIES,
-    LINK_CONTROL, LINK_CONTROL_2, LINK_SPEED, LINK_TRAINING, LINK_WIDTH, LINK_WIDTH_SHIFT,
-    RETRAIN_LINK, TARGET_LINK_SPEED,
+    BANDWIDTH_INTERRUPT, BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, EXPRESS, ID, LINK_ACTIVE,
+    LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2, LINK_DISABLE, LINK_SPEED, LINK_TRAINING,
+    LINK_WIDTH, LINK_WIDTH_SHIFT, RETRAIN_LINK, TARGET_LINK_SPEED,
 };
 use crate::Generation;
 
@@ -38,11 +38,20 @@ impl ConfigSpace {
         }
     }
 
-    /// Records in Link Status of a downstream port that the link has retrained for software, or with another rate or width.
-    pub fn record_bandwidth_management(&mut self) {
-        if self.has_bandwidth_notification() {
-            self.raise(LINK_CONTROL, BANDWIDTH_MANAGEMENT);
+    /// Records in Link Status of a downstream port that the link has retrained for software, or with another rate or width. Returns
+    /// whether the port sends its interrupt for that: it is enabled, and software has cleared the last event.
+    pub fn record_bandwidth_management(&mut self) -> bool {
+        if !self.has_bandwidth_notification() {
+            return false;
         }
+        let before = self.read(LINK_CONTROL);
+        self.raise(LINK_CONTROL, BANDWIDTH_MANAGEMENT);
+        before & BANDWIDTH_MANAGEMENT == 0 && before & BANDWIDTH_INTERRUPT != 0
+    }
+
+    /// Whether software has disabled the link below a downstream port: Link Disable in Link Control (PCIe Base 7.5.3.7).
+    pub(super) fn is_link_disabled(&self) -> bool {
+        self.has_bandwidth_notification() && self.read(LINK_CONTROL) & LINK_DISABLE != 0
     }
 
     /// Whether a write of `value` to the bytes `enables` of `register` retrains the link of this downstream port.

@@ -1,4 +1,5 @@
-//! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, for containment and for slots.
+//! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, for
+//! containment, for slots and for the bandwidth of links.
 
 use device::{AcceleratorParameters, BlockDmaParameters};
 use host::containment::PortBelow;
@@ -20,7 +21,8 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
             continue;
         };
         let serves_errors = costs.error_reporting && number == node.root;
-        if !serves_errors && !costs.contains_errors() && !costs.hot_plug {
+        let serves_links = costs.bandwidth_notification;
+        if !serves_errors && !costs.contains_errors() && !costs.hot_plug && !serves_links {
             continue;
         }
         let Some(host) = models[node.root].host_mut() else {
@@ -54,6 +56,7 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
                 errors,
                 containment: costs.contains_errors().then(below),
                 slot: has_slot.then(below),
+                bandwidth: serves_links.then_some(function),
             };
             let costs = costs.clone();
             let start = Time::ZERO + up;

@@ -8,6 +8,7 @@ mod damage;
 mod degrade;
 mod function_level_reset;
 mod hot_plug;
+mod link_disable;
 mod plan;
 mod poison;
 mod retrain;
@@ -93,6 +94,10 @@ kinds! {
     "attention-button" => hot_plug::AttentionButton;
     /// The host above resets what is below the port above a node by Secondary Bus Reset.
     "secondary-bus-reset" => bus_reset::SecondaryBusReset;
+    /// The host above disables the link above a node by Link Disable.
+    "disable-link" => link_disable::DisableLink;
+    /// The host above enables the link above a node that it has disabled, and sets up what is below.
+    "enable-link" => link_disable::EnableLink;
     /// The host above contains what is below the port above a node by DPC Software Trigger.
     "containment" => bus_reset::Containment;
 }

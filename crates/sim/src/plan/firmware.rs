@@ -67,6 +67,7 @@ impl Firmware<'_> {
                 (costs.error_reporting, Setting::ReportErrors),
                 (costs.ecrc, Setting::Ecrc),
                 (costs.hot_plug, Setting::HotPlug),
+                (costs.bandwidth_notification, Setting::BandwidthNotification),
             ];
             for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
                 settings.extend(physical(functions).map(|id| (id, *setting)));

@@ -195,6 +195,52 @@ fn a_secondary_bus_reset_resets_what_is_below_and_nothing_else() {
     }
 }
 
+/// PCIe Base 7.5.3.7, 3.2.1: a link goes down because software disables it, which is no error, and trains when software enables it.
+#[test]
+fn a_disabled_link_is_no_error_and_works_when_it_is_enabled() {
+    for node in ["a", "c", "s"] {
+        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+        let text = machine(
+            &(every_flow()
+                + &later("later", ("a", "h0"))
+                + &later("latest", ("c", "h0"))
+                + &incident("5 us", "disable-link", node, "")
+                + &incident("500 us", "enable-link", node, "")),
+        );
+        let keys = "link_up_wait = \"200 us\"\n";
+        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+        let disabled = rested_at(&text, Span::from_us(400));
+        let above = if node == "a" { "s" } else { "h0" };
+        let functions = disabled.functions(above).expect("a node");
+        let mut ports = functions.ports();
+        assert!(ports.any(|port| !port.link_active()), "{node}");
+        let simulation = rested(&text);
+        let result = simulation.result();
+        for flow in &result.flows {
+            let arrives = flow.completed && flow.intact;
+            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
+            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
+        }
+        let log = log(&simulation);
+        let has = |place: &str, what: &str| log.contains(&(place.into(), what.into()));
+        assert!(
+            has(&format!("{above} to {node}"), "Link Disable") && has("h0", "set up again"),
+            "{log:?}"
+        );
+        assert!(
+            !log.iter().any(|(_, what)| what == "Surprise Down"),
+            "{log:?}"
+        );
+    }
+}
+
+/// A simulation that has run until `time`.
+fn rested_at(text: &str, time: Span) -> sim::Simulation {
+    let mut simulation = simulation(text);
+    simulation.run_until(kernel::Time::ZERO + time, &mut || true);
+    simulation
+}
+
 /// A machine whose nodes are in slots, with software that serves them.
 fn with_slots(slot: &str, more: &str) -> String {
     let text = machine(more);

@@ -140,6 +140,29 @@ fn software_retrains_a_link_and_finds_it_in_link_status() {
     }
 }
 
+/// PCIe Base 7.5.3.7, 7.5.3.8: the port interrupts when its link has another width, and once more only when software has cleared the status.
+#[test]
+fn a_port_interrupts_for_the_bandwidth_of_its_link_where_that_is_enabled() {
+    let what = "link bandwidth notification";
+    for is_enabled in [false, true] {
+        let text = machine(
+            &(incident("20 us", "degrade", "lanes = 4") + &incident("80 us", "restore", "")),
+            &flow("write"),
+        );
+        let keys = format!("[hosts.h0]\nbandwidth_notification = {is_enabled}\n");
+        let text = text.replacen("[hosts.h0]\n", &keys, 1);
+        let mut simulation = simulation(&text);
+        assert!(simulation.run(&mut |_| true));
+        let later = simulation.now() + Span::from_us(100);
+        simulation.run_until(later, &mut || true);
+        simulation.result().all_intact();
+        let log = log(&simulation);
+        let served = log.iter().filter(|(place, is)| place == "h0" && is == what);
+        assert_eq!(served.count(), if is_enabled { 2 } else { 0 }, "{log:?}");
+        assert_eq!(status(&simulation, "s", ABOVE).3, !is_enabled);
+    }
+}
+
 #[test]
 fn a_target_link_speed_holds_from_the_next_retraining_on() {
     let text = machine("", &flow("write"));

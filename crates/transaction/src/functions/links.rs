@@ -95,7 +95,7 @@ impl Functions {
             LinkChange::Up => Incident::LinkUp(status.generation, status.lanes),
             LinkChange::Retrained { is_notified } => {
                 if is_notified {
-                    self.space_mut(place).record_bandwidth_management();
+                    self.record_bandwidth(place);
                 }
                 Incident::Retrained(status.generation, status.lanes)
             }

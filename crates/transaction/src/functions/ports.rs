@@ -19,7 +19,7 @@ pub enum PortAction {
     Hold(LinkHold),
     /// Nothing holds the link down any more: it trains.
     Release,
-    /// The port sends its interrupt for an event of its slot.
+    /// The port sends its interrupt for an event of its slot or for the bandwidth of its link.
     Interrupt,
 }
 
@@ -88,6 +88,16 @@ impl Functions {
             return;
         };
         if self.ports[index].space.record_slot(events, is_present) {
+            self.actions.push_back((index, PortAction::Interrupt));
+        }
+    }
+
+    /// Records that the link of the port at `place` has another bandwidth, or has retrained for software.
+    pub(super) fn record_bandwidth(&mut self, place: FunctionPlace) {
+        let FunctionPlace::Port(index) = place else {
+            return;
+        };
+        if self.ports[index].space.record_bandwidth_management() {
             self.actions.push_back((index, PortAction::Interrupt));
         }
     }

@@ -160,7 +160,7 @@ fn a_port_is_contained_only_where_firmware_has_enabled_that() {
 
 #[test]
 fn the_link_of_a_coherent_device_stays() {
-    for what in ["surprise-removal", "secondary-bus-reset"] {
+    for what in ["surprise-removal", "secondary-bus-reset", "disable-link"] {
         let message = refusal(&format!(
             "[hosts.h]\ncoherent = true\n[devices.d]\nupstream = \"h\"\nmodel = \"accelerator\"\n[[incidents]]\nat = \"1 us\"\nwhat = \"{what}\"\nnode = \"d\"\n"
         ));

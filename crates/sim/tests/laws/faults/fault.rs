@@ -78,6 +78,8 @@ pub enum What {
     BusReset,
     /// Software triggers containment at the port above the node.
     Containment,
+    /// Software disables the link above the node, and enables it again after this time.
+    Disable(u32),
     /// The link above the node fails for good.
     Failure,
     /// The host resets a function of the node, and tells its driver or not.
@@ -87,7 +89,7 @@ pub enum What {
 }
 
 /// A kind of fault, and its name, which [`What::name`] gives.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 14] = [
     "poisoned memory",
     "poisoned packets",
     "completer abort",
@@ -98,6 +100,7 @@ pub const NAMES: [&str; 13] = [
     "removal",
     "bus reset",
     "containment",
+    "disabled link",
     "failing link",
     "function reset",
     "attention button",
@@ -116,9 +119,10 @@ impl What {
             What::Removal(..) => 7,
             What::BusReset => 8,
             What::Containment => 9,
-            What::Failure => 10,
-            What::FunctionReset { .. } => 11,
-            What::Button(..) => 12,
+            What::Disable(..) => 10,
+            What::Failure => 11,
+            What::FunctionReset { .. } => 12,
+            What::Button(..) => 13,
         }]
     }
 
@@ -151,9 +155,11 @@ impl What {
             What::BitErrors | What::Failure => nodes.chain([FIBRE, CABLE]).collect(),
             What::Degrade(..) | What::Removal(..) => nodes.collect(),
             What::FunctionReset { .. } => devices.collect(),
-            What::Retrain(..) | What::BusReset | What::Containment | What::Button(..) => {
-                served.collect()
-            }
+            What::Retrain(..)
+            | What::BusReset
+            | What::Containment
+            | What::Disable(..)
+            | What::Button(..) => served.collect(),
         }
     }
 
@@ -170,6 +176,7 @@ impl What {
             4 => option::of(1_u32..40_000).prop_map(What::Removal),
             4 => Just(What::BusReset),
             4 => Just(What::Containment),
+            3 => (0_u32..12_000).prop_map(What::Disable),
             3 => Just(What::Failure),
             4 => any::<(bool, bool)>().prop_map(|(is_virtual, tells)| What::FunctionReset { is_virtual, tells }),
             3 => option::of(1_u32..60_000).prop_map(What::Button),
@@ -274,6 +281,9 @@ impl Fault {
                 entry(at, "surprise-removal", "") + &back.unwrap_or_default()
             }
             What::Containment => entry(at, "containment", ""),
+            What::Disable(for_ns) => {
+                entry(at, "disable-link", "") + &entry(at + for_ns, "enable-link", "")
+            }
             What::BusReset => entry(at, "secondary-bus-reset", "hold = \"5 us\"\n"),
             What::FunctionReset { is_virtual, tells } => {
                 let function = u32::from(is_virtual);

@@ -1,0 +1,60 @@
+//! A link that software disables and enables: Link Disable of the port above (PCIe Base 7.5.3.7, 4.2.6.9).
+
+use host::containment::PortBelow;
+
+use super::{Incident, Misplaced, Place, Scene};
+
+kernel::parameters! {
+    /// Keys of a link that software disables: none.
+    pub struct DisableLink {}
+}
+
+kernel::parameters! {
+    /// Keys of a link that software enables again.
+    pub struct EnableLink {
+        /// Whether the host then writes the registers below again that its firmware has set.
+        restore: bool = true, from "our choice: as operating systems do";
+    }
+}
+
+impl Incident for DisableLink {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        check(place)
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        set(node, scene, true, false);
+    }
+}
+
+impl Incident for EnableLink {
+    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+        check(place)
+    }
+
+    fn happen(&self, node: usize, scene: &mut Scene<'_>) {
+        // The service of a slot sets up what appears in it.
+        let restores = self.restore && !scene.is_slot_served(node);
+        set(node, scene, false, restores);
+    }
+}
+
+fn check(place: &Place<'_>) -> Result<(), Misplaced> {
+    place.upstream_link()?;
+    place.host()?;
+    place.without_coherence()
+}
+
+/// Writes Link Disable of the port above `node`.
+fn set(node: usize, scene: &mut Scene<'_>, is_disabled: bool, restores: bool) {
+    let (Some(function), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
+        return;
+    };
+    let port = PortBelow {
+        function,
+        below: scene.saved_below(node),
+    };
+    scene.spawn(node, move |system| {
+        port.disable(system, costs, is_disabled, restores)
+    });
+}
