@@ -77,9 +77,12 @@ impl PortBelow {
         } else {
             0
         };
+        prepare(&system, &self.drivers).await;
         change(&system, at, (register::LINK_DISABLE, value)).await;
         if restores {
             self.set_up_below(&system, &costs).await;
+        } else {
+            finish(&system, &self.drivers, false).await;
         }
     }
 

@@ -154,7 +154,7 @@ impl Receiver {
         }
     }
 
-    /// Forgets the UpdateFCs that are pending.
+    /// Forgets the `UpdateFC`s that are pending.
     pub(crate) fn forget_updates(&mut self) {
         self.pending_updates = 0;
     }

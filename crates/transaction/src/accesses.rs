@@ -21,11 +21,7 @@ pub enum AccessKind {
 impl AccessKind {
     /// Whether the operation returns bytes.
     pub const fn returns(self) -> bool {
-        match self {
-            Self::Read => true,
-            Self::Write | Self::Atomic(AtomicAccess::Store) => false,
-            Self::Atomic(_) => true,
-        }
+        !matches!(self, Self::Write | Self::Atomic(AtomicAccess::Store))
     }
 }
 

@@ -289,9 +289,10 @@ impl Functions {
         match place {
             FunctionPlace::Port(index) => self.write_port(index, request, value),
             FunctionPlace::Own => self.write_own(request, value),
-            _ => self
-                .space_mut(place)
-                .write(request.register, value, request.first_be),
+            FunctionPlace::Virtual(_) => {
+                self.space_mut(place)
+                    .write(request.register, value, request.first_be);
+            }
         }
         if place == FunctionPlace::Own {
             self.virtual_spaces.apply_registers(&mut self.own);

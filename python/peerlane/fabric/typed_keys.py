@@ -366,6 +366,10 @@ class Host(Node, total=False):
     block-dma and accelerator what happens to their devices, so that they begin again; the
     service for errors then resets the link above a function that reports a fatal error.
     (default false)"""
+    bandwidth_notification: Setting
+    """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
+    their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
+    and clears Link Bandwidth Management Status. (default false)"""
     attention_wait: Setting
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
@@ -991,6 +995,10 @@ class Profile(TypedDict, total=False):
     block-dma and accelerator what happens to their devices, so that they begin again; the
     service for errors then resets the link above a function that reports a fatal error.
     (default false)"""
+    bandwidth_notification: Setting
+    """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
+    their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
+    and clears Link Bandwidth Management Status. (default false)"""
     attention_wait: Setting
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
@@ -1413,8 +1421,7 @@ class Incident(TypedDict, total=False):
     """Whether the host then writes the registers below again that its firmware has set.
     (default true)"""
     drivers: Setting
-    """Whether the host tells the drivers of the devices below before and after: they leave
-    their device alone meanwhile, set it up again, and move once more what was lost.
+    """Whether the drivers of the devices below are told of the reset, and begin again.
     (default false)"""
     generation: Setting
     """The highest rate that still works, as a generation or as a speed; none for the highest

@@ -39,12 +39,11 @@ impl Engine {
     /// Takes the answer of the access, available at `end`. Without a word, which is poisoned, the work ends: nobody knows who holds the
     /// lock.
     pub(super) fn answer(&mut self, end: Time, word: Option<u128>) {
-        self.state = match word {
-            Some(word) => State::Answered(end, word),
-            None => {
-                self.work.fail();
-                State::Until(end)
-            }
+        self.state = if let Some(word) = word {
+            State::Answered(end, word)
+        } else {
+            self.work.fail();
+            State::Until(end)
         };
     }
 

@@ -66,7 +66,7 @@ impl<D> Message<D> {
             Content::Snoop(_, snoop) => 0x10 | *snoop as u8,
             Content::Comp(grant) => 0x20 | *grant as u8,
             Content::CompData(grant, _) => 0x24 | *grant as u8,
-            Content::CompAtomic(width, None) => POISONED | 0x26 + width.ilog2() as u8,
+            Content::CompAtomic(width, None) => POISONED | (0x26 + width.ilog2() as u8),
             Content::CompAtomic(width, Some(_)) => 0x26 + width.ilog2() as u8,
             Content::SnoopResponse(state, None) => 0x30 | *state as u8,
             Content::SnoopResponse(state, Some(_)) => 0x34 | *state as u8,
@@ -159,11 +159,11 @@ impl Message<LineData> {
     fn parse_poison(&mut self, bytes: &[u8]) -> Result<(), MessageError> {
         let wrong = MessageError::Code(POISONED | self.code());
         let words = word(bytes, self.len())?;
-        let data = match &mut self.content {
-            Content::Request(_, Request::WriteBackFull(data) | Request::WriteUnique(_, data))
-            | Content::SnoopResponse(_, Some(data))
-            | Content::CompData(_, data) => data,
-            _ => return Err(wrong),
+        let (Content::Request(_, Request::WriteBackFull(data) | Request::WriteUnique(_, data))
+        | Content::SnoopResponse(_, Some(data))
+        | Content::CompData(_, data)) = &mut self.content
+        else {
+            return Err(wrong);
         };
         data.poison = u8::try_from(words)
             .ok()

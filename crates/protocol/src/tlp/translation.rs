@@ -33,8 +33,8 @@ impl Header {
             _ => self.pasid,
         };
         Self {
-            kind,
             pasid,
+            kind,
             ..self
         }
     }

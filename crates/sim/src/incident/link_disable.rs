@@ -14,6 +14,8 @@ kernel::parameters! {
     pub struct EnableLink {
         /// Whether the host then writes the registers below again that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
+        /// Whether the drivers of the devices below are told of the reset, and begin again.
+        drivers: bool = false, from "our choice: drivers know of no disabled link";
     }
 }
 
@@ -23,7 +25,7 @@ impl Incident for DisableLink {
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
-        set(node, scene, true, false);
+        set(node, scene, true, (false, false));
     }
 }
 
@@ -35,7 +37,7 @@ impl Incident for EnableLink {
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
         // The service of a slot sets up what appears in it.
         let restores = self.restore && !scene.is_slot_served(node);
-        set(node, scene, false, restores);
+        set(node, scene, false, (restores, self.drivers));
     }
 }
 
@@ -45,14 +47,20 @@ fn check(place: &Place<'_>) -> Result<(), Misplaced> {
     place.without_coherence()
 }
 
-/// Writes Link Disable of the port above `node`.
-fn set(node: usize, scene: &mut Scene<'_>, is_disabled: bool, restores: bool) {
+/// Writes Link Disable of the port above `node`; the host then sets up what is below, and tells the drivers.
+fn set(node: usize, scene: &mut Scene<'_>, is_disabled: bool, (restores, tells): (bool, bool)) {
     let (Some(function), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
         return;
     };
     let port = PortBelow {
         function,
         below: scene.saved_below(node),
+        has_link: true,
+        drivers: if tells {
+            scene.drivers_below(node)
+        } else {
+            Vec::new()
+        },
     };
     scene.spawn(node, move |system| {
         port.disable(system, costs, is_disabled, restores)

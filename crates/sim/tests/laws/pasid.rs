@@ -147,7 +147,7 @@ fn a_port_that_blocks_prefixes_ends_the_packet_and_logs_its_prefix() {
     let functions = simulation.functions("s").expect("a switch");
     let upstream = functions.space(FunctionPlace::Own);
     assert_eq!(upstream.read(0x104 / 4), 1 << 25);
-    assert_eq!(upstream.read(0x118 / 4) & 0x81f, 1 << 11 | 25);
+    assert_eq!(upstream.read(0x118 / 4) & 0x81f, 1 << 11 | 0x19);
     assert_eq!(upstream.read(0x138 / 4), 0x9100_0005);
 }
 

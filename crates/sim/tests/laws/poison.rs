@@ -130,7 +130,8 @@ fn poisoned_line(accesses: &[(&str, &str)], more: &str) -> Simulation {
         } else {
             "buffer = \"b\"\n"
         };
-        text += &format!("[[accesses]]\nby = \"{by}\"\n{buffer}{keys}\n");
+        let access = format!("[[accesses]]\nby = \"{by}\"\n{buffer}{keys}\n");
+        text += &access;
     }
     let simulation = ended(&(text + more));
     simulation.check_coherence().expect("all agents agree");

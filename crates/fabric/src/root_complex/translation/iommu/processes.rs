@@ -79,15 +79,16 @@ mod tests {
 
     #[test]
     fn processes_are_shown_as_they_are_read() {
-        let read = |text| Processes::read(&Value::Text(text));
+        let read = |text: &str| Processes::read(&Value::Text(text));
         for (text, shown) in [
             ("7", "7"),
             ("9, 1-3", "1, 2, 3, 9"),
             ("7: 64 KiB, 0", "0, 7: 64 KiB"),
         ] {
             let processes = read(text).expect("a list of processes");
-            assert_eq!(processes.show(), shown);
-            assert_eq!(read(&processes.show()), Ok(processes));
+            let text = processes.show();
+            assert_eq!(text, shown);
+            assert_eq!(read(&text), Ok(processes));
         }
         assert_eq!(Processes::read(&Value::Integer(3)), read("3"));
     }

@@ -129,8 +129,8 @@ fn software_neither_uses_nor_replaces_a_poisoned_descriptor() {
     let slot = table.root().slot(0x1_0000);
     memory.poison(slot - BASE, 1);
     let poisoned = PageTableError::Poisoned(slot);
-    assert_eq!(table.find(0x1_0000, &memory), Err(poisoned.clone()));
-    assert_eq!(table.map(&other, &mut memory), Err(poisoned.clone()));
+    assert_eq!(table.find(0x1_0000, &memory), Err(poisoned));
+    assert_eq!(table.map(&other, &mut memory), Err(poisoned));
     assert_eq!(table.unmap(0x1_0000, &mut memory), Err(poisoned));
 }
 
