@@ -40,7 +40,10 @@ def replays(trace: Trace) -> Iterator[Finding]:
     for wire in trace.wires.values():
         # The timer keeps the limit with which it was started.
         limit = min(link.replay_limit_ns for link in wire.links)
-        buffer = _ReplayBuffer(limit, [one.begin_ns for one in wire.recoveries])
+        # A replay that has begun waits for the wire; an Ack that arrives then does not recall it.
+        skips = max((end - start for start, end in wire.ordered_sets), default=0.0)
+        wait_ns = wire.longest_ns + skips + DLLP_BYTES * wire.longest_byte_ns
+        buffer = _ReplayBuffer(limit, wait_ns, [one.begin_ns for one in wire.recoveries])
         answers = deque(_acknowledgements_of(wire, wire.pipeline_ns))
         for sent, _ in wire.tlps:
             while answers and answers[0][0] <= sent.ns + TOLERANCE_NS:
@@ -59,8 +62,10 @@ REPLAYS = 4
 class _ReplayBuffer:
     """The unacknowledged TLPs of a transmitter, and how far a replay of them is."""
 
-    def __init__(self, limit_ns: float, recoveries: list[float]) -> None:
+    def __init__(self, limit_ns: float, wait_ns: float, recoveries: list[float]) -> None:
         self.limit_ns = limit_ns
+        self.wait_ns = wait_ns
+        """The longest time from the end of the timer to the replay."""
         self.recoveries = recoveries
         """When the transmitter went to Recovery."""
         self.replays: list[float] = []
@@ -72,10 +77,14 @@ class _ReplayBuffer:
         """The TLP that a replay sends next."""
         self.has_nak = False
         self.progress_ns = 0.0
+        self.before: list[tuple[float, float]] = []
+        """Each progress, and since when the replay timer had run then."""
 
     def acknowledge(self, ns: float, sequence: int, kind: str) -> None:
         kept = [one for one in self.kept if _is_after(one, sequence)]
         if len(kept) < len(self.kept):
+            self.before = [one for one in self.before if one[0] > ns - self.wait_ns]
+            self.before.append((ns, max(self.progress_ns, self.ends[self.kept[0]])))
             self.progress_ns = ns
             self.replays = []
         if self.following is not None and self.following not in kept:
@@ -108,7 +117,8 @@ class _ReplayBuffer:
         had_nak, self.has_nak = self.has_nak, False
         if sent.sequence != self.kept[0]:
             return f"a replay begins with {sent.sequence}, and {self.kept[0]} is older"
-        waited = sent.ns - max(self.progress_ns, self.ends[sent.sequence])
+        since = [begin for ns, begin in self.before if ns > sent.ns - self.wait_ns]
+        waited = sent.ns - min(since, default=max(self.progress_ns, self.ends[sent.sequence]))
         self.replays.append(sent.ns)
         if len(self.replays) == REPLAYS:
             self.replays = []

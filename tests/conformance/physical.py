@@ -81,7 +81,8 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
     if link.has_separate_clocks:
         least, most = SKIPS_WITH_SEPARATE_CLOCKS[not link.is_8b10b]
     # A set waits for the packet on the wire, and may wait for a block to begin.
-    slack = wire.longest_ns + (0 if link.is_8b10b else 2 * BLOCK * symbol) + TOLERANCE_NS
+    slack = max(wire.longest_ns, DLLP_BYTES * link.byte_ns) + TOLERANCE_NS
+    slack += 0 if link.is_8b10b else 2 * BLOCK * symbol
     sets = wire.ordered_sets
     sets = sets[bisect_left(sets, (begin,)) : bisect_left(sets, (end_of_stream,))]
     slack += max((end - start for start, end in sets), default=0.0)

@@ -152,7 +152,7 @@ class Wire:
     def streams(self) -> list[tuple[float, float]]:
         """When each data stream begins, and when Recovery or the exit from L0s follows."""
         ends = [(one.begin_ns, one.end_ns) for one in self.recoveries] + self.exits
-        begins = [self.begin_ns, *(end for _, end in sorted(ends))]
+        begins = [self.begin_ns or self.pipeline_ns, *(end for _, end in sorted(ends))]
         return list(zip(begins, [*(begin for begin, _ in sorted(ends)), float("inf")], strict=True))
 
     @cached_property

@@ -65,7 +65,8 @@ fn the_rate_falls_as_errors_rise() {
     };
     let rates = [of("0.0"), of("1e-5"), of("1e-4")];
     assert!(rates[0] > rates[1] && rates[1] > rates[2], "{rates:?}");
-    assert!(rates[2] > 0.2 * rates[0], "{rates:?}");
+    // At 1e-4 a framing error takes every link through Recovery after some 300 ns.
+    assert!(rates[2] > 0.05 * rates[0], "{rates:?}");
 }
 
 #[test]

@@ -45,7 +45,9 @@ fn bit_errors_are_an_entry_for_each_kind_and_port_however_many_there_are() {
     };
     assert!(at("d", "Bad TLP") > 1, "{:?}", result.incidents);
     for (index, one) in result.incidents.iter().enumerate() {
-        assert_eq!(one.severity, Some("correctable"));
+        // Recovery after a framing error is no error of its own.
+        let severity = (!one.what.starts_with("link retrained")).then_some("correctable");
+        assert_eq!(one.severity, severity);
         let equal = |other: &&sim::result::IncidentResult| {
             (&other.place, &other.what) == (&one.place, &one.what)
         };
