@@ -73,6 +73,7 @@ fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for e
 lock: ## Resolve the dependencies of development and of releases anew (needs uv).
 	$(LOCK) --group dev pyproject.toml --output-file requirements-dev.txt
 	$(LOCK) --group release --constraint requirements-dev.txt --output-file release/requirements.txt
+	$(LOCK) --group gateware --constraint requirements-dev.txt pyproject.toml --output-file gateware/requirements.txt
 
 dist: tools ## Build source distribution and wheel into dist/, and try the wheel where no Rust is.
 	PYTHON=$(PYTHON) release/run
