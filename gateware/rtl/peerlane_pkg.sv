@@ -16,11 +16,24 @@ package peerlane_pkg;
   localparam logic [7:0] TLP_WIDE = 8'h20; // the bit of a 16-byte header
   localparam logic [7:0] TLP_DATA = 8'h40; // the bit of a packet with data
 
+  // Messages have these bits in this form; the others say how they are routed and whether they have data (PCIe Base table 2-3).
+  localparam logic [7:0] TLP_MESSAGE_MASK = 8'hb8; // bits that all messages share
+  localparam logic [7:0] TLP_MESSAGE = 8'h30; // a message
+
   // Completion Status (PCIe Base table 2-34).
   localparam logic [2:0] STATUS_SUCCESSFUL = 3'h0; // the request was carried out
   localparam logic [2:0] STATUS_UNSUPPORTED = 3'h1; // no function serves the request
   localparam logic [2:0] STATUS_RETRY = 3'h2; // a configuration request came too early
   localparam logic [2:0] STATUS_ABORT = 3'h4; // the completer could not carry it out
+
+  // The result of a request in a circuit: a Completion Status, or one of three that no completer sends.
+  localparam logic [2:0] RESULT_SUCCESSFUL = 3'h0; // all data came
+  localparam logic [2:0] RESULT_UNSUPPORTED = 3'h1; // a completion with Unsupported Request or a reserved status
+  localparam logic [2:0] RESULT_RETRY = 3'h2; // a completion with Configuration Request Retry Status
+  localparam logic [2:0] RESULT_ABORT = 3'h4; // a completion with Completer Abort
+  localparam logic [2:0] RESULT_POISONED = 3'h3; // all data came, some of it poisoned
+  localparam logic [2:0] RESULT_MALFORMED = 3'h5; // a completion that does not fit its request
+  localparam logic [2:0] RESULT_TIMEOUT = 3'h6; // no completion came in time
 
   // Sizes in bytes.
   localparam int HEADER_SHORT = 12; // a header with a 32-bit address, or of a completion

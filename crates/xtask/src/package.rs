@@ -6,8 +6,8 @@ use device::sg_dma::registers::{
     CROSSED, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, SIZE, Status as Transfer, Unit, offset,
 };
 use protocol::{
-    Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Page, Status, Tag,
-    TlpError, TrafficClass, register,
+    Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Message, Page,
+    Severity, Status, Tag, TlpError, TrafficClass, register,
 };
 
 use crate::layout::{Field, positions};
@@ -75,6 +75,8 @@ impl Constants {
     }
 }
 
+/// The bits of format and type that all messages share.
+const MESSAGE_MASK: u64 = 0b1011_1000;
 const REQUESTER: FunctionId = FunctionId(0);
 const WIDE: u64 = 1 << 32;
 
@@ -144,6 +146,17 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
     list.bits("TLP_DATA", 8, data, "the bit of a packet with data");
     list.end();
 
+    list.title("Messages have these bits in this form; the others say how they are routed and whether they have data (PCIe Base table 2-3).");
+    let message = Header::message(REQUESTER, Message::Error(Severity::Correctable));
+    list.bits(
+        "TLP_MESSAGE_MASK",
+        8,
+        MESSAGE_MASK,
+        "bits that all messages share",
+    );
+    list.bits("TLP_MESSAGE", 8, kind(&message) & MESSAGE_MASK, "a message");
+    list.end();
+
     list.title("Completion Status (PCIe Base table 2-34).");
     for (name, status, help) in [
         (
@@ -168,6 +181,40 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
         ),
     ] {
         list.bits(name, 3, u64::from(status.bits()), help);
+    }
+    list.end();
+
+    list.title("The result of a request in a circuit: a Completion Status, or one of three that no completer sends.");
+    for (name, value, help) in [
+        (
+            "RESULT_SUCCESSFUL",
+            Status::Successful.bits(),
+            "all data came",
+        ),
+        (
+            "RESULT_UNSUPPORTED",
+            Status::UnsupportedRequest.bits(),
+            "a completion with Unsupported Request or a reserved status",
+        ),
+        (
+            "RESULT_RETRY",
+            Status::ConfigurationRetry.bits(),
+            "a completion with Configuration Request Retry Status",
+        ),
+        (
+            "RESULT_ABORT",
+            Status::CompleterAbort.bits(),
+            "a completion with Completer Abort",
+        ),
+        ("RESULT_POISONED", 3, "all data came, some of it poisoned"),
+        (
+            "RESULT_MALFORMED",
+            5,
+            "a completion that does not fit its request",
+        ),
+        ("RESULT_TIMEOUT", 6, "no completion came in time"),
+    ] {
+        list.bits(name, 3, u64::from(value), help);
     }
     list.end();
 

@@ -25,7 +25,7 @@ always_comb if (started_q) begin
   no_second_turn_before_a_waiting_port: assert (!((request_i & one) != '0) || (grant_o & turns_q & ~FIRST) == '0);
   // The two that make it inductive: the turns go round upwards, from the port that had the last one.
   turns_go_upwards: assert ((turns_q & after_q & (one | (one - 1'b1))) == '0);
-  turns_do_not_go_round_early: assert ((after_q & one) != '0 || (turns_q & (after_q | (one - 1'b1))) == '0);
+  turns_do_not_go_round_early: assert ((after_q & one) != '0 || (turns_q & (after_q | one | (one - 1'b1))) == '0);
   after_q_is_a_range: assert ((~after_q & (~after_q + 1'b1)) == '0);
   others_had_their_turns: cover ((turns_q | one | FIRST) == {PORTS{1'b1}} && (grant_o & one) != '0);
 end
