@@ -56,6 +56,12 @@ async def reset(dut: Any, inputs: Iterable[str] = ()) -> None:
     await RisingEdge(dut.clk_i)
 
 
+def value_of(signal: Any) -> int:
+    """The value of a signal, with 0 for bits that were never written: lanes without a byte may have such bits."""
+    bits = str(signal.value).upper()
+    return int(bits.replace("X", "0"), 2)
+
+
 class Source:
     """Offers words, each a value for every signal of `names`, and keeps an offered word until it is taken."""
 
@@ -101,7 +107,7 @@ class Sink:
             self.ready.value = int(accepts)
             await ReadOnly()
             if int(self.valid.value):
-                word = tuple(int(signal.value) for signal in self.signals)
+                word = tuple(value_of(signal) for signal in self.signals)
                 assert self.offered in (None, word), f"offered {self.offered}, then {word}"
                 self.offered = word
             else:

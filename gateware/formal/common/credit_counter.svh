@@ -5,7 +5,7 @@ initial started_q = 1'b0;
 always_ff @(posedge clk_i) started_q <= 1'b1;
 always_comb if (!started_q) assume (rst_i);
 always_comb assume (!take_i || ok_o);
-always_comb assume (need_i <= DATA_HALF);
+always_comb assume (need_i < DATA_HALF);
 
 // Credits that the receiver has granted and that are not consumed, in counters that do not wrap at the field.
 logic [HEADER_BITS+1:0] header_free_q;
@@ -47,6 +47,7 @@ always_comb if (started_q) begin
   assert (ok_o || !((header_unlimited || header_free != '0) && (data_unlimited || data_free >= {2'b0, need_i})));
   header_counter_is_what_was_sent: assert (header_unlimited || header_q == header_limit_q - header_free_q[HEADER_BITS-1:0]);
   data_counter_is_what_was_sent: assert (data_unlimited || data_q == data_limit_q - data_free_q[DATA_BITS-1:0]);
+  free_credits_stay_in_range: assert (header_free_q < HEADER_HALF && data_free_q < DATA_HALF);
   wraps: cover (header_q == '0 && data_limit_q > '0 && take_i && header_limit_q == 2);
   held: cover (!ok_o && header_free != '0);
 end

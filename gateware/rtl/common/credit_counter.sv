@@ -20,7 +20,7 @@ module credit_counter #(
     input  logic                   header_infinite_i,
     // Data has infinite credits.
     input  logic                   data_infinite_i,
-    // Data credits that the packet needs; it needs one for its header.
+    // Data credits that the packet needs, less than half of the counter's range; it needs one for its header.
     input  logic [DATA_BITS-1:0]   need_i,
     // The packet may be sent.
     output logic                   ok_o,

@@ -15,17 +15,20 @@ from packets import PacketSink, PacketSource
 KINDS = {
     TlpType.MEM_WRITE: 0,
     TlpType.MEM_WRITE_64: 0,
-    TlpType.MSG_TO_RC: 0,
     TlpType.MEM_READ: 1,
     TlpType.MEM_READ_64: 1,
     TlpType.CFG_READ_0: 1,
     TlpType.CPL: 2,
     TlpType.CPL_DATA: 2,
 }
+MESSAGE = bytes([0x30, 0, 0, 0, 0, 0, 0, 0x30]) + bytes(8)
+"""An error message to the root complex, without data."""
 
 
 def packet(draw: random.Random) -> tuple[bytes, int, int]:
     """A packet of a random type, its class, and the data credits that an independent implementation counts."""
+    if draw.random() < 0.1:
+        return MESSAGE, 0, 0
     kind = draw.choice(list(KINDS))
     tlp = Tlp()
     tlp.fmt_type = kind

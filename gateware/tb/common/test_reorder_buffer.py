@@ -50,9 +50,13 @@ async def data_leaves_in_the_order_of_the_requests(dut: Any) -> None:
                     tag, content, result = waiting.pop(draw.randrange(len(waiting)))
                     dut.write_tag_i.value = dut.end_tag_i.value = tag
                     dut.end_bytes_i.value, dut.end_result_i.value = len(content), result
-                    for place, (data, count, _, last) in enumerate(beats(content, lanes)):
+                    for place, (data, _, _, last) in enumerate(beats(content, lanes)):
                         dut.write_place_i.value, dut.write_data_i.value = place, data
-                        dut.write_lanes_i.value, dut.write_i.value = (1 << count) - 1, 1
+                        dut.write_i.value, dut.end_i.value = 1, 0
+                        lanes_first = draw.getrandbits(lanes)
+                        dut.write_lanes_i.value = lanes_first
+                        await RisingEdge(dut.clk_i)
+                        dut.write_lanes_i.value = (1 << lanes) - 1 - lanes_first
                         dut.end_i.value = last
                         await RisingEdge(dut.clk_i)
                     if not content:
