@@ -55,7 +55,7 @@ def one(bench: dict[str, object], simulator: str, waves: bool) -> None:
     )
     results = runner.test(
         hdl_toplevel=module,
-        test_module=f"common.test_{module}",
+        test_module=f"{sources[-1].parent.name}.test_{module}",
         build_dir=folder,
         test_dir=folder,
         extra_env={"PYTHONPATH": str(ROOM / "tb"), "COCOTB_ANSI_OUTPUT": "0"},

@@ -438,6 +438,26 @@ fn engine(list: &mut Constants) {
             "value of DMA_STATUS",
         );
     }
+    for (number, (name, help)) in [
+        ("NONE", "it has not stopped"),
+        ("LENGTH", "a command with a length of 0"),
+        (
+            "ADDRESS",
+            "a command whose range ends beyond 64 bits of address",
+        ),
+        ("STOPPED", "it was told to stop"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("DMA_ERROR_{name}");
+        list.bits(
+            &name,
+            3,
+            number as u64,
+            &format!("why a channel stopped: {help}"),
+        );
+    }
     list.number(
         "DMA_DESCRIPTOR",
         DESCRIPTOR,
