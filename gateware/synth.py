@@ -1,6 +1,6 @@
 """Synthesizes circuits with Yosys for Xilinx 7 series and prints their sizes as a table.
 
-    python gateware/synth.py [MODULE...]
+python gateware/synth.py [MODULE...]
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
     """Cells of a circuit by kind, and the longest path in cells."""
     module, parameters = circuit
     values = "".join(f"chparam -set {key} {value} {module}; " for key, value in parameters.items())
-    target = ROOM.parent / "target" / "gateware" / f"synth-{module}-{'-'.join(map(str, parameters.values()))}.json"
+    target = (
+        ROOM.parent
+        / "target"
+        / "gateware"
+        / f"synth-{module}-{'-'.join(map(str, parameters.values()))}.json"
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     script = (
         f"read_verilog -sv -Irtl {' '.join(files())}; {values}"
@@ -38,7 +43,14 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
     longest = re.findall(r"Longest topological path in \S+ \(length=(\d+)\)", said)
     shown = ", ".join(f"{key} {value}" for key, value in parameters.items())
     others = (count("INV"), count(r"RAM(32|64|128|256)\w+"), count(r"RAMB\d+E1"))
-    return (module, shown, count("LUT[2-6]"), count("FD[RSCP]E"), *others, longest[-1] if longest else "")
+    return (
+        module,
+        shown,
+        count("LUT[2-6]"),
+        count("FD[RSCP]E"),
+        *others,
+        longest[-1] if longest else "",
+    )
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
-"""A compiler cache for the parts of Verilator that are the same in every bench: `OBJCACHE="python objcache.py"`.
+"""A compiler cache for the parts of Verilator that are the same in every bench.
 
-Verilator's makefile puts it before the compiler's command line. Objects of the model itself are compiled as usual.
+Verilator's makefile puts OBJCACHE before the compiler's command line. Objects that depend on the
+model are compiled as usual.
 """
 
 from __future__ import annotations

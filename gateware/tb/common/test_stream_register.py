@@ -6,11 +6,11 @@ import random
 from typing import Any
 
 import cocotb
-from handshake import PACKETS, pauses, reset, start_clock
+from handshake import LIMIT, PACKETS, pauses, reset, start_clock
 from packets import PacketSink, PacketSource
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def packets_come_out_whole_and_in_order(dut: Any) -> None:
     """With every pair of pauses."""
     start_clock(dut.clk_i)

@@ -1,4 +1,4 @@
-"""The write path makes packets that an independent implementation reads as the data of the commands."""
+"""An independent implementation reads the packets of the write path as its commands' data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,28 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 from cocotbext.pcie.core.tlp import Tlp, TlpType
-from handshake import PACKETS, Source, never, often, reset, start_clock
+from handshake import LIMIT, PACKETS, Source, never, often, reset, start_clock
 from packets import PacketSink, beats
 
 PERIOD = 4
 INPUTS = [
-    "enable", "max_payload", "requester", "traffic_class", "ordering", "header_limit", "data_limit",
-    "header_infinite", "data_infinite", "command_address", "command_length", "command_valid", "data",
-    "valid", "ready", "stop", "clear",
+    "enable",
+    "max_payload",
+    "requester",
+    "traffic_class",
+    "ordering",
+    "header_limit",
+    "data_limit",
+    "header_infinite",
+    "data_infinite",
+    "command_address",
+    "command_length",
+    "command_valid",
+    "data",
+    "valid",
+    "ready",
+    "stop",
+    "clear",
 ]
 LENGTH, ADDRESS, STOPPED = 1, 2, 3
 Command = tuple[int, bytes]
@@ -63,7 +77,7 @@ class Bench:
 
 
 def read(packet: bytes) -> tuple[int, bytes, Tlp]:
-    """First address and bytes of a write, by the byte enables, with the header checked by its own length."""
+    """First address and bytes of a write, by its byte enables; its header is checked."""
     tlp = Tlp()
     tlp = tlp.unpack(packet)
     assert tlp.fmt_type in (TlpType.MEM_WRITE, TlpType.MEM_WRITE_64)
@@ -108,21 +122,24 @@ async def check(bench: Bench, commands: list[Command], code: int, pauses: Any) -
     assert int(bench.dut.error_o.value) == 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def writes_of_every_alignment_have_their_bytes(dut: Any) -> None:
     """Each offset in a beat, short and long, below and above 4 GiB."""
     bench = Bench(dut)
     await bench.begin()
     draw = random.Random(40)
     commands = [
-        (base + offset, draw.randbytes(draw.choice([1, 2, 3, 4, 5, bench.lanes, 33, 127, 128, 300])))
+        (
+            base + offset,
+            draw.randbytes(draw.choice([1, 2, 3, 4, 5, bench.lanes, 33, 127, 128, 300])),
+        )
         for base in (0x1000, 0xFFF8, 0x5_0000_0000, 0xFFFF_FFFF_FFFF_0000)
         for offset in range(bench.lanes + 4)
     ]
     await check(bench, commands, 0, (never, never, never))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def random_writes_have_their_bytes(dut: Any) -> None:
     """Each payload size, with pauses at all interfaces."""
     bench = Bench(dut)
@@ -137,9 +154,9 @@ async def random_writes_have_their_bytes(dut: Any) -> None:
         await check(bench, commands, code, tuple(often(seed + k, 0.3) for k in range(3)))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def packets_follow_each_other_without_a_gap(dut: Any) -> None:
-    """Each packet costs the beats that it has; one more where beats are wide and data is not aligned to its packet."""
+    """Each packet costs its beats; one more where wide beats of data are not aligned."""
     bench = Bench(dut)
     await bench.begin()
     dut.max_payload_i.value = 0
@@ -151,13 +168,13 @@ async def packets_follow_each_other_without_a_gap(dut: Any) -> None:
         begin, count, left = get_sim_time("ns"), 0, rule(base, len(content), 128)[1:]
         for _ in left:
             count += -(-len(await sink.packet()) // bench.lanes)
-        if bench.lanes > 8 and base % 4:
+        if base % 4 and (bench.lanes == 32 or (bench.lanes == 16 and base < 1 << 32)):
             count += len(left)
         assert round((get_sim_time("ns") - begin) / PERIOD) == count, f"{base:#x}"
         await bench.wait(5)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def packets_wait_for_credits(dut: Any) -> None:
     """A packet is out only with credits for it, one at a time."""
     bench = Bench(dut)
@@ -166,14 +183,22 @@ async def packets_wait_for_credits(dut: Any) -> None:
     bench.send([(0x2000, content)], (never, never))
     sink = PacketSink(dut, never)
     receiving = cocotb.start_soon(sink.packets(4))
-    for headers, data, out in ((1, 0, 0), (1, 7, 0), (1, 8, 1), (2, 15, 1), (3, 16, 2), (3, 24, 3), (4, 32, 4)):
+    for headers, data, out in (
+        (1, 0, 0),
+        (1, 7, 0),
+        (1, 8, 1),
+        (2, 15, 1),
+        (3, 16, 2),
+        (3, 24, 3),
+        (4, 32, 4),
+    ):
         dut.header_limit_i.value, dut.data_limit_i.value = headers, data
         await bench.wait(60)
         assert bool(receiving.done()) == (out == 4), f"{headers} {data}"
     assert b"".join(read(packet)[1] for packet in await receiving) == content
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def nothing_begins_without_bus_master_enable(dut: Any) -> None:
     """What waits goes on with it."""
     bench = Bench(dut)
@@ -187,7 +212,7 @@ async def nothing_begins_without_bus_master_enable(dut: Any) -> None:
     assert len(await PacketSink(dut, never).packets(2)) == 2
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_wrong_command_stops_the_path_and_the_commands_before_it_are_whole(dut: Any) -> None:
     """A length of 0, and a range beyond 64 bits; after a clear the path goes on."""
     bench = Bench(dut)
@@ -211,7 +236,7 @@ async def a_wrong_command_stops_the_path_and_the_commands_before_it_are_whole(du
         await check(bench, [(0x4003, draw.randbytes(500))], 0, (never, never, never))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_range_may_end_at_the_last_address(dut: Any) -> None:
     """Eight bytes at the end of the address space are no error."""
     bench = Bench(dut)
@@ -219,7 +244,7 @@ async def a_range_may_end_at_the_last_address(dut: Any) -> None:
     await check(bench, [((1 << 64) - 8, bytes(range(8)))], 0, (never, never, never))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_stop_leaves_whole_packets_and_a_clear_goes_on(dut: Any) -> None:
     """At random times, with data and without; the packets before the stop have their bytes."""
     bench = Bench(dut)
@@ -248,7 +273,9 @@ async def a_stop_leaves_whole_packets_and_a_clear_goes_on(dut: Any) -> None:
             at = address - start
             assert read(packet)[:2] == (address, content[at : at + size])
         if packets:
-            assert len(packets[-1]) >= 12 + requests[len(packets) - 1][1], "the last packet is whole"
+            assert len(packets[-1]) >= 12 + requests[len(packets) - 1][1], (
+                "the last packet is whole"
+            )
         receiving.cancel()
         dut.clear_i.value = 1
         await bench.wait(1)
