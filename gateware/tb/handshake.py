@@ -66,7 +66,7 @@ def value_of(signal: Any) -> int:
 
 
 class Source:
-    """Offers words, each a value for every signal of `names`, and keeps an offered word until it is taken."""
+    """Offers words, a value for each signal, and keeps an offered word until it is taken."""
 
     def __init__(
         self, clock: Any, signals: Sequence[Any], valid: Any, ready: Any, pause: Pause
