@@ -13,7 +13,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 PACKETS = int(os.environ.get("PACKETS", "100"))
 """Length of the random tests."""
 
-LIMIT = 500 + 20 * PACKETS
+LIMIT = 200 + 4 * PACKETS
 """Microseconds of simulated time after which a test has failed: a circuit that hangs ends too."""
 
 Pause = Callable[[], bool]

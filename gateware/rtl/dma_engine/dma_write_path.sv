@@ -163,7 +163,6 @@ module dma_write_path #(
 
   // A packet begins with Bus Master Enable and credits, and then goes on to its end.
   logic                 begun_q;
-  logic                 cut_q;
   logic                 credits_ok;
   logic                 begins;
   logic                 goes;
@@ -206,8 +205,11 @@ module dma_write_path #(
   logic            cut_last;
   logic            cut_valid;
   logic            cut_ready;
-  logic            cut_done;
   logic            source_ready;
+  // The request stays until its packet is out: until then the shifter, which holds the rest of the payload, takes nothing.
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic            cut_done;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [BITS-1:0] lead;
   logic [W-1:0]    shifted_data;
   logic            shifted_last;
@@ -224,7 +226,7 @@ module dma_write_path #(
       .rst_i          (rst_i || drop),
       .request_bytes_i(request_bytes),
       .request_last_i (request_last || stopped),
-      .request_valid_i(goes && !cut_q),
+      .request_valid_i(goes),
       .request_ready_o(cut_done),
       .data_i         (stopped ? '0 : data_i),
       .valid_i        (valid_i || stopped),
@@ -313,9 +315,6 @@ module dma_write_path #(
 
   always_ff @(posedge clk_i) begin
     if (packet_move) begun_q <= !packet_last;
-    // The payload is out of the cutter; its packet is not out yet.
-    if (packet_done) cut_q <= 1'b0;
-    else if (cut_done) cut_q <= 1'b1;
     if (!stopped) begin
       if (stop_i) error_q <= peerlane_pkg::DMA_ERROR_STOPPED;
       else if (command && splitter_ready && is_empty) error_q <= peerlane_pkg::DMA_ERROR_LENGTH;
@@ -323,10 +322,8 @@ module dma_write_path #(
     end else if (clear_i && !busy_o) begin
       error_q <= peerlane_pkg::DMA_ERROR_NONE;
     end
-    if (drop) cut_q <= 1'b0;
     if (rst_i) begin
       begun_q <= 1'b0;
-      cut_q   <= 1'b0;
       error_q <= peerlane_pkg::DMA_ERROR_NONE;
     end
   end
