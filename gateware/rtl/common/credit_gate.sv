@@ -63,6 +63,8 @@ module credit_gate #(
   logic [10:0]           dwords;
   logic [10:0]           credits;
   logic [DATA_BITS-1:0]  need;
+  logic                  is_posted;
+  logic                  is_completion;
   logic [2:0]            class_of;
   logic [2:0]            ok;
   logic                  pass;
@@ -75,11 +77,10 @@ module credit_gate #(
   assign credits = (dwords + 11'(PER_CREDIT - 1)) / 11'(PER_CREDIT);
   assign need    = (kind & peerlane_pkg::TLP_DATA) != '0 ? DATA_BITS'(credits) : '0;
 
-  // Posted, non-posted, completion.
-  assign class_of[2] = (kind & ~peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION;
-  assign class_of[0] = (kind & ~peerlane_pkg::TLP_WIDE) == peerlane_pkg::TLP_MEMORY_WRITE
+  assign is_completion = (kind & ~peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION;
+  assign is_posted     = (kind & ~peerlane_pkg::TLP_WIDE) == peerlane_pkg::TLP_MEMORY_WRITE
       || (kind & peerlane_pkg::TLP_MESSAGE_MASK) == peerlane_pkg::TLP_MESSAGE;
-  assign class_of[1] = !class_of[0] && !class_of[2];
+  assign class_of      = {is_completion, !is_posted && !is_completion, is_posted};
 
   for (genvar k = 0; k < 3; k = k + 1) begin : gen_class
     credit_counter #(
