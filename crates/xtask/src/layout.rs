@@ -1,0 +1,85 @@
+//! Positions of the fields of a header, found in the bytes that `protocol` makes.
+//!
+//! A field's bits are those that differ among headers which differ in that field alone, so no position is written twice.
+
+use std::fmt::Write;
+
+use protocol::Header;
+
+/// A field of a header: its name, its meaning, and the bits that it has.
+pub(crate) struct Field {
+    name: &'static str,
+    help: &'static str,
+    bits: u128,
+}
+
+impl Field {
+    /// The field that alone differs among `samples`.
+    pub(crate) fn new(
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Header>,
+    ) -> Self {
+        let words: Vec<u128> = samples.into_iter().map(|header| word(&header)).collect();
+        let bits = words.iter().fold(0, |bits, word| bits | (word ^ words[0]));
+        Self { name, help, bits }
+    }
+
+    /// The field in the first byte.
+    pub(crate) const fn first_byte(name: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            help,
+            bits: 0xff << 120,
+        }
+    }
+
+    /// The field without the bits of `other`, which had to differ with it.
+    pub(crate) const fn outside(mut self, other: &Self) -> Self {
+        self.bits &= !other.bits;
+        self
+    }
+
+    fn low(&self) -> u32 {
+        self.bits.trailing_zeros()
+    }
+
+    fn width(&self) -> u32 {
+        self.bits.count_ones()
+    }
+}
+
+/// The bytes of a header as a number: its first byte has the highest bits.
+fn word(header: &Header) -> u128 {
+    u128::from_be_bytes(header.emit().0)
+}
+
+/// Constants `PREFIX_FIELD`, the lowest bit of each field in the number of a header, and `PREFIX_FIELD_WIDTH`, the number of its bits.
+///
+/// # Panics
+///
+/// Where two fields share a bit, or the bits of a field are not contiguous.
+pub(crate) fn positions(prefix: &str, fields: &[Field]) -> String {
+    let mut text = String::new();
+    let mut taken = 0;
+    for field in fields {
+        let (low, width) = (field.low(), field.width());
+        let name = field.name.to_uppercase();
+        let is_contiguous = field.bits >> low == u128::MAX >> (128 - width);
+        assert!(
+            is_contiguous && taken & field.bits == 0,
+            "the bits of {prefix}_{name} are {:032x}, those of the fields before it {taken:032x}",
+            field.bits,
+        );
+        taken |= field.bits;
+        let _ = writeln!(
+            text,
+            "  localparam int {prefix}_{name} = {low}; // {}",
+            field.help
+        );
+        if width > 1 {
+            let _ = writeln!(text, "  localparam int {prefix}_{name}_WIDTH = {width};");
+        }
+    }
+    text
+}

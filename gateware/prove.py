@@ -1,0 +1,156 @@
+"""Proves properties by induction, reaches covers, and shows that each mutant fails its property.
+
+python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOM = Path(__file__).parent
+BUILT = ROOM.parent / "target" / "gateware" / "formal"
+SBY = """\
+[options]
+mode {mode}
+depth {depth}
+
+[engines]
+smtbmc z3
+
+[script]
+read_verilog -formal -sv -I. {names}
+{parameters}
+prep -top {module}
+{alone}
+
+[files]
+{files}
+"""
+
+ALONE = "chformal -assert -remove {module}/* {module}/c:{label} %d"
+"""A mutant is judged by its own property alone."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of a circuit, and the property that fails with it."""
+
+    search: str
+    replace: str
+    fails: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A circuit with its parameters, the depth of the induction and that of the covers."""
+
+    module: str
+    depth: int = 4
+    cover: int = 20
+    parameters: dict[str, int] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    mutants: tuple[Mutant, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the proof: the module and its parameters."""
+        values = [f"{key}={value}" for key, value in self.parameters.items()]
+        return "-".join([self.module, *values])
+
+    def run(self, mode: str, change: Mutant | None = None, number: int = 0) -> str:
+        """What sby says of the circuit, with a change of it or without."""
+        folder = BUILT / f"{self.name}-{mode}{number if change else ''}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        sources = [ROOM / "rtl" / "peerlane_pkg.sv", ROOM / "rtl" / "require.svh"]
+        modules = [self.module, *self.needs]
+        sources += [ROOM / "rtl" / "common" / f"{name}.sv" for name in modules]
+        sources += [ROOM / "formal" / "common" / f"{self.module}.svh"]
+        for source in sources:
+            text = source.read_text(encoding="utf-8")
+            if change and source.name == f"{self.module}.sv":
+                if text.count(change.search) != 1:
+                    sys.exit(f"{source}: not once in it: {change.search!r}")
+                text = text.replace(change.search, change.replace)
+            if source.suffix == ".sv" and source.stem in self.needs:
+                text = f"`undef FORMAL\n{text}\n`define FORMAL\n"
+            (folder / source.name).write_text(text, encoding="utf-8")
+        chosen = [
+            f"chparam -set {key} {value} {self.module}" for key, value in self.parameters.items()
+        ]
+        job = SBY.format(
+            mode=mode,
+            depth=self.depth if mode == "prove" else self.cover,
+            module=self.module,
+            names=" ".join(source.name for source in sources if source.suffix == ".sv"),
+            parameters="\n".join(chosen),
+            alone=ALONE.format(module=self.module, label=change.fails) if change else "",
+            files="\n".join(str(folder / source.name) for source in sources),
+        )
+        (folder / "job.sby").write_text(job, encoding="utf-8")
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        ran = subprocess.run(
+            [Path(sys.executable).parent / "sby", "-f", "-d", "out", "job.sby"],
+            cwd=folder,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.stdout + ran.stderr
+
+    def judge(self) -> list[str]:
+        """What is wrong, if anything."""
+        faults = []
+        for mode in ("prove", "cover"):
+            said = self.run(mode)
+            passed = "DONE (PASS" in said
+            print(f"{self.name:40} {mode:8} {'ok' if passed else 'FAILED'}", flush=True)
+            if not passed:
+                faults.append(f"{self.name}: {mode}\n{said}")
+        for number, mutant in enumerate(self.mutants):
+            said = self.run("bmc", mutant, number)
+            failed = set(re.findall(r"Assert failed in \S+ (\w+)", said))
+            fell = failed == {mutant.fails}
+            print(f"{self.name:40} {mutant.fails:40} {'ok' if fell else 'NOT SHOWN'}", flush=True)
+            if not fell:
+                faults.append(f"{self.name}: {mutant} fails {sorted(failed)}\n{said}")
+        return faults
+
+
+def proofs() -> list[Proof]:
+    """The proofs of formal/proofs.toml."""
+    document = tomllib.loads((ROOM / "formal" / "proofs.toml").read_text(encoding="utf-8"))
+    found = []
+    for table in document["proof"]:
+        changes = tuple(Mutant(**mutant) for mutant in table.pop("mutant", []))
+        found.append(Proof(**table | {"needs": tuple(table.pop("needs", []))}, mutants=changes))
+    return found
+
+
+def main() -> None:
+    """Run the proofs whose modules are named, or all."""
+    parser = argparse.ArgumentParser(description="Prove the properties of circuits.")
+    parser.add_argument("module", nargs="*", help="modules; all without one")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="proofs at a time")
+    chosen = parser.parse_args()
+    wanted = [one for one in proofs() if not chosen.module or one.module in chosen.module]
+    if not wanted:
+        sys.exit(f"no proof of {', '.join(chosen.module)}; formal/proofs.toml has those there are")
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        faults = [fault for found in pool.map(Proof.judge, wanted) for fault in found]
+    if faults:
+        sys.exit("\n\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()

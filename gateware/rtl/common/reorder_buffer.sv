@@ -1,0 +1,149 @@
+// Gives the data of read requests out in the order of the requests, in whatever order it comes.
+
+`include "require.svh"
+
+module reorder_buffer #(
+    // Bits of a beat: 64, 128 or 256.
+    parameter int W = 64,
+    // Number of slots, one for each tag; a power of two, at least 2.
+    parameter int SLOTS = 16,
+    // Bytes of a slot, the largest request; a power of two, 128 to 4096.
+    parameter int SLOT_BYTES = 512
+) (
+    // Clock.
+    input  logic                                   clk_i,
+    // Synchronous reset: no request is open.
+    input  logic                                   rst_i,
+    // Tag of a new request.
+    input  logic [$clog2(SLOTS)-1:0]               open_tag_i,
+    // There is a new request.
+    input  logic                                   open_valid_i,
+    // The request is noted; never refused while each tag is open once.
+    output logic                                   open_ready_o,
+    // Tag of the data to write.
+    input  logic [$clog2(SLOTS)-1:0]               write_tag_i,
+    // Place of the data in its slot, in beats.
+    input  logic [$clog2(SLOT_BYTES/(W/8))-1:0]    write_place_i,
+    // Data to write.
+    input  logic [W-1:0]                           write_data_i,
+    // Lanes to write.
+    input  logic [W/8-1:0]                         write_lanes_i,
+    // There is data to write.
+    input  logic                                   write_i,
+    // Tag of the request that ends; its last data may be written in the same cycle.
+    input  logic [$clog2(SLOTS)-1:0]               end_tag_i,
+    // Bytes of the request, 0 to SLOT_BYTES; 0 where it has no data.
+    input  logic [12:0]                            end_bytes_i,
+    // Its result, of peerlane_pkg::RESULT.
+    input  logic [2:0]                             end_result_i,
+    // The request ends.
+    input  logic                                   end_i,
+    // Data of the oldest request; a register.
+    output logic [W-1:0]                           data_o,
+    // Bytes in the beat; 0 in the one beat of a request without data.
+    output logic [$clog2(W/8):0]                   bytes_o,
+    // First beat of the request.
+    output logic                                   first_o,
+    // Last beat of the request.
+    output logic                                   last_o,
+    // Result of the request.
+    output logic [2:0]                             result_o,
+    // There is a beat.
+    output logic                                   valid_o,
+    // The beat is taken.
+    input  logic                                   ready_i,
+    // Tag whose slot is free again.
+    output logic [$clog2(SLOTS)-1:0]               free_tag_o,
+    // A slot is free again.
+    output logic                                   free_o
+);
+
+  localparam int N = W / 8;
+  localparam int BITS = $clog2(N);
+  localparam int TAG_BITS = $clog2(SLOTS);
+  localparam int PLACES = SLOT_BYTES / N;
+  localparam int PLACE_BITS = $clog2(PLACES);
+
+  `REQUIRE(gen_w, W == 64 || W == 128 || W == 256, "reorder_buffer: W is the number of bits of a beat; it must be 64, 128 or 256")
+  `REQUIRE(gen_slots, SLOTS >= 2 && SLOTS == 1 << TAG_BITS, "reorder_buffer: SLOTS is the number of slots; it must be a power of two, at least 2")
+  `REQUIRE(gen_bytes, SLOT_BYTES >= 128 && SLOT_BYTES <= 4096 && PLACES == 1 << PLACE_BITS, "reorder_buffer: SLOT_BYTES is the size of a slot; it must be a power of two, 128 to 4096")
+
+  logic [W-1:0]          memory_q[SLOTS*PLACES];
+  logic [15:0]           ended_as_q[SLOTS];
+  logic [SLOTS-1:0]      ended_q;
+  logic [PLACE_BITS-1:0] place_q;
+  logic [W-1:0]          data_q;
+  logic [BITS:0]         bytes_q;
+  logic                  first_q;
+  logic                  last_q;
+  logic [2:0]            result_q;
+  logic                  valid_q;
+  logic [TAG_BITS-1:0]   oldest;
+  logic                  is_open;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [TAG_BITS:0]     level;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic [12:0]           size;
+  logic [2:0]            result;
+  logic [12:0]           left;
+  logic                  fetch;
+  logic                  last;
+
+  fifo #(
+      .WIDTH(TAG_BITS),
+      .DEPTH(SLOTS)
+  ) order (
+      .clk_i,
+      .rst_i,
+      .data_i (open_tag_i),
+      .valid_i(open_valid_i),
+      .ready_o(open_ready_o),
+      .data_o (oldest),
+      .valid_o(is_open),
+      .ready_i(fetch && last),
+      .level_o(level)
+  );
+
+  assign {result, size} = ended_as_q[oldest];
+  assign left  = size - 13'({place_q, {BITS{1'b0}}});
+  assign last  = left <= 13'(N);
+  assign fetch = is_open && ended_q[oldest] && (!valid_q || ready_i);
+
+  assign data_o     = data_q;
+  assign bytes_o    = bytes_q;
+  assign first_o    = first_q;
+  assign last_o     = last_q;
+  assign result_o   = result_q;
+  assign valid_o    = valid_q;
+  assign free_o     = fetch && last;
+  assign free_tag_o = oldest;
+
+  always_ff @(posedge clk_i) begin
+    for (int k = 0; k < N; k = k + 1) begin
+      if (write_i && write_lanes_i[k]) memory_q[{write_tag_i, write_place_i}][8*k+:8] <= write_data_i[8*k+:8];
+    end
+    if (fetch) data_q <= memory_q[{oldest, place_q}];
+    if (end_i) ended_as_q[end_tag_i] <= {end_result_i, end_bytes_i};
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (fetch) begin
+      place_q  <= last ? '0 : place_q + 1'b1;
+      bytes_q  <= last ? left[BITS:0] : (BITS + 1)'(N);
+      first_q  <= place_q == '0;
+      last_q   <= last;
+      result_q <= result;
+      valid_q  <= 1'b1;
+      if (last) ended_q[oldest] <= 1'b0;
+    end else if (ready_i) begin
+      valid_q <= 1'b0;
+    end
+    if (end_i) ended_q[end_tag_i] <= 1'b1;
+    if (rst_i) begin
+      place_q <= '0;
+      valid_q <= 1'b0;
+      ended_q <= '0;
+    end
+  end
+
+endmodule

@@ -1,0 +1,112 @@
+"""Builds and runs benches: a module, its parameters, and the cocotb tests named after it.
+
+python gateware/tb/bench.py [MODULE...] [--simulator icarus|verilator] [--packets N] [--waves]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from subprocess import PIPE, STDOUT, run
+
+ROOM = Path(__file__).parent.parent
+BUILT = ROOM.parent / "target" / "gateware"
+RTL = ROOM / "rtl"
+LINT = ["-Wall", "-Wno-DECLFILENAME"]
+
+
+def benches() -> list[dict[str, object]]:
+    """The benches of benches.toml: `module`, `needs` and `parameters`."""
+    return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
+
+
+def name(bench: dict[str, object], simulator: str) -> str:
+    """The name of a bench: the module, its parameters and the simulator."""
+    values = [f"{key}{value}" for key, value in bench.get("parameters", {}).items()]
+    return "-".join([str(bench["module"]), *values, simulator])
+
+
+def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
+    """Build one bench and run its tests, in this process."""
+    from cocotb_tools.runner import get_results, get_runner
+
+    folder = BUILT / name(bench, simulator)
+    module = bench["module"]
+    sources = [RTL / "peerlane_pkg.sv"]
+    for needed in [*bench.get("needs", []), module]:
+        sources += RTL.glob(f"*/{needed}.sv")
+    arguments = (
+        ["-g2012"]
+        if simulator == "icarus"
+        else [*LINT, "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
+    )
+    os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
+    runner = get_runner(simulator)
+    runner.build(
+        sources=sources,
+        includes=[RTL],
+        hdl_toplevel=module,
+        parameters=bench.get("parameters", {}),
+        build_dir=folder,
+        build_args=arguments,
+        timescale=("1ns", "1ps"),
+        waves=waves,
+        always=simulator == "icarus",
+    )
+    results = runner.test(
+        hdl_toplevel=module,
+        test_module=f"{sources[-1].parent.name}.test_{module}",
+        build_dir=folder,
+        test_dir=folder,
+        extra_env={"PYTHONPATH": str(ROOM / "tb"), "COCOTB_ANSI_OUTPUT": "0"},
+        waves=waves,
+    )
+    tests, failures = get_results(results)
+    if failures or not tests:
+        sys.exit(f"{name(bench, simulator)}: {failures} of {tests} tests failed")
+
+
+def apart(bench: dict[str, object], arguments: argparse.Namespace) -> tuple[str, int, str]:
+    """Run one bench in a process of its own: its name, its exit status, its output."""
+    number = str(benches().index(bench))
+    command = [sys.executable, __file__, "--number", number, "--simulator", arguments.simulator]
+    command += ["--waves"] * arguments.waves
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "PACKETS": str(arguments.packets)}
+    ran = run(command, env=environment, stdout=PIPE, stderr=STDOUT, text=True, check=False)
+    return name(bench, arguments.simulator), ran.returncode, ran.stdout
+
+
+def main() -> None:
+    """Run the benches whose modules are named, or all."""
+    parser = argparse.ArgumentParser(description="Build and run the benches of circuits.")
+    parser.add_argument("module", nargs="*", help="modules; all without one")
+    parser.add_argument("--simulator", choices=["icarus", "verilator"], default="icarus")
+    parser.add_argument("--packets", type=int, default=100, help="length of the random tests")
+    parser.add_argument("--waves", action="store_true", help="write a file of waves")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="benches at a time")
+    parser.add_argument("--number", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.number is not None:
+        one(benches()[arguments.number], arguments.simulator, waves=arguments.waves)
+        return
+    wanted = [b for b in benches() if not arguments.module or b["module"] in arguments.module]
+    if not wanted:
+        sys.exit(f"no bench of {', '.join(arguments.module)}; tb/benches.toml has those there are")
+    failed = 0
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for title, status, output in pool.map(lambda bench: apart(bench, arguments), wanted):
+            print(f"{title:50} {'FAILED' if status else 'ok'}", flush=True)
+            if status:
+                failed += 1
+                print(output)
+    if failed:
+        sys.exit(f"{failed} of {len(wanted)} benches failed")
+
+
+if __name__ == "__main__":
+    main()
