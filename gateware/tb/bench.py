@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tomllib
@@ -41,6 +42,7 @@ def one(bench: dict[str, object], simulator: str, waves: bool) -> None:
         sources += RTL.glob(f"*/{needed}.sv")
     arguments = ["-g2012"] if simulator == "icarus" else [*LINT, "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
+    tests = next((ROOM / "tb").glob(f"*/test_{module}.py"))
     runner = get_runner(simulator)
     runner.build(
         sources=sources,
@@ -55,10 +57,14 @@ def one(bench: dict[str, object], simulator: str, waves: bool) -> None:
     )
     results = runner.test(
         hdl_toplevel=module,
-        test_module=f"common.test_{module}",
+        test_module=f"{tests.parent.name}.{tests.stem}",
         build_dir=folder,
         test_dir=folder,
-        extra_env={"PYTHONPATH": str(ROOM / "tb"), "COCOTB_ANSI_OUTPUT": "0"},
+        extra_env={
+            "PYTHONPATH": str(ROOM / "tb"),
+            "COCOTB_ANSI_OUTPUT": "0",
+            "PARAMETERS": json.dumps(bench.get("parameters", {})),
+        },
         waves=waves,
     )
     tests, failures = get_results(results)

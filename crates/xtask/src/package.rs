@@ -9,6 +9,7 @@ use protocol::{
     Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Message, Page,
     Severity, Status, Tag, TlpError, TrafficClass, register,
 };
+use transaction::Pattern;
 
 use crate::layout::{Field, positions};
 
@@ -412,6 +413,16 @@ fn engine(list: &mut Constants) {
             offset::CLASS,
             "traffic class of the requests for the data",
         ),
+        (
+            "ERROR",
+            offset::ERROR,
+            "error that ended the transfer, of RESULT",
+        ),
+        (
+            "PATTERN",
+            offset::PATTERN,
+            "first word of the source's data, 64 bits",
+        ),
     ] {
         list.bits(&format!("DMA_{name}"), 6, at, help);
     }
@@ -438,6 +449,12 @@ fn engine(list: &mut Constants) {
             "value of DMA_STATUS",
         );
     }
+    list.bits(
+        "PATTERN_STEP",
+        64,
+        Pattern::STEP,
+        "step from a word of a source's data to the next one",
+    );
     list.number(
         "DMA_DESCRIPTOR",
         DESCRIPTOR,
