@@ -35,6 +35,10 @@ module byte_fifo #(
   logic          push;
   logic [63:0]   placed;
   logic [63:0]   found;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [127:0]  doubled;
+  logic [127:0]  both;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [7:0]    fresh;
 
   assign level_o = write_q - read_q;
@@ -42,14 +46,11 @@ module byte_fifo #(
   assign push    = valid_i && ready_o;
   assign fresh   = ~(8'hff << bytes_i);
 
-  always_comb begin
-    placed = data_i;
-    data_o = found;
-    for (int b = 0; b < 3; b = b + 1) begin
-      if (write_q[b]) placed = (placed << (8 << b)) | (placed >> (64 - (8 << b)));
-      if (read_q[b]) data_o = (data_o >> (8 << b)) | (data_o << (64 - (8 << b)));
-    end
-  end
+  // Turned so that byte 0 stands at the lane of the pointer, and back.
+  assign doubled = {data_i, data_i} << {write_q[2:0], 3'b0};
+  assign placed  = doubled[127:64];
+  assign both    = {found, found} >> {read_q[2:0], 3'b0};
+  assign data_o  = both[63:0];
 
   for (genvar k = 0; k < 8; k = k + 1) begin : gen_bank
     logic [7:0]      memory_q[BYTES/8];

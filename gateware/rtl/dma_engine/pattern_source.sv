@@ -17,16 +17,16 @@ module pattern_source (
   logic [2:0]  phase_q;
   logic [63:0] next;
   logic [3:0]  reach;
-  logic [63:0] window;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [127:0] both;
+  /* verilator lint_on UNUSEDSIGNAL */
 
   assign next  = word_q + peerlane_pkg::PATTERN_STEP;
   assign reach = {1'b0, phase_q} + pop_i;
 
-  always_comb begin
-    window = word_q;
-    if (phase_q != '0) window = (word_q >> {phase_q, 3'b0}) | (next << (7'd64 - {1'b0, phase_q, 3'b0}));
-  end
-  assign data_o = window;
+  // With phase 0 nothing of the next word is in the window: it is above it.
+  assign both   = {next, word_q} >> {phase_q, 3'b0};
+  assign data_o = both[63:0];
 
   always_ff @(posedge clk_i) begin
     if (reach[3]) word_q <= next;

@@ -36,7 +36,7 @@ FIRST = 0x0123_4567_89AB_CDEF
 
 def law(*circuits: int) -> Any:
     """A test of the engine with these user circuits."""
-    return cocotb.test(skip=USER not in circuits)
+    return cocotb.test(skip=USER not in circuits, timeout_time=4, timeout_unit="ms")
 
 
 def odd_ranges(draw: random.Random, count: int, base: int, most: int = 700) -> list[tuple[int, int]]:
