@@ -202,7 +202,7 @@ module dma_engine_core #(
   logic [63:0] crossed_q;
   logic [63:0] reply_q;
   logic [63:0] register_q;
-  logic [63:0] list_data[2];
+  logic [1:0][63:0] list_data;
   logic [17:16] from_q;
 
   always_ff @(posedge clk_i) begin
@@ -235,8 +235,8 @@ module dma_engine_core #(
   end
 
   // The lists of both directions.
-  logic [63:0] range_address[2];
-  logic [31:0] range_length[2];
+  logic [1:0][63:0] range_address;
+  logic [1:0][31:0] range_length;
   logic [1:0]  range_valid;
   logic [1:0]  range_ready;
   logic [1:0]  range_end;
@@ -267,7 +267,7 @@ module dma_engine_core #(
 
   // The largest payload of a sending unit: as the register says, at most MPS.
   logic [12:0] mps;
-  logic [12:0] largest[UNITS];
+  logic [UNITS-1:0][12:0] largest;
   assign mps = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i);
   always_comb begin
     for (int u = 0; u < UNITS; u = u + 1) begin
@@ -352,10 +352,10 @@ module dma_engine_core #(
   assign port_label[16*COMPLETIONS+:16] = '0;
 
   // The data of the sending units, and their labels.
-  logic [15:0] labels_q[UNITS];
-  logic [63:0] source_data[UNITS];
-  logic [12:0] source_level[UNITS];
-  logic [3:0]  source_pop[UNITS];
+  logic [UNITS-1:0][15:0] labels_q;
+  logic [UNITS-1:0][63:0] source_data;
+  logic [UNITS-1:0][12:0] source_level;
+  logic [UNITS-1:0][3:0] source_pop;
   logic [12:0] rx_level;
   logic [63:0] rx_data;
   logic [3:0]  rx_bytes;
@@ -500,23 +500,23 @@ module dma_engine_core #(
       // RX and EP_RX go to the user circuit, TX and EP_TX come from it.
       logic [1:0]  in_valid;
       logic [1:0]  in_ready;
-      logic [63:0] in_data[2];
-      logic [3:0]  in_bytes[2];
-      logic [67:0] user_in[2];
+      logic [2*64-1:0] in_data;
+      logic [2*4-1:0] in_bytes;
+      logic [2*68-1:0] user_in;
       logic [1:0]  user_in_valid;
       logic [1:0]  user_in_ready;
-      logic [67:0] user_out[2];
+      logic [2*68-1:0] user_out;
       logic [1:0]  user_out_valid;
       logic [1:0]  user_out_ready;
       logic [1:0]  moved;
-      logic [LEVEL:0] in_level[2];
-      assign in_data[0]  = rx_data;
-      assign in_bytes[0] = rx_bytes;
+      logic [2*(LEVEL+1)-1:0] in_level;
+      assign in_data[64*0+:64]  = rx_data;
+      assign in_bytes[4*0+:4] = rx_bytes;
       assign in_valid[0] = rx_valid;
       assign rx_ready    = in_ready[0];
-      assign rx_level    = in_level[0];
-      assign in_data[1]  = peer_data;
-      assign in_bytes[1] = peer_bytes;
+      assign rx_level    = in_level[(LEVEL+1)*0+:(LEVEL+1)];
+      assign in_data[64*1+:64]  = peer_data;
+      assign in_bytes[4*1+:4] = peer_bytes;
       assign in_valid[1] = peer_valid;
       for (genvar d = 0; d < 2; d = d + 1) begin : gen_direction
         logic [LEVEL:0] out_level;
@@ -531,15 +531,15 @@ module dma_engine_core #(
         ) in (
             .clk_i,
             .rst_i,
-            .data_i (in_data[d]),
-            .bytes_i(in_bytes[d]),
+            .data_i (in_data[64*d+:64]),
+            .bytes_i(in_bytes[4*d+:4]),
             .valid_i(in_valid[d]),
             .ready_o(in_ready[d]),
             .data_o (from_data),
-            .level_o(in_level[d]),
+            .level_o(in_level[(LEVEL+1)*d+:(LEVEL+1)]),
             .pop_i  (from_ready ? from_bytes : 4'd0)
         );
-        assign from_bytes = in_level[d] > (LEVEL + 1)'(8) ? 4'd8 : in_level[d][3:0];
+        assign from_bytes = in_level[(LEVEL+1)*d+:(LEVEL+1)] > (LEVEL + 1)'(8) ? 4'd8 : in_level[(LEVEL+1)*d+:4];
         fifo_cdc #(
             .WIDTH(68),
             .DEPTH(16)
@@ -551,7 +551,7 @@ module dma_engine_core #(
             .ready_o    (from_ready),
             .read_clk_i (user_clk_i),
             .read_rst_i (user_rst_i),
-            .data_o     (user_in[d]),
+            .data_o     (user_in[68*d+:68]),
             .valid_o    (user_in_valid[d]),
             .ready_i    (user_in_ready[d])
         );
@@ -561,7 +561,7 @@ module dma_engine_core #(
         ) from_user (
             .write_clk_i(user_clk_i),
             .write_rst_i(user_rst_i),
-            .data_i     (user_out[d]),
+            .data_i     (user_out[68*d+:68]),
             .valid_i    (user_out_valid[d]),
             .ready_o    (user_out_ready[d]),
             .read_clk_i (clk_i),
@@ -591,16 +591,16 @@ module dma_engine_core #(
       ) user (
           .clk_i        (user_clk_i),
           .crossed_i    (crossed_q[0]),
-          .rx_data_i    (user_in[0]),
+          .rx_data_i    (user_in[68*0+:68]),
           .rx_valid_i   (user_in_valid[0]),
           .rx_ready_o   (user_in_ready[0]),
-          .ep_rx_data_i (user_in[1]),
+          .ep_rx_data_i (user_in[68*1+:68]),
           .ep_rx_valid_i(user_in_valid[1]),
           .ep_rx_ready_o(user_in_ready[1]),
-          .tx_data_o    (user_out[0]),
+          .tx_data_o    (user_out[68*0+:68]),
           .tx_valid_o   (user_out_valid[0]),
           .tx_ready_i   (user_out_ready[0]),
-          .ep_tx_data_o (user_out[1]),
+          .ep_tx_data_o (user_out[68*1+:68]),
           .ep_tx_valid_o(user_out_valid[1]),
           .ep_tx_ready_i(user_out_ready[1])
       );
@@ -756,6 +756,6 @@ module dma_engine_core #(
   assign active_o = receiving || completing || reflecting || busy != '0 || starts != '0 || starting_q || interrupts_q != '0 || still_q != '0;
 
   logic unused;
-  assign unused = &{1'b0, addresses[64*WRITE+:64], addresses[64*READ+:64], lengths[64*PEER+32+:32], largest[READ], payloads, labels};
+  assign unused = &{1'b0, addresses[64*WRITE+:64], addresses[64*READ+:64], lengths[64*PEER+32+:32], largest[READ], source_pop[READ], payloads, labels};
 
 endmodule

@@ -79,9 +79,9 @@ module dma_unit_registers #(
   assign wrote = wrote_q || (hit && write_word_i[5:3] == 3'(PAYLOAD) && write_lanes_i[START_LANE]);
 
   always_ff @(posedge clk_i) begin
-    for (int k = 0; k < WORDS; k = k + 1) begin
+    if (hit) for (int k = 0; k < WORDS; k = k + 1) begin
       for (int b = 0; b < 8; b = b + 1) begin
-        if (hit && write_word_i[5:3] == 3'(k) && write_lanes_i[b]) words_q[64*k+8*b+:8] <= write_data_i[8*b+:8];
+        if (write_word_i[5:3] == 3'(k) && write_lanes_i[b]) words_q[64*k+8*b+:8] <= write_data_i[8*b+:8];
       end
     end
     if (start_o) words_q[64*STATUS+:32] <= 32'(peerlane_pkg::DMA_STATUS_RUNNING);
