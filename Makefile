@@ -28,7 +28,7 @@ RUST_FAULT = $(shell command -v cargo >/dev/null || { echo cargo is missing; exi
 export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint docs unit bench soak fuzz lock dist tools system clean
+.PHONY: help demo test check lint docs unit bench soak fuzz lock dist gateware benches proofs synth tools system clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -63,9 +63,22 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 	$(BIN)/peerlane bench network
 	$(BIN)/peerlane bench messages
 
-soak: fuzz ## Run the property tests for a long time, after the fuzzer.
+soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
+	$(BIN)/python gateware/tb/bench.py --simulator verilator --packets 1000
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py tests/test_arithmetic.py
+
+gateware: $(VENV)/circuits ## Install the tools for circuits: Verilator, Yosys, z3, cocotb.
+
+benches: $(VENV)/circuits ## Check the circuits with three tools, and run their benches under Icarus.
+	$(BIN)/python gateware/lint.py
+	$(BIN)/python gateware/tb/bench.py
+
+proofs: $(VENV)/circuits ## Prove the properties of circuits, and show that mutants fail them.
+	$(BIN)/python gateware/prove.py
+
+synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series, as a table of sizes.
+	$(BIN)/python gateware/synth.py
 
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).
 	PYTHON=$(BIN)/python fuzz/run $(FUZZ_SECONDS)
@@ -89,6 +102,11 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
 
 $(VENV)/development: $(VENV)/bin/python requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/circuits: $(VENV)/bin/python gateware/requirements.txt gateware/shims.py
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r gateware/requirements.txt
+	$(BIN)/python gateware/shims.py
 	@touch $@
 
 $(VENV)/fuzzing: $(VENV)/installed $(VENV)/development fuzz/requirements.txt
@@ -122,6 +140,9 @@ system:
 
 # In a parallel make too: one pip at a time, and the tests' system packages first.
 $(VENV)/development: | $(VENV)/installed
+ifneq ($(filter soak,$(MAKECMDGOALS)),)
+$(VENV)/circuits: | $(VENV)/fuzzing
+endif
 ifneq ($(filter test,$(MAKECMDGOALS)),)
 tools: | system
 endif

@@ -1,6 +1,6 @@
-"""Proves the properties of circuits by induction, reaches their covers, and shows that each mutant fails its property.
+"""Proves properties by induction, reaches covers, and shows that each mutant fails its property.
 
-    python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
+python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class Proof:
             if source.suffix == ".sv" and source.stem in self.needs:
                 text = f"`undef FORMAL\n{text}\n`define FORMAL\n"
             (folder / source.name).write_text(text, encoding="utf-8")
-        chosen = [f"chparam -set {key} {value} {self.module}" for key, value in self.parameters.items()]
+        chosen = [
+            f"chparam -set {key} {value} {self.module}" for key, value in self.parameters.items()
+        ]
         job = SBY.format(
             mode=mode,
             depth=self.depth if mode == "prove" else self.cover,

@@ -90,6 +90,12 @@ package peerlane_pkg;
   localparam int DMA_DESCRIPTOR = 16; // bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits
   localparam int DMA_MOST_DESCRIPTORS = 4096; // most descriptors of a list in the engine
 
+  // Why a channel of the DMA engine stopped.
+  localparam logic [2:0] DMA_ERROR_NONE = 3'h0; // it has not stopped
+  localparam logic [2:0] DMA_ERROR_LENGTH = 3'h1; // a command with a length of 0
+  localparam logic [2:0] DMA_ERROR_ADDRESS = 3'h2; // a command whose range ends beyond 64 bits of address
+  localparam logic [2:0] DMA_ERROR_STOPPED = 3'h3; // it was told to stop
+
   // Fields of headers: the lowest bit in a number of 128 bits with byte 0 of the packet in bits 127:120, and the number of bits.
   localparam int TLP_KIND = 120; // format and type
   localparam int TLP_KIND_WIDTH = 8;

@@ -1,6 +1,6 @@
-"""Builds and runs the benches of circuits: a module, its parameters, and the cocotb tests of the file with its name.
+"""Builds and runs benches: a module, its parameters, and the cocotb tests named after it.
 
-    python gateware/tb/bench.py [MODULE...] [--simulator icarus|verilator] [--packets N] [--waves]
+python gateware/tb/bench.py [MODULE...] [--simulator icarus|verilator] [--packets N] [--waves]
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def name(bench: dict[str, object], simulator: str) -> str:
     return "-".join([str(bench["module"]), *values, simulator])
 
 
-def one(bench: dict[str, object], simulator: str, waves: bool) -> None:
+def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     """Build one bench and run its tests, in this process."""
     from cocotb_tools.runner import get_results, get_runner
 
@@ -42,9 +42,12 @@ def one(bench: dict[str, object], simulator: str, waves: bool) -> None:
     sources = [RTL / "peerlane_pkg.sv"]
     for needed in [*bench.get("needs", []), module]:
         sources += RTL.glob(f"*/{needed}.sv")
-    arguments = ["-g2012"] if simulator == "icarus" else [*LINT, "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
+    arguments = (
+        ["-g2012"]
+        if simulator == "icarus"
+        else [*LINT, "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
+    )
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
-    tests = next((ROOM / "tb").glob(f"*/test_{module}.py"))
     os.environ["MAKEFLAGS"] = PRECOMPILED
     runner = get_runner(simulator)
     runner.build(
@@ -60,7 +63,7 @@ def one(bench: dict[str, object], simulator: str, waves: bool) -> None:
     )
     results = runner.test(
         hdl_toplevel=module,
-        test_module=f"{tests.parent.name}.{tests.stem}",
+        test_module=f"{sources[-1].parent.name}.test_{module}",
         build_dir=folder,
         test_dir=folder,
         extra_env={
@@ -97,7 +100,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.number is not None:
-        one(benches()[arguments.number], arguments.simulator, arguments.waves)
+        one(benches()[arguments.number], arguments.simulator, waves=arguments.waves)
         return
     wanted = [b for b in benches() if not arguments.module or b["module"] in arguments.module]
     if not wanted:

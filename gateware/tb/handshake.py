@@ -1,4 +1,4 @@
-"""Both ends of a valid/ready handshake, with random pauses, and the rule that an offered word stays."""
+"""Both ends of a valid/ready handshake, with pauses; the rule that an offered word stays."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from cocotb.triggers import ReadOnly, RisingEdge
 
 PACKETS = int(os.environ.get("PACKETS", "100"))
 """Length of the random tests."""
+
+LIMIT = 500 + 20 * PACKETS
+"""Microseconds of simulated time after which a test has failed: a circuit that hangs ends too."""
 
 Pause = Callable[[], bool]
 """Whether to pause in the next cycle."""
@@ -57,13 +60,13 @@ async def reset(dut: Any, inputs: Iterable[str] = ()) -> None:
 
 
 def value_of(signal: Any) -> int:
-    """The value of a signal, with 0 for bits that were never written: lanes without a byte may have such bits."""
+    """The value of a signal; bits that were never written, in lanes without a byte, are 0."""
     bits = str(signal.value).upper()
     return int(bits.replace("X", "0"), 2)
 
 
 class Source:
-    """Offers words, each a value for every signal of `names`, and keeps an offered word until it is taken."""
+    """Offers words, a value for each signal, and keeps an offered word until it is taken."""
 
     def __init__(
         self, clock: Any, signals: Sequence[Any], valid: Any, ready: Any, pause: Pause

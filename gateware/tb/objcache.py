@@ -1,6 +1,7 @@
-"""A compiler cache for the parts of Verilator and cocotb that are the same in every bench: `OBJCACHE="python objcache.py"`.
+"""A compiler cache for the parts of Verilator that are the same in every bench.
 
-Verilator's makefile puts it before the compiler's command line. Objects of the model itself are compiled as usual.
+Verilator's makefile puts OBJCACHE before the compiler's command line. Objects that depend on the
+model are compiled as usual.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def main() -> None:
     """Compile, or take the object that the same command line gave before."""
     command = sys.argv[1:]
     sources = [word for word in command if word.endswith(".cpp")]
-    if "-o" not in command or not any("verilat" in Path(word).name for word in sources):
+    if "-o" not in command or not any(Path(word).name.startswith("verilated") for word in sources):
         sys.exit(subprocess.run(command, check=False).returncode)
     target = Path(command[command.index("-o") + 1])
     text = "\0".join(command) + "".join(str(Path(word).stat().st_mtime_ns) for word in sources)

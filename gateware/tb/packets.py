@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handshake import Pause, Sink, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NAMES = ("data", "bytes", "first", "last")
 
 
 def beats(packet: bytes, lanes: int) -> list[tuple[int, int, int, int]]:
-    """The beats of a packet: data, bytes, first, last. Lanes after the end have a pattern that no packet has by chance."""
+    """The beats of a packet: data, bytes, first, last; lanes after the end are not zero."""
     found = []
     for at in range(0, len(packet), lanes):
         part = packet[at : at + lanes]

@@ -102,8 +102,11 @@ fn completion(change: impl FnOnce(&mut Completion)) -> Header {
 fn values() -> Result<String, TlpError> {
     let mut list = Constants::default();
     packets(&mut list)?;
+    results(&mut list);
+    sizes(&mut list)?;
     configuration(&mut list);
     engine(&mut list);
+    errors(&mut list);
     Ok(list.0)
 }
 
@@ -157,7 +160,11 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
     );
     list.bits("TLP_MESSAGE", 8, kind(&message) & MESSAGE_MASK, "a message");
     list.end();
+    Ok(())
+}
 
+/// Completion statuses, and the results of requests that circuits report.
+fn results(list: &mut Constants) {
     list.title("Completion Status (PCIe Base table 2-34).");
     for (name, status, help) in [
         (
@@ -218,16 +225,20 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
         list.bits(name, 3, u64::from(value), help);
     }
     list.end();
+}
 
+/// Sizes of headers, pages, payloads and credits.
+fn sizes(list: &mut Constants) -> Result<(), TlpError> {
+    let (short, wide) = (read(0, 0, 4)?, read(0, WIDE, 4)?);
     list.title("Sizes in bytes.");
     list.number(
         "HEADER_SHORT",
-        low.header_len() as u64,
+        short.header_len() as u64,
         "a header with a 32-bit address, or of a completion",
     );
     list.number(
         "HEADER_WIDE",
-        high.header_len() as u64,
+        wide.header_len() as u64,
         "a header with a 64-bit address",
     );
     list.number(
@@ -241,7 +252,9 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
         most,
         "largest payload and largest read request",
     );
-    let credit = (1..).take_while(|bytes| write_credits(*bytes) == 1).last();
+    let credit = (1..=4096)
+        .take_while(|bytes| write_credits(*bytes) == 1)
+        .last();
     list.number(
         "CREDIT",
         u64::from(credit.unwrap_or(0)),
@@ -465,6 +478,27 @@ fn engine(list: &mut Constants) {
         u64::from(MOST_DESCRIPTORS),
         "most descriptors of a list in the engine",
     );
+    list.end();
+}
+
+/// The reasons for which a channel of the engine stops.
+fn errors(list: &mut Constants) {
+    list.title("Why a channel of the DMA engine stopped.");
+    for (number, (name, help)) in [
+        ("NONE", "it has not stopped"),
+        ("LENGTH", "a command with a length of 0"),
+        (
+            "ADDRESS",
+            "a command whose range ends beyond 64 bits of address",
+        ),
+        ("STOPPED", "it was told to stop"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("DMA_ERROR_{name}");
+        list.bits(&name, 3, number as u64, help);
+    }
     list.end();
 }
 

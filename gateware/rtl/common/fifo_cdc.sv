@@ -30,7 +30,7 @@ module fifo_cdc #(
     input  logic             ready_i
 );
 
-  localparam int BITS = $clog2(DEPTH);
+  localparam int BITS = DEPTH < 4 ? 2 : $clog2(DEPTH);
 
   `REQUIRE(gen_width, WIDTH >= 1, "fifo_cdc: WIDTH is the number of bits of a word; it must be at least 1")
   `REQUIRE(gen_depth, DEPTH >= 4 && DEPTH == 1 << BITS, "fifo_cdc: DEPTH is the number of words; it must be a power of two, at least 4")

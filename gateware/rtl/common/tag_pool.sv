@@ -26,7 +26,7 @@ module tag_pool #(
 
   `REQUIRE(gen_tags, TAGS >= 2 && TAGS <= 1024, "tag_pool: TAGS is the number of tags; it must be 2 to 1024")
 
-  localparam int BITS = $clog2(TAGS);
+  localparam int BITS = TAGS < 2 ? 1 : $clog2(TAGS);
 
   // The tags that are out, and the one that is on offer.
   logic [TAGS-1:0] out_q;

@@ -7,11 +7,11 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
-from handshake import PACKETS, reset, start_clock
+from handshake import LIMIT, PACKETS, reset, start_clock
 
 
 def rule(requests: list[int], fixed: int, after: int, ports: int) -> int | None:
-    """The port to grant: the first urgent one, else the next one after the port that had the last turn."""
+    """The port to grant: the first urgent one, else the next one after the last turn."""
     urgent = [port for port in requests if port < fixed]
     if urgent:
         return urgent[0]
@@ -19,7 +19,7 @@ def rule(requests: list[int], fixed: int, after: int, ports: int) -> int | None:
     return turns[0] if turns else None
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def grants_follow_the_rule(dut: Any) -> None:
     """Random requests, taken at random."""
     start_clock(dut.clk_i)

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import cocotb
-from handshake import PACKETS, never, often, reset, start_clock
+from handshake import LIMIT, PACKETS, never, often, reset, start_clock
 from packets import PacketSink, PacketSource, beats
 
 
@@ -31,7 +31,7 @@ async def begin(dut: Any) -> None:
     await reset(dut, [f"{name}_i" for name in names])
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def every_move_keeps_the_bytes(dut: Any) -> None:
     """Each pair of lanes, with packets of about one and two beats."""
     await begin(dut)
@@ -47,7 +47,7 @@ async def every_move_keeps_the_bytes(dut: Any) -> None:
     await move(dut, cases, (never, never))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def random_moves_keep_the_bytes(dut: Any) -> None:
     """With pauses at both ends."""
     await begin(dut)

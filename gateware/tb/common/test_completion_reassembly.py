@@ -1,4 +1,4 @@
-"""Completions in any order and of any sizes become the data of their requests; what is wrong is told."""
+"""Completions in any order become the data of their requests; errors are reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
 from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpType
-from handshake import PACKETS, never, often, reset, start_clock
+from handshake import LIMIT, PACKETS, never, often, reset, start_clock
 from packets import PacketSource
 
 INPUTS = ["open_tag", "open_bytes", "open", "data", "bytes", "first", "last", "valid"]
@@ -16,7 +16,7 @@ ABORT, UNSUPPORTED, POISONED, MALFORMED = 4, 1, 3, 5
 
 
 def completion(tag: int, address: int, left: int, data: bytes, **changes: Any) -> bytes:
-    """A completion with data from `address` on, of a request with `left` bytes still to come, as cocotbext-pcie packs it."""
+    """A completion from `address` on, with `left` bytes to come, as cocotbext-pcie packs it."""
     tlp = Tlp()
     tlp.fmt_type = TlpType.CPL_DATA if data else TlpType.CPL
     tlp.tag, tlp.byte_count, tlp.lower_address = tag, left, address & 0x7F
@@ -66,7 +66,11 @@ class Bench:
 
     async def open(self, tag: int, count: int) -> None:
         """Open a request."""
-        self.dut.open_tag_i.value, self.dut.open_bytes_i.value, self.dut.open_i.value = tag, count, 1
+        self.dut.open_tag_i.value, self.dut.open_bytes_i.value, self.dut.open_i.value = (
+            tag,
+            count,
+            1,
+        )
         await RisingEdge(self.dut.clk_i)
         self.dut.open_i.value = 0
 
@@ -77,7 +81,7 @@ class Bench:
 
 
 def parts(draw: random.Random, tag: int, address: int, content: bytes) -> list[bytes]:
-    """The completions of a request, cut at random multiples of 64 bytes (the read completion boundary)."""
+    """The completions of a request, cut at random multiples of 64 bytes (RCB)."""
     found, at = [], 0
     while at < len(content):
         most = 64 * draw.randrange(1, 5) - (address + at) % 64
@@ -87,7 +91,7 @@ def parts(draw: random.Random, tag: int, address: int, content: bytes) -> list[b
     return found
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def data_of_completions_in_any_order_is_whole(dut: Any) -> None:
     """Requests of every alignment, whose completions are mixed at random."""
     bench = Bench(dut)
@@ -114,7 +118,7 @@ async def data_of_completions_in_any_order_is_whole(dut: Any) -> None:
     assert bench.unexpected == 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def errors_are_told_and_lose_nothing_else(dut: Any) -> None:
     """A request that fails beside one that does not, for each way to fail."""
     bench = Bench(dut)
@@ -139,9 +143,9 @@ async def errors_are_told_and_lose_nothing_else(dut: Any) -> None:
         assert bench.slots[1][:100] == good
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def wrong_lengths_are_malformed(dut: Any) -> None:
-    """More data than was asked for, a byte count that skips data, and a successful completion without data."""
+    """Too much data, byte counts that do not fit, and success without data."""
     bench = Bench(dut)
     await bench.begin()
     source = PacketSource(dut, never)
@@ -158,7 +162,7 @@ async def wrong_lengths_are_malformed(dut: Any) -> None:
         assert bench.ended == {0: (0, MALFORMED)}
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def completions_of_no_request_are_dropped_and_told(dut: Any) -> None:
     """A tag that is not open, one that has ended, and one beyond the tags."""
     bench = Bench(dut)
@@ -166,7 +170,9 @@ async def completions_of_no_request_are_dropped_and_told(dut: Any) -> None:
     source = PacketSource(dut, never)
     await bench.open(0, 8)
     await source.send_packets([completion(0, 4, 8, bytes(8))] * 2)
-    await source.send_packets([completion(1, 0, 8, bytes(8)), completion(bench.tags, 0, 8, bytes(8))])
+    await source.send_packets(
+        [completion(1, 0, 8, bytes(8)), completion(bench.tags, 0, 8, bytes(8))]
+    )
     await bench.settle()
     assert bench.ended == {0: (8, 0)}
     assert bench.unexpected == 3

@@ -9,7 +9,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.pcie.core.tlp import Tlp, TlpType
-from handshake import PACKETS, never, often, reset, start_clock
+from handshake import LIMIT, PACKETS, never, often, reset, start_clock
 from packets import PacketSink, PacketSource
 
 KINDS = {
@@ -26,7 +26,7 @@ MESSAGE = bytes([0x30, 0, 0, 0, 0, 0, 0, 0x30]) + bytes(8)
 
 
 def packet(draw: random.Random) -> tuple[bytes, int, int]:
-    """A packet of a random type, its class, and the data credits that an independent implementation counts."""
+    """A packet of a random type, its class, and its data credits as cocotbext-pcie counts them."""
     if draw.random() < 0.1:
         return MESSAGE, 0, 0
     kind = draw.choice(list(KINDS))
@@ -55,7 +55,7 @@ class Link:
         self.dut.data_limit_i.value = sum(n % 4096 << 12 * k for k, n in enumerate(self.data))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def packets_pass_within_their_credits(dut: Any) -> None:
     """The receiver grants now and then; a packet is out only with credits for it, and then soon."""
     start_clock(dut.clk_i)
@@ -69,11 +69,11 @@ async def packets_pass_within_their_credits(dut: Any) -> None:
     used, used_data, received = [0, 0, 0], [0, 0, 0], list[bytes]()
 
     async def watch() -> None:
-        for expected, kind, credits in packets:
+        for expected, kind, needed in packets:
             received.append(await sink.packet())
             assert received[-1] == expected
             used[kind] += 1
-            used_data[kind] += credits
+            used_data[kind] += needed
             assert used[kind] <= link.headers[kind]
             assert used_data[kind] <= link.data[kind]
 
@@ -91,7 +91,7 @@ async def packets_pass_within_their_credits(dut: Any) -> None:
     await watching
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_packet_without_credits_waits_and_one_with_infinite_credits_does_not(dut: Any) -> None:
     """A write of 17 bytes needs a header credit and two data credits."""
     start_clock(dut.clk_i)

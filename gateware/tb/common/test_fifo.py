@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
-from handshake import PACKETS, Sink, Source, never, pauses, reset, start_clock
+from handshake import LIMIT, PACKETS, Sink, Source, never, pauses, reset, start_clock
 
 PERIOD = 4
 
@@ -21,7 +21,7 @@ def ends(dut: Any, source: Any, sink: Any) -> tuple[Source, Sink]:
     )
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def words_come_out_in_order(dut: Any) -> None:
     """With every pair of pauses."""
     start_clock(dut.clk_i, PERIOD)
@@ -35,7 +35,7 @@ async def words_come_out_in_order(dut: Any) -> None:
         await sending
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def it_holds_its_depth_and_a_word_more(dut: Any) -> None:
     """And nothing after that."""
     start_clock(dut.clk_i, PERIOD)
@@ -50,7 +50,7 @@ async def it_holds_its_depth_and_a_word_more(dut: Any) -> None:
     assert int(dut.level_o.value) == int(dut.DEPTH.value)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_word_leaves_each_cycle(dut: Any) -> None:
     """Without pauses the FIFO costs two cycles for all words together."""
     start_clock(dut.clk_i, PERIOD)

@@ -7,7 +7,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from handshake import PACKETS, Sink, Source, pauses, start_clock
+from handshake import LIMIT, PACKETS, Sink, Source, pauses, start_clock
 
 
 async def run(dut: Any, write: int, read: int) -> None:
@@ -34,19 +34,19 @@ async def run(dut: Any, write: int, read: int) -> None:
         await sending
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def words_come_out_in_order_with_equal_clocks(dut: Any) -> None:
     """Both at 250 MHz."""
     await run(dut, 4, 4)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def words_come_out_in_order_to_a_slower_clock(dut: Any) -> None:
     """The reader has a clock that is no multiple of the writer's."""
     await run(dut, 4, 10)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def words_come_out_in_order_to_a_faster_clock(dut: Any) -> None:
     """The writer has a clock that is no multiple of the reader's."""
     await run(dut, 14, 4)

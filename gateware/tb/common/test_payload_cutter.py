@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import cocotb
-from handshake import PACKETS, Sink, Source, never, often, reset, start_clock
+from handshake import LIMIT, PACKETS, Sink, Source, never, often, reset, start_clock
 from packets import beats
 
 
@@ -35,7 +35,7 @@ async def run(dut: Any, ranges: list[list[int]], pauses: Any) -> None:
             at += size
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def payloads_are_the_bytes_of_their_requests(dut: Any) -> None:
     """Random sizes, with pauses at all interfaces."""
     start_clock(dut.clk_i)
@@ -44,7 +44,10 @@ async def payloads_are_the_bytes_of_their_requests(dut: Any) -> None:
     draw = random.Random(22)
     for pauses in ((never, never, never), (often(23), often(24), often(25))):
         ranges = [
-            [draw.choice([1, 3, 31, 32, 64, 125, 128, draw.randrange(1, 300)]) for _ in range(draw.randrange(1, 5))]
+            [
+                draw.choice([1, 3, 31, 32, 64, 125, 128, draw.randrange(1, 300)])
+                for _ in range(draw.randrange(1, 5))
+            ]
             for _ in range(PACKETS // 3)
         ]
         await run(dut, ranges, pauses)

@@ -12,8 +12,9 @@ from cocotbext.pcie.core.utils import PcieId
 from handshake import PACKETS
 
 
-def expected(write: bool, address: int, count: int, tag: int, requester: int, order: int) -> bytes:
+def expected(address: int, count: int, fields: tuple[bool, int, int, int]) -> bytes:
     """The header as cocotbext-pcie packs it."""
+    write, tag, requester, order = fields
     tlp = Tlp()
     wide = address >= 1 << 32
     kinds = (TlpType.MEM_READ, TlpType.MEM_READ_64, TlpType.MEM_WRITE, TlpType.MEM_WRITE_64)
@@ -31,7 +32,12 @@ def expected(write: bool, address: int, count: int, tag: int, requester: int, or
 async def headers_are_as_an_independent_implementation_packs_them(dut: Any) -> None:
     """Reads and writes of every alignment, short and long, below and above 4 GiB."""
     draw = random.Random(11)
-    cases = [(base + offset, count) for base in (0x1000, 1 << 40) for offset in range(4) for count in range(1, 14)]
+    cases = [
+        (base + offset, count)
+        for base in (0x1000, 1 << 40)
+        for offset in range(4)
+        for count in range(1, 14)
+    ]
     for _ in range(5 * PACKETS):
         address = draw.getrandbits(draw.choice([31, 32, 33, 64]))
         cases.append((address, draw.randrange(1, 4097 - address % 4096)))
@@ -43,7 +49,7 @@ async def headers_are_as_an_independent_implementation_packs_them(dut: Any) -> N
         dut.requester_i.value, dut.tag_i.value = requester, tag
         dut.traffic_class_i.value, dut.ordering_i.value = 0, order
         await Timer(1, unit="ns")
-        header = expected(write, address, count, tag, requester, order)
+        header = expected(address, count, (write, tag, requester, order))
         assert int(dut.wide_o.value) == (len(header) == 16)
         assert int(dut.header_o.value) == int.from_bytes(header, "little")
         assert int(dut.dwords_o.value) == (address % 4 + count + 3) // 4

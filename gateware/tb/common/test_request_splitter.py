@@ -6,13 +6,13 @@ import random
 from typing import Any
 
 import cocotb
-from handshake import PACKETS, Sink, Source, never, often, reset, start_clock
+from handshake import LIMIT, PACKETS, Sink, Source, never, often, reset, start_clock
 
 Request = tuple[int, int, int]
 
 
 def rule(address: int, length: int, code: int) -> list[Request]:
-    """Address, bytes and last of the requests: an unaligned one has no more dwords than an aligned one (PCIe Base 2.2.7)."""
+    """Address, bytes and last: an unaligned request has no more dwords than an aligned one."""
     found = []
     while length:
         most = min((128 << code) - address % 4, 4096 - address % 4096)
@@ -25,9 +25,7 @@ def rule(address: int, length: int, code: int) -> list[Request]:
 async def check(dut: Any, ranges: list[tuple[int, int]], code: int, pauses: Any) -> None:
     """Compare the requests of ranges with the rule."""
     dut.largest_i.value = code
-    source = Source(
-        dut.clk_i, [dut.address_i, dut.length_i], dut.valid_i, dut.ready_o, pauses[0]
-    )
+    source = Source(dut.clk_i, [dut.address_i, dut.length_i], dut.valid_i, dut.ready_o, pauses[0])
     outputs = [dut.address_o, dut.bytes_o, dut.last_o]
     sink = Sink(dut.clk_i, outputs, dut.valid_o, dut.ready_i, pauses[1])
     expected = [one for address, length in ranges for one in rule(address, length, code)]
@@ -41,7 +39,7 @@ async def begin(dut: Any) -> None:
     await reset(dut, ["address_i", "length_i", "valid_i", "ready_i", "largest_i", "stop_i"])
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def ranges_of_every_alignment_are_cut_by_the_rule(dut: Any) -> None:
     """Each offset in a dword with lengths about the sizes, before and across a page."""
     await begin(dut)
@@ -56,14 +54,14 @@ async def ranges_of_every_alignment_are_cut_by_the_rule(dut: Any) -> None:
         await check(dut, ranges, code, (never, never))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def four_mebibytes_are_cut_to_the_last_byte(dut: Any) -> None:
     """With an odd address and the largest sizes."""
     await begin(dut)
     await check(dut, [(0xF_FFFF_F003, 4 << 20)], 5, (never, never))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def random_ranges_are_cut_by_the_rule(dut: Any) -> None:
     """With pauses at both ends."""
     await begin(dut)

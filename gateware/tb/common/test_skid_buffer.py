@@ -7,7 +7,7 @@ from typing import Any
 
 import cocotb
 from cocotb.utils import get_sim_time
-from handshake import PACKETS, Sink, Source, never, pauses, reset, start_clock
+from handshake import LIMIT, PACKETS, Sink, Source, never, pauses, reset, start_clock
 
 PERIOD = 4
 
@@ -20,7 +20,7 @@ def ends(dut: Any, source: Any, sink: Any) -> tuple[Source, Sink]:
     )
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def words_come_out_in_order(dut: Any) -> None:
     """With every pair of pauses."""
     start_clock(dut.clk_i, PERIOD)
@@ -33,7 +33,7 @@ async def words_come_out_in_order(dut: Any) -> None:
         await sending
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_word_leaves_each_cycle(dut: Any) -> None:
     """Without pauses the buffer costs one cycle for all words together."""
     start_clock(dut.clk_i, PERIOD)

@@ -7,12 +7,12 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
-from handshake import PACKETS, often, reset, start_clock
+from handshake import LIMIT, PACKETS, often, reset, start_clock
 from packets import PacketSink, beats
 
 
 async def feed(dut: Any, queues: list[list[bytes]], share: float) -> None:
-    """Offer the packets of each queue at its port; one task sets all ports, because they share signals."""
+    """Offer the packets of each queue at its port; all ports share their signals."""
     lanes = len(dut.data_o) // 8
     count = len(dut.bytes_o)
     waiting = [[beat for packet in queue for beat in beats(packet, lanes)] for queue in queues]
@@ -41,7 +41,7 @@ async def feed(dut: Any, queues: list[list[bytes]], share: float) -> None:
     dut.valid_i.value = 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def packets_leave_whole_and_in_order(dut: Any) -> None:
     """Random packets at each port, with pauses at all interfaces."""
     start_clock(dut.clk_i)
@@ -59,9 +59,9 @@ async def packets_leave_whole_and_in_order(dut: Any) -> None:
         assert [packet for packet in received if packet[0] == port] == queue
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def an_urgent_port_is_served_first(dut: Any) -> None:
-    """Where every port always has packets, those of the urgent ports leave first, and the others take turns."""
+    """With packets at every port: those of urgent ports first, then the others in turns."""
     start_clock(dut.clk_i)
     await reset(dut, ["data_i", "bytes_i", "first_i", "last_i", "valid_i", "ready_i"])
     ports, fixed = int(dut.PORTS.value), int(dut.FIXED.value)

@@ -7,10 +7,10 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
-from handshake import PACKETS, reset, start_clock
+from handshake import LIMIT, PACKETS, reset, start_clock
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def no_tag_is_out_twice_and_none_is_lost(dut: Any) -> None:
     """Random takes and returns, some of tags that are not out; at the end every tag comes again."""
     start_clock(dut.clk_i)
