@@ -402,43 +402,7 @@ fn engine(list: &mut Constants) {
             "its interrupt vector",
         );
     }
-    for (name, at, help) in [
-        (
-            "ADDRESS",
-            offset::ADDRESS,
-            "address of the list, or of the target, 64 bits",
-        ),
-        (
-            "LENGTH",
-            offset::LENGTH,
-            "number of descriptors, or of bytes, 64 bits",
-        ),
-        (
-            "PAYLOAD",
-            offset::PAYLOAD,
-            "largest payload of a packet in bytes",
-        ),
-        ("START", offset::START, "a write begins a transfer"),
-        ("STATUS", offset::STATUS, "status of the transfer"),
-        ("TIMER", offset::TIMER, "duration of the transfer in cycles"),
-        (
-            "CLASS",
-            offset::CLASS,
-            "traffic class of the requests for the data",
-        ),
-        (
-            "ERROR",
-            offset::ERROR,
-            "error that ended the transfer, of RESULT",
-        ),
-        (
-            "PATTERN",
-            offset::PATTERN,
-            "first word of the source's data, 64 bits",
-        ),
-    ] {
-        list.bits(&format!("DMA_{name}"), 6, at, help);
-    }
+    unit_registers(list);
     list.bits(
         "DMA_CROSSED",
         18,
@@ -479,6 +443,47 @@ fn engine(list: &mut Constants) {
         "most descriptors of a list in the engine",
     );
     list.end();
+}
+
+/// The offsets of a unit's registers from its base.
+fn unit_registers(list: &mut Constants) {
+    for (name, at, help) in [
+        (
+            "ADDRESS",
+            offset::ADDRESS,
+            "address of the list, or of the target, 64 bits",
+        ),
+        (
+            "LENGTH",
+            offset::LENGTH,
+            "number of descriptors, or of bytes, 64 bits",
+        ),
+        (
+            "PAYLOAD",
+            offset::PAYLOAD,
+            "largest payload of a packet in bytes",
+        ),
+        ("START", offset::START, "a write begins a transfer"),
+        ("STATUS", offset::STATUS, "status of the transfer"),
+        ("TIMER", offset::TIMER, "duration of the transfer in cycles"),
+        (
+            "CLASS",
+            offset::CLASS,
+            "traffic class of the requests for the data",
+        ),
+        (
+            "ERROR",
+            offset::ERROR,
+            "error that ended the transfer, of RESULT",
+        ),
+        (
+            "PATTERN",
+            offset::PATTERN,
+            "first word of the source's data, 64 bits",
+        ),
+    ] {
+        list.bits(&format!("DMA_{name}"), 6, at, help);
+    }
 }
 
 /// The reasons for which a channel of the engine stops.
