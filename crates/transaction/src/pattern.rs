@@ -5,6 +5,9 @@
 pub struct Pattern(u64);
 
 impl Pattern {
+    /// The step from a word to the next one.
+    pub const STEP: u64 = GOLDEN;
+
     /// The payload of flow number `flow` in a run with `seed`.
     pub fn new(seed: u64, flow: u32) -> Self {
         Pattern(mix(seed ^ mix(u64::from(flow) + 1)))

@@ -9,6 +9,7 @@ use protocol::{
     Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Message, Page,
     Severity, Status, Tag, TlpError, TrafficClass, register,
 };
+use transaction::Pattern;
 
 use crate::layout::{Field, positions};
 
@@ -401,6 +402,51 @@ fn engine(list: &mut Constants) {
             "its interrupt vector",
         );
     }
+    unit_registers(list);
+    list.bits(
+        "DMA_CROSSED",
+        18,
+        CROSSED,
+        "bit 0 crosses the interconnect matrix",
+    );
+    list.bits(
+        "DMA_REPLY",
+        18,
+        REPLY,
+        "address to which a reflector sends, 64 bits",
+    );
+    for (name, status) in [
+        ("RUNNING", Transfer::Running),
+        ("DONE", Transfer::Done),
+        ("FAILED", Transfer::Failed),
+    ] {
+        list.number(
+            &format!("DMA_STATUS_{name}"),
+            status as u64,
+            "value of DMA_STATUS",
+        );
+    }
+    list.bits(
+        "PATTERN_STEP",
+        64,
+        Pattern::STEP,
+        "step from a word of a source's data to the next one",
+    );
+    list.number(
+        "DMA_DESCRIPTOR",
+        DESCRIPTOR,
+        "bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits",
+    );
+    list.number(
+        "DMA_MOST_DESCRIPTORS",
+        u64::from(MOST_DESCRIPTORS),
+        "most descriptors of a list in the engine",
+    );
+    list.end();
+}
+
+/// The offsets of a unit's registers from its base.
+fn unit_registers(list: &mut Constants) {
     for (name, at, help) in [
         (
             "ADDRESS",
@@ -425,43 +471,19 @@ fn engine(list: &mut Constants) {
             offset::CLASS,
             "traffic class of the requests for the data",
         ),
+        (
+            "ERROR",
+            offset::ERROR,
+            "error that ended the transfer, of RESULT",
+        ),
+        (
+            "PATTERN",
+            offset::PATTERN,
+            "first word of the source's data, 64 bits",
+        ),
     ] {
         list.bits(&format!("DMA_{name}"), 6, at, help);
     }
-    list.bits(
-        "DMA_CROSSED",
-        18,
-        CROSSED,
-        "bit 0 crosses the interconnect matrix",
-    );
-    list.bits(
-        "DMA_REPLY",
-        18,
-        REPLY,
-        "address to which a reflector sends, 64 bits",
-    );
-    for (name, status) in [
-        ("RUNNING", Transfer::Running),
-        ("DONE", Transfer::Done),
-        ("FAILED", Transfer::Failed),
-    ] {
-        list.number(
-            &format!("DMA_STATUS_{name}"),
-            status as u64,
-            "value of DMA_STATUS",
-        );
-    }
-    list.number(
-        "DMA_DESCRIPTOR",
-        DESCRIPTOR,
-        "bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits",
-    );
-    list.number(
-        "DMA_MOST_DESCRIPTORS",
-        u64::from(MOST_DESCRIPTORS),
-        "most descriptors of a list in the engine",
-    );
-    list.end();
 }
 
 /// The reasons for which a channel of the engine stops.

@@ -52,6 +52,7 @@ module tlp_assembler #(
   // The beat, up to the first one after the header.
   logic [1:0]          at_q;
   logic [LANES-1:0]    header;
+  logic [W-1:0]        front;
   logic                needs;
   logic                ends;
   logic [BITS-3:0]     over;
@@ -69,11 +70,13 @@ module tlp_assembler #(
   assign over = dwords_i[BITS-3:0] + (wide_i ? (BITS - 2)'(peerlane_pkg::HEADER_WIDE / 4) : (BITS - 2)'(peerlane_pkg::HEADER_SHORT / 4));
 
   always_comb begin
-    data_o = '0;
-    if (W == 64 && at_q == 2'd1) data_o = header[LANES-1-:W];
-    else if (at_q == 2'd0) data_o = header[W-1:0];
-    if (needs) data_o = data_o | data_i;
+    front = '0;
+    if (W == 64 && at_q == 2'd1) front = header[LANES-1-:W];
+    else if (at_q == 2'd0) front = header[W-1:0];
   end
+
+  // Not in the block above: Icarus wakes a block again when it reads an output that it writes.
+  assign data_o = front | (needs ? data_i : '0);
 
   assign first_o = at_q == 2'd0;
   assign last_o  = dwords_i == '0 ? ends : needs && last_i;

@@ -11,6 +11,8 @@
 //! | 0x18 | 32 | `STATUS` | 0 never started, 1 running, 2 done, 3 ended with an error |
 //! | 0x1c | 32 | `TIMER` | cycles from the first packet handed to the link to the last |
 //! | 0x20 | 32 | `CLASS` | bits 2 to 0: traffic class of the requests for the data |
+//! | 0x24 | 32 | `ERROR` | a circuit's code of the error that ended the transfer, 0 for none; the model does not write it |
+//! | 0x28 | 64 | `PATTERN` | first word of the data of a circuit's source; each word is the one before plus `Pattern::STEP`; the model ignores it |
 //!
 //! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. All registers are
 //! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
@@ -77,6 +79,10 @@ pub mod offset {
     pub const TIMER: u64 = 0x1c;
     /// Traffic class of the requests for the data.
     pub const CLASS: u64 = 0x20;
+    /// Code of the error that ended the transfer, in a circuit.
+    pub const ERROR: u64 = 0x24;
+    /// First word of the data of a circuit's source.
+    pub const PATTERN: u64 = 0x28;
 }
 
 /// The status of a transfer, as in `STATUS`.

@@ -1,0 +1,203 @@
+// Answers requests: reads of registers with data, in parts that end at multiples of MPS, and all others with Unsupported Request.
+
+module dma_completer (
+    // Clock.
+    input  logic         clk_i,
+    // Synchronous reset: no request is in progress.
+    input  logic         rst_i,
+    // Completer ID.
+    input  logic [15:0]  function_id_i,
+    // Max_Payload_Size, as in Device Control.
+    input  logic [2:0]   max_payload_i,
+    // The first 16 bytes of the request's header, byte 0 in bits 127:120.
+    input  logic [127:0] request_header_i,
+    // The request reads registers.
+    input  logic         request_good_i,
+    // There is a request.
+    input  logic         request_valid_i,
+    // The request is taken.
+    output logic         request_ready_o,
+    // The word to read; its data comes in the cycle after the next edge, and stays while this does.
+    output logic [17:3]  word_o,
+    // The data of the word that was to be read before the last edge.
+    input  logic [63:0]  word_data_i,
+    // Data of a completion.
+    output logic [63:0]  data_o,
+    // Bytes in the beat.
+    output logic [3:0]   bytes_o,
+    // First beat of a completion.
+    output logic         first_o,
+    // Last beat of a completion.
+    output logic         last_o,
+    // There is a beat.
+    output logic         valid_o,
+    // The beat is taken.
+    input  logic         ready_i,
+    // A request is in progress.
+    output logic         busy_o
+);
+
+  // Requester, tag, class and attributes go from the request to the completion as they are.
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [127:0] request_q;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic         good_q;
+  logic         busy_q;
+  logic [17:2]  at_q;
+  logic [10:0]  dwords_q;
+  logic [12:0]  count_q;
+  logic [1:0]   offset_q;
+
+  logic         wide;
+  logic [10:0]  asked;
+  logic [3:0]   first_be;
+  logic [3:1]   end_be;
+  logic [1:0]   offset;
+  logic [2:0]   over;
+  logic [12:0]  size;
+
+  assign wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
+  assign asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
+  assign first_be = request_header_i[peerlane_pkg::REQUEST_FIRST_BE+:4];
+  assign end_be   = asked == 11'd1 ? first_be[3:1] : request_header_i[peerlane_pkg::REQUEST_LAST_BE+1+:3];
+  assign offset   = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
+  assign over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
+  // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
+  assign size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+
+  // The part that is next, or in progress.
+  logic [12:0]  largest;
+  logic [12:0]  room;
+  logic [10:0]  part;
+  logic         part_last;
+  logic [127:0] header;
+  logic         leaves;
+  logic         piece_ready;
+
+  assign largest   = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i);
+  assign room      = largest - ({at_q[12:2], 2'b0} & (largest - 13'd1));
+  assign part_last = dwords_q <= room[12:2];
+  assign part      = !good_q ? 11'd0 : part_last ? dwords_q : room[12:2];
+
+  always_comb begin
+    header = '0;
+    header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
+    header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
+    header[peerlane_pkg::TLP_ORDERING+:2] = request_q[peerlane_pkg::TLP_ORDERING+:2];
+    header[peerlane_pkg::TLP_ID_ORDERING] = request_q[peerlane_pkg::TLP_ID_ORDERING];
+    header[peerlane_pkg::COMPLETION_TAG_9] = request_q[peerlane_pkg::REQUEST_TAG_9];
+    header[peerlane_pkg::COMPLETION_TAG_8] = request_q[peerlane_pkg::REQUEST_TAG_8];
+    header[peerlane_pkg::COMPLETION_DWORDS+:10] = part[9:0];
+    header[peerlane_pkg::COMPLETION_COMPLETER+:16] = function_id_i;
+    header[peerlane_pkg::COMPLETION_STATUS+:3] = good_q ? peerlane_pkg::STATUS_SUCCESSFUL : peerlane_pkg::STATUS_UNSUPPORTED;
+    header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] = count_q[11:0];
+    header[peerlane_pkg::COMPLETION_REQUESTER+:16] = request_q[peerlane_pkg::REQUEST_REQUESTER+:16];
+    header[peerlane_pkg::COMPLETION_TAG+:8] = request_q[peerlane_pkg::REQUEST_TAG+:8];
+    header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] = good_q ? {at_q[6:2], offset_q} : 7'd0;
+  end
+
+  // Words come from the memory one at a time: asked, there, and out through the shifter.
+  logic [17:3]  word_q;
+  logic         word_valid_q;
+  logic         fresh_q;
+  logic [10:0]  left_q;
+  logic [10:0]  left;
+  logic         feed_last;
+  logic [11:0]  reach;
+  logic         accepts;
+  logic         feed;
+  logic [63:0]  piece;
+  logic [3:0]   piece_bytes;
+  logic         piece_first;
+  logic         piece_last;
+  logic         piece_valid;
+
+  assign word_o    = word_q;
+  assign left      = fresh_q ? part : left_q;
+  assign reach     = {1'b0, left} + {11'b0, fresh_q && at_q[2]};
+  assign feed_last = reach <= 12'd2;
+  assign feed      = busy_q && good_q && word_valid_q && left != '0;
+
+  byte_shifter #(
+      .W(64)
+  ) shifter (
+      .clk_i,
+      .rst_i,
+      .skip_i ({at_q[2], 2'b0}),
+      .lead_i (3'(peerlane_pkg::HEADER_SHORT % 8)),
+      .data_i (word_data_i),
+      .bytes_i(feed_last ? {reach[1:0], 2'b0} : 4'd8),
+      .first_i(fresh_q),
+      .last_i (feed_last),
+      .valid_i(feed),
+      .ready_o(accepts),
+      .data_o (piece),
+      .bytes_o(piece_bytes),
+      .first_o(piece_first),
+      .last_o (piece_last),
+      .valid_o(piece_valid),
+      .ready_i(piece_ready)
+  );
+
+  tlp_assembler #(
+      .W(64)
+  ) assembler (
+      .clk_i,
+      .rst_i,
+      .header_i      (peerlane_pkg::wire_order(header)),
+      .wide_i        (1'b0),
+      .dwords_i      (part),
+      .header_valid_i(busy_q),
+      .header_ready_o(leaves),
+      .data_i        (piece),
+      .last_i        (piece_last),
+      .valid_i       (piece_valid),
+      .ready_o       (piece_ready),
+      .data_o,
+      .bytes_o,
+      .first_o,
+      .last_o,
+      .valid_o,
+      .ready_i
+  );
+
+  assign request_ready_o = !busy_q;
+  assign busy_o          = busy_q;
+
+  always_ff @(posedge clk_i) begin
+    word_valid_q <= busy_q && !(feed && accepts) && !leaves;
+    if (feed && accepts) begin
+      word_q  <= word_q + 1'b1;
+      left_q  <= feed_last ? 11'd0 : reach[10:0] - 11'd2;
+      fresh_q <= 1'b0;
+    end
+    if (leaves) begin
+      busy_q   <= good_q && !part_last;
+      at_q     <= at_q + {5'b0, part};
+      dwords_q <= dwords_q - part;
+      count_q  <= count_q - {part, 2'b0} + {11'b0, offset_q};
+      offset_q <= '0;
+      fresh_q  <= 1'b1;
+      word_q   <= 15'((at_q + {5'b0, part}) >> 1);
+    end
+    if (!busy_q && request_valid_i) begin
+      request_q <= request_header_i;
+      good_q    <= request_good_i;
+      busy_q    <= 1'b1;
+      at_q      <= wide ? request_header_i[peerlane_pkg::WIDE_ADDRESS+:16] : request_header_i[peerlane_pkg::SHORT_ADDRESS+:16];
+      word_q    <= wide ? request_header_i[peerlane_pkg::WIDE_ADDRESS+1+:15] : request_header_i[peerlane_pkg::SHORT_ADDRESS+1+:15];
+      dwords_q  <= asked;
+      count_q   <= size;
+      offset_q  <= offset;
+      fresh_q   <= 1'b1;
+    end
+    if (rst_i) begin
+      busy_q       <= 1'b0;
+      word_valid_q <= 1'b0;
+    end
+  end
+
+  logic unused;
+  assign unused = &{1'b0, piece_bytes, piece_first, room[1:0]};
+
+endmodule

@@ -1,0 +1,108 @@
+// The DMA engine with the ports of a leaf: it takes the place of the model. Its user circuit has the same clock.
+
+module dma_engine #(
+    // User circuit: 0 source and sink that never stall, 1 loopback, 2 interconnect matrix, 3 reflector.
+    parameter int USER = 0,
+    // Descriptors in the engine's memory for each direction, a power of two, 2 to 4096.
+    parameter int DESCRIPTORS = 2048,
+    // Most outstanding reads of data, a power of two, 2 to 64.
+    parameter int TAGS = 16,
+    // Bytes of the largest read request, a power of two, 128 to 4096.
+    parameter int SLOT_BYTES = 4096,
+    // Cycles after which a read without its completions has failed: 10 ms at 250 MHz.
+    parameter int TIMEOUT = 2_500_000
+) (
+    // Clock of all ports.
+    input  logic        clk_i,
+    // Synchronous reset.
+    input  logic        rst_i,
+
+    // Bus, device and function number.
+    input  logic [15:0] function_id_i,
+    // Max_Payload_Size as in Device Control.
+    input  logic [2:0]  max_payload_i,
+    // Max_Read_Request_Size as in Device Control.
+    input  logic [2:0]  max_read_request_i,
+    // Bus Master Enable.
+    input  logic        bus_master_i,
+
+    // A beat of a received TLP is there.
+    input  logic        rx_valid_i,
+    // The circuit takes the beat.
+    output logic        rx_ready_o,
+    // The beat; byte k of the TLP is at bits 8k and up.
+    input  logic [63:0] rx_data_i,
+    // The beat is the first of its TLP.
+    input  logic        rx_first_i,
+    // The beat is the last of its TLP.
+    input  logic        rx_last_i,
+    // Number of bytes of the TLP in the beat.
+    input  logic [3:0]  rx_bytes_i,
+    // Label of the TLP for measurements.
+    input  logic [15:0] rx_label_i,
+    // The BAR that a memory request hits, with its first beat.
+    input  logic [2:0]  rx_bar_i,
+
+    // A beat of a TLP is to be sent.
+    output logic        tx_valid_o,
+    // The port takes the beat.
+    input  logic        tx_ready_i,
+    // The beat.
+    output logic [63:0] tx_data_o,
+    // The beat is the first of its TLP.
+    output logic        tx_first_o,
+    // The beat is the last of its TLP.
+    output logic        tx_last_o,
+    // Number of bytes of the TLP in the beat.
+    output logic [3:0]  tx_bytes_o,
+    // Label of the TLP for measurements, in the cycle in which the port takes a beat.
+    output logic [15:0] tx_label_o,
+
+    // An interrupt is requested.
+    output logic        irq_valid_o,
+    // The port takes the request.
+    input  logic        irq_ready_i,
+    // The vector of the interrupt.
+    output logic [10:0] irq_vector_o,
+
+    // The circuit needs its clock although no beat arrives.
+    output logic        active_o
+);
+
+  dma_engine_core #(
+      .USER(USER),
+      .DESCRIPTORS(DESCRIPTORS),
+      .TAGS(TAGS),
+      .SLOT_BYTES(SLOT_BYTES),
+      .TIMEOUT(TIMEOUT)
+  ) core (
+      .clk_i,
+      .rst_i,
+      .user_clk_i(clk_i),
+      .user_rst_i(rst_i),
+      .function_id_i,
+      .max_payload_i,
+      .max_read_request_i,
+      .bus_master_i,
+      .rx_valid_i,
+      .rx_ready_o,
+      .rx_data_i,
+      .rx_first_i,
+      .rx_last_i,
+      .rx_bytes_i,
+      .rx_label_i,
+      .rx_bar_i,
+      .tx_valid_o,
+      .tx_ready_i,
+      .tx_data_o,
+      .tx_first_o,
+      .tx_last_o,
+      .tx_bytes_o,
+      .tx_label_o,
+      .irq_valid_o,
+      .irq_ready_i,
+      .irq_vector_o,
+      .active_o
+  );
+
+endmodule

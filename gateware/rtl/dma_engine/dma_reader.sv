@@ -1,0 +1,359 @@
+// The unit that reads ranges of host memory: requests within MRRS and the page, as many as there are tags and space for their data,
+// which leaves in the order of the requests.
+
+`include "require.svh"
+
+module dma_reader #(
+    // Most outstanding requests, a power of two, 2 to 64.
+    parameter int TAGS = 16,
+    // Bytes of the largest request, a power of two, 128 to 4096.
+    parameter int SLOT_BYTES = 4096,
+    // Bytes of the FIFO that takes the data; no more are requested than it has space for.
+    parameter int FIFO_BYTES = 4096,
+    // Cycles after which a request without its completions has failed.
+    parameter int TIMEOUT = 2_500_000
+) (
+    // Clock.
+    input  logic        clk_i,
+    // Synchronous reset: no transfer is in progress.
+    input  logic        rst_i,
+    // Requester ID.
+    input  logic [15:0] function_id_i,
+    // Max_Read_Request_Size, as in Device Control.
+    input  logic [2:0]  max_read_request_i,
+    // Traffic class.
+    input  logic [2:0]  traffic_class_i,
+    // A transfer begins; the unit must not be working.
+    input  logic        start_i,
+    // First address of a range.
+    input  logic [63:0] address_i,
+    // Number of bytes of the range, at least 1.
+    input  logic [31:0] length_i,
+    // There is a range.
+    input  logic        range_valid_i,
+    // The range is taken.
+    output logic        range_ready_o,
+    // No further range comes in this transfer.
+    input  logic        range_end_i,
+    // Bytes in the FIFO that takes the data.
+    input  logic [12:0] level_i,
+    // Data of a request.
+    output logic [63:0] data_o,
+    // Bytes in the beat.
+    output logic [3:0]  bytes_o,
+    // First beat of a request.
+    output logic        first_o,
+    // Last beat of a request.
+    output logic        last_o,
+    // There is a beat of a request.
+    output logic        valid_o,
+    // The beat is taken.
+    input  logic        ready_i,
+    // Data of a completion.
+    input  logic [63:0] completion_data_i,
+    // Bytes in the beat.
+    input  logic [3:0]  completion_bytes_i,
+    // First beat of a completion.
+    input  logic        completion_first_i,
+    // Last beat of a completion.
+    input  logic        completion_last_i,
+    // There is a beat of a completion.
+    input  logic        completion_valid_i,
+    // The beat is taken.
+    output logic        completion_ready_o,
+    // Data that was read, in order, from lane 0 on.
+    output logic [63:0] read_data_o,
+    // Number of bytes.
+    output logic [3:0]  read_bytes_o,
+    // There is data.
+    output logic        read_valid_o,
+    // The data is taken.
+    input  logic        read_ready_i,
+    // A transfer is in progress.
+    output logic        busy_o,
+    // The transfer has ended: everything came, or failed. A pulse.
+    output logic        done_o,
+    // A request of the transfer has failed.
+    output logic        failed_o,
+    // Result of the request that failed first, of peerlane_pkg::RESULT.
+    output logic [2:0]  result_o,
+    // Cycles from the first request of the transfer to the end of its last completion, both included.
+    output logic [31:0] timer_o,
+    // A completion came that belongs to no request. A pulse.
+    output logic        unexpected_o,
+    // A request has timed out. A pulse.
+    output logic        timed_out_o
+);
+
+  localparam int BITS = $clog2(TAGS);
+
+  `REQUIRE(gen_tags, TAGS >= 2 && TAGS <= 64 && TAGS == 1 << BITS, "dma_reader: TAGS is the number of outstanding requests; it must be a power of two, 2 to 64")
+  `REQUIRE(gen_slot, SLOT_BYTES <= FIFO_BYTES, "dma_reader: SLOT_BYTES is the largest request; the FIFO must have space for it")
+  `REQUIRE(gen_timeout, TIMEOUT >= 12_500, "dma_reader: TIMEOUT counts cycles; it must be at least 12500, 50 us at 250 MHz")
+
+  logic [63:0]     rest_address_q;
+  logic [31:0]     rest_q;
+  logic            busy_q;
+  logic            ticking_q;
+  logic [31:0]     cycles_q;
+  logic [31:0]     timer_q;
+  logic            failed_q;
+  logic [2:0]      result_q;
+  logic [12:0]     reserved_q;
+  logic [BITS:0]   open_count_q;
+
+  // A request that is ready to leave has its tag, its slot and its space.
+  logic            request_q;
+  logic [63:0]     address_q;
+  logic [12:0]     size_q;
+  logic [BITS-1:0] tag_q;
+  logic [12:0]     mrrs;
+  logic [12:0]     largest;
+  logic [12:0]     page;
+  logic [12:0]     most;
+  logic [12:0]     take;
+  logic            loads;
+  logic            leaves;
+  logic [BITS-1:0] tag;
+  logic            tag_valid;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [TAGS-1:0] out;
+  logic            order_ready;
+  logic [10:0]     dwords;
+  logic            needs;
+  logic            back_first;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic [127:0]    header;
+  logic            wide;
+  logic [BITS-1:0] free_tag;
+  logic            free;
+
+  assign mrrs    = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_read_request_i > 3'd5 ? 3'd5 : max_read_request_i);
+  assign largest = (mrrs < 13'(SLOT_BYTES) ? mrrs : 13'(SLOT_BYTES)) - {11'b0, rest_address_q[1:0]};
+  assign page    = 13'(peerlane_pkg::PAGE) - {1'b0, rest_address_q[11:0]};
+  assign most    = largest < page ? largest : page;
+  assign take    = rest_q < {19'b0, most} ? rest_q[12:0] : most;
+  assign loads   = rest_q != '0 && tag_valid && (!request_q || leaves)
+      && {1'b0, level_i} + {1'b0, reserved_q} + {1'b0, take} <= 14'(FIFO_BYTES);
+  assign range_ready_o = busy_q && (rest_q == '0 || (loads && rest_q == {19'b0, take}));
+
+  tag_pool #(
+      .TAGS(TAGS)
+  ) pool (
+      .clk_i,
+      .rst_i,
+      .tag_o     (tag),
+      .valid_o   (tag_valid),
+      .take_i    (loads),
+      .free_tag_i(free_tag),
+      .free_i    (free),
+      .out_o     (out)
+  );
+
+  request_header builder (
+      .write_i        (1'b0),
+      .address_i      (address_q),
+      .bytes_i        (size_q),
+      .requester_i    (function_id_i),
+      .tag_i          (10'(tag_q)),
+      .traffic_class_i,
+      .ordering_i     (2'd0),
+      .header_o       (header),
+      .wide_o         (wide),
+      .dwords_o       (dwords)
+  );
+
+  tlp_assembler #(
+      .W(64)
+  ) assembler (
+      .clk_i,
+      .rst_i,
+      .header_i      (header),
+      .wide_i        (wide),
+      .dwords_i      (11'd0),
+      .header_valid_i(request_q),
+      .header_ready_o(leaves),
+      .data_i        (64'd0),
+      .last_i        (1'b0),
+      .valid_i       (1'b0),
+      .ready_o       (needs),
+      .data_o,
+      .bytes_o,
+      .first_o,
+      .last_o,
+      .valid_o,
+      .ready_i
+  );
+
+  // Completions, and time-outs in their place. A late completion of a request that has timed out changes nothing.
+  logic [BITS-1:0]                   write_tag;
+  logic [$clog2(SLOT_BYTES/8)-1:0]   write_place;
+  logic [63:0]                       write_data;
+  logic [7:0]                        write_lanes;
+  logic                              write;
+  logic [BITS-1:0]                   end_tag;
+  logic [12:0]                       end_bytes;
+  logic [2:0]                        end_result;
+  logic                              ends;
+  logic [TAGS-1:0]                   open_q;
+  logic [31:0]                       begun_q[TAGS];
+  logic [31:0]                       now_q;
+  logic [BITS-1:0]                   look_q;
+  logic                              expires;
+  logic                              lands;
+  logic [2:0]                        back_result;
+  logic                              back_last;
+  logic [3:0]                        back_bytes;
+  logic                              back_valid;
+
+  completion_reassembly #(
+      .W(64),
+      .TAGS(TAGS),
+      .SLOT_BYTES(SLOT_BYTES)
+  ) reassembly (
+      .clk_i,
+      .rst_i,
+      .open_tag_i   (tag),
+      .open_bytes_i (take),
+      .open_i       (loads),
+      .data_i       (completion_data_i),
+      .bytes_i      (completion_bytes_i),
+      .first_i      (completion_first_i),
+      .last_i       (completion_last_i),
+      .valid_i      (completion_valid_i),
+      .ready_o      (completion_ready_o),
+      .write_tag_o  (write_tag),
+      .write_place_o(write_place),
+      .write_data_o (write_data),
+      .write_lanes_o(write_lanes),
+      .write_o      (write),
+      .end_tag_o    (end_tag),
+      .end_bytes_o  (end_bytes),
+      .end_result_o (end_result),
+      .end_o        (ends),
+      .unexpected_o
+  );
+
+  assign lands   = ends && open_q[end_tag];
+  assign expires = !ends && open_q[look_q] && now_q - begun_q[look_q] >= 32'(TIMEOUT);
+
+  reorder_buffer #(
+      .W(64),
+      .SLOTS(TAGS),
+      .SLOT_BYTES(SLOT_BYTES)
+  ) reorder (
+      .clk_i,
+      .rst_i,
+      .open_tag_i   (tag),
+      .open_valid_i (loads),
+      .open_ready_o (order_ready),
+      .write_tag_i  (write_tag),
+      .write_place_i(write_place),
+      .write_data_i (write_data),
+      .write_lanes_i(write_lanes),
+      .write_i      (write && open_q[write_tag]),
+      .end_tag_i    (expires ? look_q : end_tag),
+      .end_bytes_i  (expires ? '0 : end_bytes),
+      .end_result_i (expires ? peerlane_pkg::RESULT_TIMEOUT : end_result),
+      .end_i        (lands || expires),
+      .data_o       (read_data_o),
+      .bytes_o      (back_bytes),
+      .first_o      (back_first),
+      .last_o       (back_last),
+      .result_o     (back_result),
+      .valid_o      (back_valid),
+      .ready_i      (read_ready_i),
+      .free_tag_o   (free_tag),
+      .free_o       (free)
+  );
+
+  // After an error no data follows: what lies behind the gap would stand at wrong places.
+  logic good;
+  assign good         = back_result == peerlane_pkg::RESULT_SUCCESSFUL && !failed_q;
+  assign read_bytes_o = back_bytes;
+  assign read_valid_o = back_valid && good && back_bytes != '0;
+  assign timed_out_o  = expires;
+
+  logic back_moves;
+  logic [12:0] size_of_q[TAGS];
+  logic [BITS-1:0] oldest_q;
+  logic [BITS-1:0] newest_q;
+  assign back_moves = back_valid && read_ready_i;
+
+  // Space is held until the data is in the FIFO: the size of the oldest request returns with its last beat.
+  logic [12:0] returned;
+  assign returned = size_of_q[oldest_q];
+
+  assign busy_o   = busy_q;
+  assign done_o   = busy_q && !request_q && rest_q == '0 && open_count_q == '0 && range_end_i && !range_valid_i;
+  assign failed_o = failed_q;
+  assign result_o = result_q;
+  assign timer_o  = timer_q;
+
+  always_ff @(posedge clk_i) begin
+    if (loads) size_of_q[newest_q] <= take;
+    if (loads) begun_q[tag] <= now_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    now_q  <= now_q + 1'b1;
+    look_q <= look_q + 1'b1;
+    if (loads) begin
+      address_q      <= rest_address_q;
+      size_q         <= take;
+      tag_q          <= tag;
+      rest_address_q <= rest_address_q + {51'b0, take};
+      rest_q         <= rest_q - {19'b0, take};
+      newest_q       <= newest_q + 1'b1;
+    end
+    if (range_ready_o && range_valid_i) begin
+      rest_address_q <= address_i;
+      rest_q         <= length_i;
+    end
+    if (loads) request_q <= 1'b1;
+    else if (leaves) request_q <= 1'b0;
+    if (loads) open_q[tag] <= 1'b1;
+    if (lands) open_q[end_tag] <= 1'b0;
+    if (expires) open_q[look_q] <= 1'b0;
+    if (back_moves && back_last) oldest_q <= oldest_q + 1'b1;
+    open_count_q <= open_count_q + (BITS + 1)'(loads) - (BITS + 1)'(back_moves && back_last);
+    reserved_q   <= reserved_q + (loads ? take : 13'd0) - (back_moves && back_last ? returned : 13'd0);
+    if (back_moves && !failed_q && back_result != peerlane_pkg::RESULT_SUCCESSFUL) begin
+      failed_q <= 1'b1;
+      result_q <= back_result;
+    end
+    cycles_q <= cycles_q + 1'b1;
+    if (valid_o && ready_i && !ticking_q) begin
+      ticking_q <= 1'b1;
+      cycles_q  <= 32'd2;
+    end
+    if (lands || expires) timer_q <= cycles_q;
+    if (done_o) begin
+      busy_q    <= 1'b0;
+      ticking_q <= 1'b0;
+    end
+    if (start_i) begin
+      busy_q   <= 1'b1;
+      failed_q <= 1'b0;
+      result_q <= peerlane_pkg::RESULT_SUCCESSFUL;
+      timer_q  <= '0;
+    end
+    // An error ends the transfer: nothing more is requested, and what is on the way comes in.
+    if (failed_q && busy_q) rest_q <= '0;
+    if (rst_i) begin
+      rest_q       <= '0;
+      request_q    <= 1'b0;
+      busy_q       <= 1'b0;
+      ticking_q    <= 1'b0;
+      failed_q     <= 1'b0;
+      open_q       <= '0;
+      open_count_q <= '0;
+      reserved_q   <= '0;
+      newest_q     <= '0;
+      oldest_q     <= '0;
+      now_q        <= '0;
+      look_q       <= '0;
+    end
+  end
+
+endmodule

@@ -1,0 +1,289 @@
+// Sorts received packets of 64-bit beats: completions, register accesses, writes of peers, and requests that no part serves.
+
+module dma_receive (
+    // Clock.
+    input  logic         clk_i,
+    // Synchronous reset: no packet is in progress.
+    input  logic         rst_i,
+    // Data of a received packet.
+    input  logic [63:0]  data_i,
+    // First beat of a packet.
+    input  logic         first_i,
+    // Last beat of a packet.
+    input  logic         last_i,
+    // Bytes in the beat.
+    input  logic [3:0]   bytes_i,
+    // The BAR that a memory request hits.
+    input  logic [2:0]   bar_i,
+    // There is a beat.
+    input  logic         valid_i,
+    // The beat is taken.
+    output logic         ready_o,
+
+    // Data of a completion.
+    output logic [63:0]  completion_data_o,
+    // Bytes in the beat.
+    output logic [3:0]   completion_bytes_o,
+    // First beat of a completion.
+    output logic         completion_first_o,
+    // Last beat of a completion.
+    output logic         completion_last_o,
+    // There is a beat of a completion.
+    output logic         completion_valid_o,
+    // The beat is taken.
+    input  logic         completion_ready_i,
+
+    // Offset in BAR 2 of a word to write.
+    output logic [17:3]  write_word_o,
+    // The word.
+    output logic [63:0]  write_data_o,
+    // Bytes of the word to write.
+    output logic [7:0]   write_lanes_o,
+    // There is a word to write.
+    output logic         write_valid_o,
+    // It is the last word of its packet.
+    output logic         write_last_o,
+
+    // A request that needs a completion: the first 16 bytes of its header, byte 0 in bits 127:120.
+    output logic [127:0] request_header_o,
+    // The request reads BAR 2; otherwise it is unsupported.
+    output logic         request_good_o,
+    // There is such a request.
+    output logic         request_valid_o,
+    // The request is taken.
+    input  logic         request_ready_i,
+
+    // Data that a peer writes, from lane 0 on.
+    output logic [63:0]  peer_data_o,
+    // Number of bytes.
+    output logic [3:0]   peer_bytes_o,
+    // Last bytes of a packet.
+    output logic         peer_last_o,
+    // There is data of a peer.
+    output logic         peer_valid_o,
+    // The data is taken.
+    input  logic         peer_ready_i,
+
+    // The number of bytes of each peer's write, before its data leaves.
+    output logic [12:0]  peer_size_o,
+    // A packet was dropped: poisoned, malformed, or of no use here. A pulse.
+    output logic         dropped_o,
+    // A packet is in progress.
+    output logic         busy_o
+);
+
+  localparam logic [2:0] REGISTERS = 3'd2;
+  localparam logic [2:0] PEERS = 3'd0;
+
+  typedef enum logic [2:0] {
+    DROP,
+    COMPLETION,
+    WRITE,
+    PEER,
+    REQUEST
+  } destination_t;
+
+  // One beat waits, so that the header is whole before its payload moves.
+  logic [63:0]  data_q;
+  logic         first_q;
+  logic         last_q;
+  logic [3:0]   bytes_q;
+  logic         valid_q;
+  logic         second_q;
+  logic [2:0]   bar_q;
+  logic         moves;
+
+  // The packet whose beats are in `data_q` and in the shifter.
+  destination_t to_q;
+  destination_t to;
+  logic         good_q;
+  logic [127:0] header_q;
+  logic [127:0] header;
+  logic         wide_q;
+  logic         wide;
+  logic [1:0]   offset_q;
+  logic [1:0]   offset;
+  logic [12:0]  left_q;
+  logic [12:0]  size_q;
+  logic [12:0]  size;
+  logic         fresh_q;
+  logic [17:2]  word_q;
+  logic [17:3]  row_q;
+  logic         single_q;
+  logic [3:0]   first_be_q;
+  logic [3:0]   last_be_q;
+
+  // Fields of a header.
+  logic [7:0]   kind;
+  logic [10:0]  dwords;
+  logic [3:0]   first_be;
+  logic [3:0]   last_be;
+  logic [3:0]   end_be;
+  logic [2:0]   over;
+  logic         is_memory;
+  logic         has_data;
+  logic         poisoned;
+  logic         fits;
+
+  assign header   = peerlane_pkg::wire_order({data_i, data_q});
+  assign kind     = header[peerlane_pkg::TLP_KIND+:8];
+  assign wide     = (kind & peerlane_pkg::TLP_WIDE) != '0;
+  assign has_data = (kind & peerlane_pkg::TLP_DATA) != '0;
+  assign dwords   = {header[peerlane_pkg::REQUEST_DWORDS+:10] == '0, header[peerlane_pkg::REQUEST_DWORDS+:10]};
+  assign first_be = header[peerlane_pkg::REQUEST_FIRST_BE+:4];
+  assign last_be  = header[peerlane_pkg::REQUEST_LAST_BE+:4];
+  assign end_be   = dwords == 11'd1 ? first_be : last_be;
+  assign poisoned = header[peerlane_pkg::TLP_POISONED];
+  assign is_memory = (kind | peerlane_pkg::TLP_WIDE | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_MEMORY_WRITE_WIDE;
+
+  // Bytes of the first dword before the first enabled one, and of the last dword after the last enabled one.
+  assign offset = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
+  assign over   = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : end_be[0] ? 3'd3 : 3'd4;
+  assign size   = {dwords, 2'b0} - {11'b0, offset} - {10'b0, over};
+
+  // BAR 2 is aligned to its size, so the low bits of an address are the offset; the request must end within it.
+  logic [17:0] at;
+  logic [18:0] reach;
+  assign at    = wide ? {header[peerlane_pkg::WIDE_ADDRESS+:16], 2'b0} : {header[peerlane_pkg::SHORT_ADDRESS+:16], 2'b0};
+  assign reach = {1'b0, at} + {6'b0, dwords, 2'b0};
+  assign fits  = bar_q == REGISTERS && reach <= 19'(peerlane_pkg::DMA_SIZE);
+
+  always_comb begin
+    to = DROP;
+    if ((kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA) to = COMPLETION;
+    else if (is_memory && has_data) begin
+      if (!poisoned && size != '0 && fits) to = WRITE;
+      else if (!poisoned && size != '0 && bar_q == PEERS) to = PEER;
+    end else if ((kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE) to = REQUEST;
+  end
+
+  // A completion's first beat leaves before its header is whole: its kind says where to.
+  logic         starts_completion;
+  logic         is_payload;
+  logic         feed;
+  logic         feed_last;
+  logic [12:0]  feed_reach;
+  logic [2:0]   skip;
+  logic [2:0]   lead;
+  logic         accepts;
+  logic [63:0]  out_data;
+  logic [3:0]   out_bytes;
+  logic         out_first;
+  logic         out_last;
+  logic         out_valid;
+  logic         out_ready;
+
+  assign starts_completion = (data_q[7:0] | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA;
+
+  // The payload begins in the second beat of a short header, and in the third of a wide one.
+  assign is_payload = !first_q && (!second_q || !wide_q);
+  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && left_q != '0;
+  assign skip       = {!wide_q, 2'b0} + (to_q == PEER ? {1'b0, offset_q} : 3'd0);
+  assign lead       = to_q == WRITE ? {word_q[2], 2'b0} : 3'd0;
+  assign feed_reach = left_q + (fresh_q ? {10'b0, skip} : 13'd0);
+  assign feed_last  = feed_reach <= 13'd8;
+
+  byte_shifter #(
+      .W(64)
+  ) shifter (
+      .clk_i,
+      .rst_i,
+      .skip_i (skip),
+      .lead_i (lead),
+      .data_i (data_q),
+      .bytes_i(feed_last ? feed_reach[3:0] : 4'd8),
+      .first_i(fresh_q),
+      .last_i (feed_last),
+      .valid_i(feed),
+      .ready_o(accepts),
+      .data_o (out_data),
+      .bytes_o(out_bytes),
+      .first_o(out_first),
+      .last_o (out_last),
+      .valid_o(out_valid),
+      .ready_i(out_ready)
+  );
+
+  assign out_ready = to_q == WRITE || peer_ready_i;
+
+  // A beat moves on when its destination takes it; the first one when the packet before has left the shifter.
+  always_comb begin
+    if (!valid_q) moves = 1'b1;
+    else if (first_q) moves = valid_i && (!out_valid || out_ready) && (!starts_completion || completion_ready_i);
+    else if (feed) moves = accepts;
+    else if (to_q == COMPLETION) moves = completion_ready_i;
+    else if (to_q == REQUEST && second_q) moves = request_ready_i;
+    else moves = 1'b1;
+  end
+  assign ready_o = moves;
+
+  assign completion_data_o  = data_q;
+  assign completion_bytes_o = bytes_q;
+  assign completion_first_o = first_q;
+  assign completion_last_o  = last_q;
+  assign completion_valid_o = valid_q && (first_q ? starts_completion && valid_i && (!out_valid || out_ready) : to_q == COMPLETION);
+
+  assign request_header_o = header_q;
+  assign request_good_o   = good_q;
+  assign request_valid_o  = valid_q && to_q == REQUEST && second_q && !first_q;
+
+  // Words of registers, with the byte enables.
+  always_comb begin
+    for (int h = 0; h < 2; h = h + 1) begin
+      if (out_first && h == 0 && word_q[2]) write_lanes_o[4*h+:4] = 4'h0;
+      else if (out_last && h == 1 && out_bytes <= 4'd4) write_lanes_o[4*h+:4] = 4'h0;
+      else if (out_first && (h == 1) == word_q[2]) write_lanes_o[4*h+:4] = first_be_q;
+      else if (out_last && (h == 1) == (out_bytes > 4'd4) && !single_q) write_lanes_o[4*h+:4] = last_be_q;
+      else write_lanes_o[4*h+:4] = 4'hf;
+    end
+  end
+  assign write_word_o  = out_first ? word_q[17:3] : row_q;
+  assign write_data_o  = out_data;
+  assign write_valid_o = out_valid && to_q == WRITE;
+  assign write_last_o  = out_last;
+
+  assign peer_data_o  = out_data;
+  assign peer_bytes_o = out_bytes;
+  assign peer_last_o  = out_last;
+  assign peer_valid_o = out_valid && to_q == PEER;
+  assign peer_size_o  = size_q;
+
+  assign dropped_o = valid_q && !first_q && second_q && moves && to_q == DROP;
+  assign busy_o    = valid_q || out_valid;
+
+  always_ff @(posedge clk_i) begin
+    if (moves) begin
+      data_q   <= data_i;
+      first_q  <= first_i;
+      last_q   <= last_i;
+      bytes_q  <= bytes_i;
+      valid_q  <= valid_i;
+      second_q <= valid_q && first_q;
+      if (first_i) bar_q <= bar_i;
+    end
+    if (moves && valid_q && first_q) begin
+      to_q       <= to;
+      good_q     <= is_memory && !has_data && fits;
+      header_q   <= header;
+      wide_q     <= wide;
+      offset_q   <= offset;
+      left_q     <= to == PEER ? size : {dwords, 2'b0};
+      size_q     <= size;
+      fresh_q    <= 1'b1;
+      word_q     <= at[17:2];
+      single_q   <= dwords == 11'd1;
+      first_be_q <= first_be;
+      last_be_q  <= last_be;
+    end else if (feed && accepts) begin
+      left_q  <= feed_last ? '0 : feed_reach - 13'd8;
+      fresh_q <= 1'b0;
+    end
+    if (write_valid_o) row_q <= write_word_o + 1'b1;
+    if (rst_i) begin
+      valid_q <= 1'b0;
+      to_q    <= DROP;
+      left_q  <= '0;
+    end
+  end
+
+endmodule

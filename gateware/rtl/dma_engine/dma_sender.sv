@@ -1,0 +1,197 @@
+// A unit that writes its data to ranges of addresses with posted writes of 64-bit beats, without idle beats between packets.
+
+module dma_sender (
+    // Clock.
+    input  logic        clk_i,
+    // Synchronous reset: no transfer is in progress.
+    input  logic        rst_i,
+    // Requester ID.
+    input  logic [15:0] function_id_i,
+    // Largest payload in bytes, a multiple of 4, 4 to 4096.
+    input  logic [12:0] payload_i,
+    // Traffic class.
+    input  logic [2:0]  traffic_class_i,
+    // A transfer begins; the unit must not be working.
+    input  logic        start_i,
+    // First address of a range.
+    input  logic [63:0] address_i,
+    // Number of bytes of the range, at least 1.
+    input  logic [31:0] length_i,
+    // There is a range.
+    input  logic        range_valid_i,
+    // The range is taken.
+    output logic        range_ready_o,
+    // No further range comes in this transfer.
+    input  logic        range_end_i,
+    // The next bytes of the data, from lane 0 on.
+    input  logic [63:0] data_i,
+    // Number of bytes that are available; a packet begins when all its data is.
+    input  logic [12:0] level_i,
+    // Number of bytes to remove at the next edge.
+    output logic [3:0]  pop_o,
+    // Data of a packet.
+    output logic [63:0] data_o,
+    // Bytes in the beat.
+    output logic [3:0]  bytes_o,
+    // First beat of a packet.
+    output logic        first_o,
+    // Last beat of a packet.
+    output logic        last_o,
+    // There is a beat.
+    output logic        valid_o,
+    // The beat is taken.
+    input  logic        ready_i,
+    // A transfer is in progress.
+    output logic        busy_o,
+    // The transfer has ended: its last beat has left. A pulse.
+    output logic        done_o,
+    // Cycles from the first beat of the transfer to the last, both included.
+    output logic [31:0] timer_o
+);
+
+  // The rest of a range, and the packet that is next or in progress.
+  logic [63:0]  rest_address_q;
+  logic [31:0]  rest_q;
+  logic [63:0]  address_q;
+  logic [12:0]  size_q;
+  logic         packet_q;
+  logic         begun_q;
+  logic [12:0]  left_q;
+  logic         within_q;
+  logic         busy_q;
+  logic         ticking_q;
+  logic [31:0]  cycles_q;
+  logic [31:0]  timer_q;
+
+  logic [12:0]  largest;
+  logic [12:0]  page;
+  logic [12:0]  most;
+  logic [12:0]  take;
+  logic         loads;
+  logic         leaves;
+  logic         goes;
+  logic [127:0] header;
+  logic         wide;
+  logic [10:0]  dwords;
+  logic [2:0]   lead;
+  logic [12:0]  left;
+  logic [3:0]   lanes;
+  logic [3:0]   count;
+  logic         piece_last;
+  logic         piece_ready;
+  logic [63:0]  masked;
+  logic [63:0]  piece;
+  logic         moves;
+
+  // PCIe Base 2.2.7: within a page, and no more dwords than an aligned packet.
+  assign largest = payload_i - {11'b0, rest_address_q[1:0]};
+  assign page    = 13'(peerlane_pkg::PAGE) - {1'b0, rest_address_q[11:0]};
+  assign most    = largest < page ? largest : page;
+  assign take    = rest_q < {19'b0, most} ? rest_q[12:0] : most;
+  assign loads   = rest_q != '0 && (!packet_q || leaves);
+
+  assign range_ready_o = busy_q && (rest_q == '0 || (loads && rest_q == {19'b0, take}));
+
+  always_ff @(posedge clk_i) begin
+    if (loads) begin
+      address_q      <= rest_address_q;
+      size_q         <= take;
+      rest_address_q <= rest_address_q + {51'b0, take};
+      rest_q         <= rest_q - {19'b0, take};
+    end
+    if (range_ready_o && range_valid_i) begin
+      rest_address_q <= address_i;
+      rest_q         <= length_i;
+    end
+    if (loads) packet_q <= 1'b1;
+    else if (leaves) packet_q <= 1'b0;
+    if (rst_i) begin
+      packet_q <= 1'b0;
+      rest_q   <= '0;
+    end
+  end
+
+  request_header builder (
+      .write_i        (1'b1),
+      .address_i      (address_q),
+      .bytes_i        (size_q),
+      .requester_i    (function_id_i),
+      .tag_i          (10'd0),
+      .traffic_class_i,
+      .ordering_i     (2'd0),
+      .header_o       (header),
+      .wide_o         (wide),
+      .dwords_o       (dwords)
+  );
+
+  // The first piece of a payload fills the lanes after the header; the others are whole beats.
+  assign goes       = packet_q && (begun_q || level_i >= size_q);
+  assign lead       = within_q ? 3'd0 : {!wide, address_q[1:0]};
+  assign left       = within_q ? left_q : size_q;
+  assign lanes      = 4'd8 - {1'b0, lead};
+  assign piece_last = left <= {9'b0, lanes};
+  assign count      = piece_last ? left[3:0] : lanes;
+  assign moves      = goes && piece_ready;
+  assign pop_o      = moves ? count : 4'd0;
+
+  always_comb begin
+    for (int k = 0; k < 8; k = k + 1) masked[8*k+:8] = 4'(k) < count ? data_i[8*k+:8] : 8'b0;
+  end
+
+  assign piece = masked << {lead, 3'b0};
+
+  tlp_assembler #(
+      .W(64)
+  ) assembler (
+      .clk_i,
+      .rst_i,
+      .header_i      (header),
+      .wide_i        (wide),
+      .dwords_i      (dwords),
+      .header_valid_i(goes),
+      .header_ready_o(leaves),
+      .data_i        (piece),
+      .last_i        (piece_last),
+      .valid_i       (goes),
+      .ready_o       (piece_ready),
+      .data_o,
+      .bytes_o,
+      .first_o,
+      .last_o,
+      .valid_o,
+      .ready_i
+  );
+
+  assign busy_o  = busy_q;
+  assign done_o  = busy_q && !start_i && !packet_q && rest_q == '0 && range_end_i && !range_valid_i;
+  assign timer_o = timer_q;
+
+  always_ff @(posedge clk_i) begin
+    if (moves) begin
+      left_q   <= left - {9'b0, count};
+      within_q <= !piece_last;
+    end
+    begun_q  <= goes && !leaves;
+    cycles_q <= ticking_q ? cycles_q + 1'b1 : 32'd1;
+    if (valid_o && ready_i && !ticking_q) begin
+      ticking_q <= 1'b1;
+      cycles_q  <= 32'd2;
+    end
+    if (leaves) timer_q <= ticking_q ? cycles_q : 32'd1;
+    if (done_o) begin
+      busy_q    <= 1'b0;
+      ticking_q <= 1'b0;
+    end
+    if (start_i) begin
+      busy_q  <= 1'b1;
+      timer_q <= '0;
+    end
+    if (rst_i) begin
+      within_q  <= 1'b0;
+      begun_q   <= 1'b0;
+      busy_q    <= 1'b0;
+      ticking_q <= 1'b0;
+    end
+  end
+
+endmodule

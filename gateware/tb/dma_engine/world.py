@@ -1,0 +1,310 @@
+"""The engine's surroundings: a CPU that accesses registers, a memory that answers reads, peers."""
+
+from __future__ import annotations
+
+import random
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ReadOnly, RisingEdge
+from handshake import Pause, never, reset, start_clock
+from packets import PacketSink, PacketSource
+
+CPU = 0x0008
+ENGINE = 0x0300
+REGISTERS = 2
+PEERS = 0
+BAR = 0xD000_0000
+ADDRESS, LENGTH, PAYLOAD, START, STATUS, TIMER, CLASS, ERROR, PATTERN = (
+    0x00,
+    0x08,
+    0x10,
+    0x14,
+    0x18,
+    0x1C,
+    0x20,
+    0x24,
+    0x28,
+)
+WRITE, READ, PEER = 0x00, 0x40, 0x80
+LISTS = {WRITE: 0x10000, READ: 0x20000}
+CROSSED, REPLY = 0x100, 0x108
+SILENT, POISONED = 8, 9
+"""No answer at all, and an answer with poisoned data."""
+STEP = 0x9E37_79B9_7F4A_7C15
+
+
+def enables(address: int, size: int) -> tuple[int, int, int]:
+    """Dwords and both byte enables of a request."""
+    lead = address % 4
+    dwords = (lead + size + 3) // 4
+    first = 0xF << lead & 0xF
+    last = 0xF >> (-(lead + size) % 4)
+    return (1, first & last, 0) if dwords == 1 else (dwords, first, last)
+
+
+def request(kind: int, address: int, size: int, tag: int = 0, requester: int = CPU) -> bytes:
+    """The header of a memory request."""
+    dwords, first, last = enables(address, size)
+    wide = address >> 32 != 0
+    head = struct.pack(">BBH", kind | 0x20 * wide, 0, dwords & 0x3FF)
+    head += struct.pack(">HBB", requester, tag, last << 4 | first)
+    return head + struct.pack(">Q" if wide else ">I", address & ~3)
+
+
+def write(address: int, data: bytes) -> bytes:
+    """A memory write."""
+    lead = address % 4
+    tail = -(lead + len(data)) % 4
+    return request(0x40, address, len(data)) + b"\xa5" * lead + data + b"\xa5" * tail
+
+
+def completion(status: int, count: int, lower: int, tag: int, payload: bytes = b"") -> bytes:
+    """A completion for the engine, whose payload is whole dwords."""
+    kind = 0x4A if payload else 0x0A
+    head = struct.pack(">BBH", kind, 0, len(payload) // 4 & 0x3FF)
+    head += struct.pack(">HH", 0, status << 13 | (count & 0xFFF))
+    return head + struct.pack(">HBB", ENGINE, tag, lower) + payload
+
+
+def poison(packet: bytes) -> bytes:
+    """The packet with its data marked as poisoned."""
+    return packet[:2] + bytes([packet[2] | 0x40]) + packet[3:]
+
+
+def pattern(start: int, size: int) -> bytes:
+    """Data of a source."""
+    words = ((start + k * STEP) % 2**64 for k in range(size // 8 + 1))
+    return b"".join(word.to_bytes(8, "little") for word in words)[:size]
+
+
+@dataclass
+class Packet:
+    """A packet from the engine, taken apart."""
+
+    kind: int
+    dwords: int
+    tag: int
+    address: int
+    size: int
+    data: bytes
+    traffic_class: int
+    wide: bool
+
+
+def parse(packet: bytes) -> Packet:
+    """Take a memory request apart, and check its form."""
+    kind, traffic, dwords = struct.unpack_from(">BBH", packet)
+    requester, tag, both = struct.unpack_from(">HBB", packet, 4)
+    assert requester == ENGINE
+    wide = bool(kind & 0x20)
+    at = struct.unpack_from(">Q" if wide else ">I", packet, 8)[0]
+    assert wide == (at >> 32 != 0), "a header has 64 bits of address only where they are needed"
+    dwords = (dwords & 0x3FF) or 1024
+    first, last = both & 15, both >> 4
+    ends = first if dwords == 1 else last
+    assert (last == 0) == (dwords == 1)
+    lead = (first & -first).bit_length() - 1
+    size = 4 * dwords - lead - (4 - ends.bit_length())
+    payload = packet[16 if wide else 12 :]
+    assert len(payload) == (4 * dwords if kind & 0x40 else 0)
+    assert enables(at + lead, size) == (dwords, first, last)
+    assert (at + lead) % 4096 + size <= 4096, "a request stays within its page"
+    return Packet(
+        kind & ~0x20, dwords, tag, at + lead, size, payload[lead : lead + size], traffic >> 4, wide
+    )
+
+
+@dataclass
+class World:
+    """Everything around the engine."""
+
+    dut: Any
+    mps: int = 128
+    mrrs: int = 512
+    seed: int = 1
+    memory: dict[int, int] = field(default_factory=dict)
+    writes: list[Packet] = field(default_factory=list)
+    reads: list[Packet] = field(default_factory=list)
+    interrupts: list[int] = field(default_factory=list)
+    beats: list[tuple[int, int, int]] = field(default_factory=list)
+    """Cycle, label and `last` of each beat that left."""
+    answers: bool = True
+    refusals: dict[int, int] = field(default_factory=dict)
+    """The status with which the read request of a number is answered, or POISONED or SILENT."""
+
+    async def begin(self, receive: Pause = never, send: Pause = never) -> World:
+        """Clock, reset, and the processes of the world."""
+        dut = self.dut
+        self.draw = random.Random(self.seed)
+        self.incoming: list[bytes] = []
+        self.pending: list[list[bytes]] = []
+        self.completions: list[bytes] = []
+        self.outbound = 0
+        start_clock(dut.clk_i)
+        names = [
+            "rx_valid",
+            "rx_data",
+            "rx_first",
+            "rx_last",
+            "rx_bytes",
+            "rx_label",
+            "rx_bar",
+            "tx_ready",
+            "irq_ready",
+        ]
+        await reset(
+            dut,
+            [f"{name}_i" for name in names]
+            + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"],
+        )
+        dut.function_id_i.value = ENGINE
+        dut.max_payload_i.value = (self.mps // 128).bit_length() - 1
+        dut.max_read_request_i.value = (self.mrrs // 128).bit_length() - 1
+        dut.bus_master_i.value = 1
+        dut.irq_ready_i.value = 1
+        self.source = PacketSource(dut, receive, "rx_")
+        self.sink = PacketSink(dut, send, "tx_")
+        self.queue: list[tuple[int, bytes, int]] = []
+        for process in (self.watch(), self.sort(), self.feed()):
+            cocotb.start_soon(process)
+        return self
+
+    async def watch(self) -> None:
+        """Note beats and interrupts, cycle by cycle."""
+        dut, cycle = self.dut, 0
+        while True:
+            await ReadOnly()
+            if int(dut.irq_valid_o.value) and int(dut.irq_ready_i.value):
+                self.interrupts.append(int(dut.irq_vector_o.value))
+            if int(dut.tx_valid_o.value) and int(dut.tx_ready_i.value):
+                assert int(dut.active_o.value), "the clock is needed"
+                label = str(dut.tx_label_o.value)
+                self.beats.append(
+                    (cycle, int(label, 2) if label.isdigit() else -1, int(dut.tx_last_o.value))
+                )
+            await RisingEdge(dut.clk_i)
+            cycle += 1
+
+    async def sort(self) -> None:
+        """Take the engine's packets."""
+        while True:
+            raw = await self.sink.packet()
+            if raw[0] & ~0x40 == 0x0A:
+                self.completions.append(raw)
+                continue
+            packet = parse(raw)
+            if packet.kind == 0x40:
+                assert packet.dwords * 4 <= self.mps
+                self.writes.append(packet)
+                for k, byte in enumerate(packet.data):
+                    self.memory[packet.address + k] = byte
+            else:
+                assert packet.kind == 0
+                assert packet.dwords * 4 <= self.mrrs
+                self.reads.append(packet)
+                if self.answers:
+                    self.pending.append(self.answer(packet, len(self.reads) - 1))
+
+    def content(self, address: int, size: int) -> bytes:
+        """Memory; what was never written has bytes that depend on the address."""
+        return bytes(
+            self.memory.get(k, k * 7 + (k >> 8) & 0xFF) for k in range(address, address + size)
+        )
+
+    def answer(self, packet: Packet, number: int) -> list[bytes]:
+        """Completions for a read, split at random multiples of 64 bytes (PCIe Base 2.3.1.1)."""
+        status = self.refusals.get(number, 0)
+        if status == SILENT:
+            return []
+        mark = poison if status == POISONED else bytes
+        if status == POISONED:
+            status = 0
+        if status:
+            return [completion(status, packet.size, 0, packet.tag)]
+        found, at, end = [], packet.address, packet.address + packet.size
+        while at < end:
+            cuts = [cut for cut in range(at // 64 * 64 + 64, end, 64) if cut - at <= self.mps]
+            whole = [end] if end - at // 4 * 4 <= self.mps else []
+            stop = self.draw.choice((cuts or whole) + whole)
+            begin, over = at // 4 * 4, -(-stop // 4) * 4
+            data = self.content(begin, over - begin)
+            found.append(mark(completion(0, end - at, at & 0x7F, packet.tag, data)))
+            at = stop
+        return found
+
+    async def feed(self) -> None:
+        """Send packets to the engine: requests in order, completions of different reads in any."""
+        while True:
+            ready = [answer for answer in self.pending if answer]
+            self.pending = ready
+            if self.queue and (not ready or self.draw.random() < 0.5):
+                bar, packet, label = self.queue.pop(0)
+                self.dut.rx_bar_i.value = bar
+                self.dut.rx_label_i.value = label
+                await self.source.send_packets([packet])
+            elif ready and (len(ready) > 3 or self.draw.random() < 0.2):
+                await self.source.send_packets([self.draw.choice(ready).pop(0)])
+            else:
+                await RisingEdge(self.dut.clk_i)
+
+    async def cycles(self, count: int) -> None:
+        """Let time pass."""
+        for _ in range(count):
+            await RisingEdge(self.dut.clk_i)
+
+    def store(self, at: int, data: bytes) -> None:
+        """A register write of the CPU."""
+        self.queue.append((REGISTERS, write(BAR + at, data), 0))
+
+    async def load(self, at: int, size: int) -> bytes:
+        """A register read of the CPU: the bytes of its completions, whose form is checked."""
+        tag = self.draw.randrange(256)
+        self.queue.append((REGISTERS, request(0, BAR + at, size, tag), 0))
+        found, left, place = b"", size, BAR + at
+        while left:
+            while not self.completions:
+                await RisingEdge(self.dut.clk_i)
+            raw = self.completions.pop(0)
+            kind, _, dwords = struct.unpack_from(">BBH", raw)
+            completer, count = struct.unpack_from(">HH", raw, 4)
+            requester, echoed, lower = struct.unpack_from(">HBB", raw, 8)
+            assert (kind, completer, requester, echoed) == (0x4A, ENGINE, CPU, tag)
+            assert count == left & 0xFFF
+            assert lower == place & 0x7F
+            payload = raw[12:]
+            assert len(payload) == 4 * ((dwords & 0x3FF) or 1024) <= self.mps
+            data = payload[place % 4 :][:left]
+            assert len(data) == left or (place + len(data)) % 128 == 0, (
+                "a part ends at a multiple of RCB"
+            )
+            found, left, place = found + data, left - len(data), place + len(data)
+        return found
+
+    async def word(self, at: int) -> int:
+        """A register of 32 bits."""
+        return int.from_bytes(await self.load(at, 4), "little")
+
+    def start(
+        self, unit: int, target: tuple[int, int], label: int, payload: int = 0, first: int = 0
+    ) -> None:
+        """Program a unit and start it, as the driver does."""
+        self.store(unit + PATTERN, struct.pack("<Q", first))
+        self.store(unit + ADDRESS, struct.pack("<QQII", *target, payload, label))
+
+    def describe(self, unit: int, ranges: list[tuple[int, int]]) -> None:
+        """Write descriptors into the engine's memory, in packets of 64 bytes."""
+        data = b"".join(struct.pack("<QII", address, length, 0) for address, length in ranges)
+        for at in range(0, len(data), 64):
+            self.store(LISTS[unit] + at, data[at : at + 64])
+
+    async def ends(self, vector: int, most: int = 200_000) -> None:
+        """Wait for the interrupt of a unit."""
+        for _ in range(most):
+            if vector in self.interrupts:
+                self.interrupts.remove(vector)
+                return
+            await RisingEdge(self.dut.clk_i)
+        raise AssertionError(f"no interrupt {vector} in {most} cycles")
