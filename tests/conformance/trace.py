@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from conformance.packets import Dllp, Foreign, Tlp
@@ -160,14 +161,22 @@ class Wire:
         """The longest exit from L0s."""
         return max((end - begin for begin, end in self.exits), default=0.0)
 
+    @cached_property
+    def recovered_ns(self) -> list[float]:
+        """The time in Recovery before each Recovery, and after the last."""
+        times = (one.end_ns - one.begin_ns for one in self.recoveries)
+        return list(accumulate(times, initial=0.0))
+
     def recovery_ns(self, begin: float, end: float) -> float:
         """The time in Recovery of either direction between two times."""
         total = 0.0
-        for recoveries in (self.recoveries, self.other.recoveries):
-            first = bisect_right(recoveries, begin, key=lambda one: one.end_ns)
-            last = bisect_left(recoveries, end, key=lambda one: one.begin_ns)
-            for one in recoveries[first:last]:
-                total += min(end, one.end_ns) - max(begin, one.begin_ns)
+        for wire in (self, self.other):
+            first = bisect_right(wire.recoveries, begin, key=lambda one: one.end_ns)
+            last = bisect_left(wire.recoveries, end, key=lambda one: one.begin_ns)
+            if first < last:
+                total += wire.recovered_ns[last] - wire.recovered_ns[first]
+                total -= max(0.0, begin - wire.recoveries[first].begin_ns)
+                total -= max(0.0, wire.recoveries[last - 1].end_ns - end)
         return total
 
     @property
