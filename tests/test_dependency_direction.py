@@ -49,7 +49,7 @@ ALLOWED = {
     "server": {"kernel", "session", "sim"},
     "python": {"protocol", "kernel", "sim", "server"},
     "bench": {"kernel", "sim"},
-    "xtask": {"protocol", "device"},
+    "xtask": {"protocol", "device", "transaction"},
     "fuzz": {"kernel", "packet", "protocol", "transaction", "sim", "session", "server"},
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""

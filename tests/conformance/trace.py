@@ -163,7 +163,7 @@ class Wire:
 
     @cached_property
     def recovered_ns(self) -> list[float]:
-        """The time in Recovery before each Recovery, and after the last."""
+        """The time in Recovery before each Recovery."""
         times = (one.end_ns - one.begin_ns for one in self.recoveries)
         return list(accumulate(times, initial=0.0))
 
@@ -174,9 +174,11 @@ class Wire:
             first = bisect_right(wire.recoveries, begin, key=lambda one: one.end_ns)
             last = bisect_left(wire.recoveries, end, key=lambda one: one.begin_ns)
             if first < last:
-                total += wire.recovered_ns[last] - wire.recovered_ns[first]
+                # The last one may go on to the end of the trace, and beyond.
+                final = wire.recoveries[last - 1]
+                total += wire.recovered_ns[last - 1] - wire.recovered_ns[first]
+                total += min(end, final.end_ns) - final.begin_ns
                 total -= max(0.0, begin - wire.recoveries[first].begin_ns)
-                total -= max(0.0, wire.recoveries[last - 1].end_ns - end)
         return total
 
     @property
