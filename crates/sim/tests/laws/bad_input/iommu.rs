@@ -71,7 +71,7 @@ fn page_tables_of_processes_that_do_not_fit_are_refused() {
     );
 }
 
-/// What a flow of a device with these lines is answered; the device is on line 2.
+/// The error for a flow of a device with these lines; the device is on line 2.
 fn process(device: &str, flow: &str) -> String {
     refusal(&format!(
         "[hosts.h]\n[devices.d]\nupstream = \"h\"\n{device}\n[[flows]]\nfrom = \"d\"\nto = \"h\"\ncount = 1\n{flow}"
