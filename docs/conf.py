@@ -20,6 +20,7 @@ include_patterns = [
     "python/peerlane/systems/*/README.md",
     "integrations/*/README.md",
     "fuzz/README.md",
+    "gateware/README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
