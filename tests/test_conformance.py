@@ -14,7 +14,7 @@ import tomllib
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -66,6 +66,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
     tree = simulation.tree()
     hosts = tomllib.loads(text).get("hosts", {})
     separate = tomllib.loads(text).get("links", {}).get("sris", False)
+    exits = l1_exits(tomllib.loads(text))
     tops = [node.name for node in tree.nodes if node.upstream is None]
     maps = channels.of_dump(simulation.lspci(), tops)
     links: dict[str, Link] = {}
@@ -102,6 +103,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
                 channels=maps.get((root, _number(node.id))),
                 has_separate_clocks=separate,
+                l1_exit_ns=max(exits.get(end, 0.0) for end in (above, node.name)),
             )
     roots = [node.name for node in tree.nodes if node.upstream is None]
     registers = of_dump(simulation.lspci(), roots)
@@ -122,6 +124,17 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
         registers,
         whole,
     )
+
+
+def l1_exits(scenario: dict[str, Any]) -> dict[str, float]:
+    """The L1 Exit Latency in ns of each node that has one."""
+    sections = (scenario.get(kind, {}) for kind in ("hosts", "switches", "devices"))
+    nodes = [item for section in sections for item in section.items()]
+    written = {name: node["l1_exit_latency"] for name, node in nodes if "l1_exit_latency" in node}
+    units = {"ns": 1.0, "us": 1000.0}
+    return {
+        name: float(text.split()[0]) * units[text.split()[1]] for name, text in written.items()
+    }
 
 
 def _number(function: str) -> int:

@@ -27,6 +27,8 @@ class Link:
     """The replay timer as a multiple of the limit; the specification allows 1 to 2 (3.6.2.1)."""
 
     has_separate_clocks: bool = False
+    l1_exit_ns: float = 0.0
+    """The longer L1 Exit Latency of its two ports."""
     """Whether its ends have separate reference clocks (SRIS)."""
 
     @property

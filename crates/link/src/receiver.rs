@@ -625,6 +625,7 @@ mod tests {
             has_separate_clocks: false,
             far_l0s_exit: Span::ZERO,
             far_l0s_entry: Span::ZERO,
+            is_upstream: false,
             errors: None,
             fails_at: Time::NEVER,
         };
