@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from conformance.finding import TOLERANCE_NS, Finding
@@ -101,27 +102,28 @@ def requests_of_l1(trace: Trace) -> Iterator[Finding]:
         ]
         asks = [sent.ns for sent, dllp in wire.dllps if dllp.kind == REQUEST]
         for ns in refusals:
-            before = [one for one in asks if one <= ns]
-            early = [one for one in asks if ns + TOLERANCE_NS < one < ns + PAUSE_NS - TOLERANCE_NS]
             # A DLLP may be in the pipeline when the refusal arrives.
-            early = [one for one in early if one > ns + wire.pipeline_ns + TOLERANCE_NS]
-            if before and early:
-                text = f"it asks again {early[0] - ns:.1f} ns after it was refused"
-                yield Finding("requests_of_l1", wire.name, early[0], text)
+            known = ns + wire.pipeline_ns + TOLERANCE_NS
+            last = max((one for one in asks if one <= known), default=None)
+            again = min((one for one in asks if one > known), default=None)
+            if last is None or again is None:
+                continue
+            if again - last < PAUSE_NS - TOLERANCE_NS:
+                text = f"it asks again {again - last:.1f} ns after the request that was refused"
+                yield Finding("requests_of_l1", wire.name, again, text)
                 break
 
 
 def exit_from_l1(trace: Trace) -> Iterator[Finding]:
-    """5.4.1.2.2, 7.5.3.6: from the first TS1 to L0 a port takes its L1 Exit Latency."""
+    """5.4.1.2.2, 7.5.3.6: from the first TS1 to L0 a link takes the longer exit of its ports."""
     for wire in trace.wires.values():
-        kinds = [one.kind for one in wire.trainings]
-        for at, kind in enumerate(kinds):
-            if kind != "EIOS" or kinds[at + 1 : at + 3] != ["TS1", "TS2"]:
+        for one, after in pairwise(wire.trainings):
+            if one.kind != "EIOS":
                 continue
-            first, last = wire.trainings[at + 1 : at + 3]
-            if last.end_ns - first.ns < wire.link.l1_exit_ns - TOLERANCE_NS:
-                text = f"it leaves L1 within {last.end_ns - first.ns:.1f} ns"
-                yield Finding("exit_from_l1", wire.name, first.ns, text)
+            goes_on = wire.recoveries[wire.stream_at(after.ns)].end_ns
+            if goes_on - after.ns < wire.link.l1_exit_ns - TOLERANCE_NS:
+                text = f"it is in L0 {goes_on - after.ns:.1f} ns after it has begun to leave L1"
+                yield Finding("exit_from_l1", wire.name, after.ns, text)
                 break
 
 

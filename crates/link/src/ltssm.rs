@@ -381,7 +381,7 @@ impl Ltssm {
         let Offer { generation, lanes } = self.offer();
         OrderedSet {
             kind,
-            is_numbered: matches!(self.state, State::Recovery(_)),
+            is_numbered: matches!(self.state, State::L1 | State::Recovery(_)),
             generation,
             lanes,
         }
