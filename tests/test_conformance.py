@@ -103,7 +103,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
                 channels=maps.get((root, _number(node.id))),
                 has_separate_clocks=separate,
-                l1_exit_ns=max(exits.get(end, 0.0) for end in (above, node.name)),
+                l1_exits_ns=(exits.get(above, 0.0), exits.get(node.name, 0.0)),
             )
     roots = [node.name for node in tree.nodes if node.upstream is None]
     registers = of_dump(simulation.lspci(), roots)
