@@ -29,6 +29,8 @@ from conformance.mutations import (
     IN_ANOTHER_LIFE,
     MUTATIONS,
     PASSING,
+    ON_THE_WAY_TO_L1,
+    REST,
     WITHOUT_PERMISSION,
 )
 from conformance.ordering import may_pass, passes
@@ -204,6 +206,30 @@ def test_a_rule_finds_the_line_that_is_wrong_after_a_link_was_down(
     rule: str, mutation: Mutation
 ) -> None:
     lines, fabric = again()
+    lines = copy.deepcopy(lines)
+    mutation(lines)
+    assert rule in {finding.rule for finding in check(lines, fabric)}
+
+
+@cache
+def resting() -> tuple[list[Line], Fabric]:
+    with tempfile.TemporaryDirectory() as folder:
+        return traced(REST, Path(folder) / "trace")
+
+
+def test_a_link_that_is_in_l1_from_time_to_time_conforms() -> None:
+    lines, fabric = resting()
+    assert not check(lines, fabric), complain(check(lines, fabric))
+    assert {line.get("tlp") for line in lines} > {"PM_Active_State_Nak"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "mutation"), ON_THE_WAY_TO_L1, ids=[one.__name__ for _, one in ON_THE_WAY_TO_L1]
+)
+def test_a_rule_finds_the_line_that_is_wrong_on_the_way_to_l1(
+    rule: str, mutation: Mutation
+) -> None:
+    lines, fabric = resting()
     lines = copy.deepcopy(lines)
     mutation(lines)
     assert rule in {finding.rule for finding in check(lines, fabric)}

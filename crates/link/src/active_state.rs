@@ -117,9 +117,10 @@ impl ActiveState {
         (busy + self.entry).max(self.may_ask_from)
     }
 
-    /// The time after which an end that cannot ask looks again.
-    pub(crate) fn entry(&self) -> Span {
-        self.entry
+    /// The time after which an end looks again that is idle and cannot ask, because it waits for credit or an acknowledgement. That is
+    /// seldom, so that it is no less than the time after a refusal.
+    pub(crate) fn looks_again_after(&self) -> Span {
+        self.entry.max(PAUSE)
     }
 
     /// Begins to ask at `now`.

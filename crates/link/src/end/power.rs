@@ -91,7 +91,7 @@ impl LinkEnd {
         if now < at {
             self.set(LinkTimer::Power, at, cx);
         } else if now < self.transmitter.busy_until || !self.is_quiet() {
-            self.set(LinkTimer::Power, now + self.power.entry(), cx);
+            self.set(LinkTimer::Power, now + self.power.looks_again_after(), cx);
         } else {
             if self.refresh.is_dormant() {
                 self.wake_up(cx);
