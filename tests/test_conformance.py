@@ -28,8 +28,8 @@ from conformance.mutations import (
     GOOD,
     IN_ANOTHER_LIFE,
     MUTATIONS,
-    PASSING,
     ON_THE_WAY_TO_L1,
+    PASSING,
     REST,
     WITHOUT_PERMISSION,
 )
@@ -134,9 +134,7 @@ def l1_exits(scenario: dict[str, Any]) -> dict[str, float]:
     nodes = [item for section in sections for item in section.items()]
     written = {name: node["l1_exit_latency"] for name, node in nodes if "l1_exit_latency" in node}
     units = {"ns": 1.0, "us": 1000.0}
-    return {
-        name: float(text.split()[0]) * units[text.split()[1]] for name, text in written.items()
-    }
+    return {name: float(text.split()[0]) * units[text.split()[1]] for name, text in written.items()}
 
 
 def _number(function: str) -> int:

@@ -176,17 +176,16 @@ def _wrong_in_recovery(wire: Wire) -> Iterator[tuple[str, float]]:
             yield f"a link trains by {kinds}", sets[0].ns
             return
         position = bisect_left(times, (sets[0].ns,))
-        if position < len(times) and times[position][0] < sets[-1].end_ns - TOLERANCE_NS:
+        ends_ns = float("inf") if kinds == ["EIOS"] else sets[-1].end_ns - TOLERANCE_NS
+        if position < len(times) and times[position][0] < ends_ns:
             yield f"a data stream between {kinds[0]} and {kinds[-1]}", sets[0].ns
         answer = answers[number] if number < len(answers) else []
-        sets, answer = (
-            [one for one in both if one.kind != "EIOS"] for both in (sets, answer)
-        )
-        if len(sets) < 2:
+        own, answer = ([one for one in both if one.kind != "EIOS"] for both in (sets, answer))
+        if len(own) < 2:
             continue
-        if not answer or sets[1].ns < answer[0].end_ns + flight - TOLERANCE_NS:
-            yield "TS2 before the first TS1 of the other end", sets[1].ns
-        position = bisect_left(times, (sets[1].ns,))
+        if not answer or own[1].ns < answer[0].end_ns + flight - TOLERANCE_NS:
+            yield "TS2 before the first TS1 of the other end", own[1].ns
+        position = bisect_left(times, (own[1].ns,))
         if position == len(times):
             continue
         goes_on = times[position][0]

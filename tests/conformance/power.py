@@ -41,20 +41,28 @@ def _wrong_entries(wire: Wire) -> Iterator[tuple[float, str]]:
             yield sent.ns, "it agrees to what nobody asked for"
             break
     for one in _rests(wire):
-        if wire.direction == "up" and not _arrived(back, AGREEMENT, one.ns):
-            yield one.ns, "it rests without agreement"
-        if wire.direction == "down" and not any(
-            other.end_ns <= one.ns + TOLERANCE_NS for other in _since(back, wire, one.ns)
-        ):
-            yield one.ns, "it rests before the port below"
-        if unanswered := _unanswered(wire, one.ns):
-            yield one.ns, f"it rests, and TLP {unanswered.sequence} is not acknowledged"
-        kind = REQUEST if wire.direction == "up" else AGREEMENT
-        said = [sent for sent, dllp in wire.dllps if dllp.kind == kind and sent.ns < one.ns]
-        if not said:
-            yield one.ns, f"it rests without {kind}"
-        elif any(said[-1].ns < sent.ns < one.ns for sent, _ in wire.first_transmissions):
-            yield one.ns, f"a TLP between {kind} and L1"
+        if wrong := _wrong_rest(wire, one.ns):
+            yield one.ns, wrong
+
+
+def _wrong_rest(wire: Wire, ns: float) -> str | None:
+    """What is wrong with an end of a link that goes to L1."""
+    back = wire.other
+    if wire.direction == "up":
+        kind, is_invited = REQUEST, _arrived(back, AGREEMENT, ns)
+    else:
+        rests = _since(back, wire, ns)
+        kind, is_invited = AGREEMENT, any(one.end_ns <= ns + TOLERANCE_NS for one in rests)
+    if not is_invited:
+        return "it rests, and the other end neither agrees nor rests"
+    if unanswered := _unanswered(wire, ns):
+        return f"it rests, and TLP {unanswered.sequence} is not acknowledged"
+    said = [sent.ns for sent, dllp in wire.dllps if dllp.kind == kind and sent.ns < ns]
+    if not said:
+        return f"it rests without {kind}"
+    if any(said[-1] < sent.ns < ns for sent, _ in wire.first_transmissions):
+        return f"a TLP between {kind} and L1"
+    return None
 
 
 def _rests(wire: Wire) -> list[Training]:
@@ -114,7 +122,7 @@ def requests_of_l1(trace: Trace) -> Iterator[Finding]:
 
 
 def exit_from_l1(trace: Trace) -> Iterator[Finding]:
-    """5.4.1.2.2, 7.5.3.6: from its first TS1 until its last TS2 a port takes its L1 Exit Latency."""
+    """5.4.1.2.2, 7.5.3.6: from its first TS1 until its TS2 a port takes its L1 Exit Latency."""
     for wire in trace.wires.values():
         least = wire.link.l1_exits_ns[wire.direction == "up"]
         for one, first, last in zip(*(wire.trainings[at:] for at in range(3)), strict=False):

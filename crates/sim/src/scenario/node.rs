@@ -222,7 +222,7 @@ impl Surroundings<'_> {
             section.refuse(&["socket"], advice)?;
         }
         if matches!(kind, NodeKind::IoPort(_)) {
-            let advice = "the link of an I/O port is never in L1; leave it away here, so that the port above refuses L1 too";
+            let advice = "the link of an I/O port is never in L1; write it in [hosts.NAME], [switches.NAME] or [devices.NAME]";
             section.refuse(&["l1_exit_latency"], advice)?;
         }
         let owners = match &kind {
