@@ -158,7 +158,6 @@ impl LinkEnd {
     pub(super) fn use_wire_in_handshake(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         match self.power.handshake() {
-            Handshake::None => {}
             Handshake::Asking if self.is_left_waiting(now) => self.retrain(cx),
             Handshake::Asking | Handshake::Acknowledging => self.send_in_handshake(cx),
             Handshake::Agreeing => {
@@ -170,7 +169,7 @@ impl LinkEnd {
             }
             Handshake::Refusing if self.transmitter.can_send_own() => self.refuse(cx),
             Handshake::Refusing if self.has_work() || self.has_dllp() => self.use_wire(now, cx),
-            Handshake::Refusing => {}
+            Handshake::None | Handshake::Refusing => {}
         }
     }
 
