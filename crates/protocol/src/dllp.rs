@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(feature(true, false).emit()[..4], [0x02, 0x80, 0, 0]);
     }
 
-    /// PCIe Base 3.5.1, table 3-1: types 0010_0011 and 0010_0100, and nothing else.
+    /// PCIe Base 3.5.1, table 3-1: types 0x23 and 0x24, and nothing else.
     #[test]
     fn the_dllps_of_l1_are_their_types_alone() {
         assert_eq!(Dllp::ActiveStateRequest.emit()[..4], [0x23, 0, 0, 0]);
