@@ -146,7 +146,6 @@ def test_show_refuses_the_same_scenario(peerlane: Run, scenario: Write) -> None:
     peerlane("show", scenario(("lanes = 4", "lans = 4"))).refuses("lans", "fabric.toml:")
 
 
-@pytest.mark.parametrize("command", ["run", "show"])
 @pytest.mark.parametrize("section", ["controllers.c", "io_ports.b"])
 def test_a_link_that_is_never_in_l1_has_no_exit_latency(
     peerlane: Run, tmp_path: Path, section: str
@@ -156,6 +155,7 @@ def test_a_link_that_is_never_in_l1_has_no_exit_latency(
     peerlane("run", path).refuses("fabric.toml:3", "l1_exit_latency", "[devices.NAME]")
 
 
+@pytest.mark.parametrize("command", ["run", "show"])
 class TestFiles:
     """Files that are no scenario at all."""
 
