@@ -55,6 +55,11 @@ WRONG_SCENARIOS = {
         "max_payload = ",
         ["256", "128"],
     ),
+    "an exit latency of L1 beyond the largest is refused": (
+        ("[devices.b]\n", '[devices.b]\nl1_exit_latency = "2 ms"\n'),
+        "l1_exit_latency",
+        ["2 ms", "1 ms"],
+    ),
     "an unknown node is named": (
         ('to = "b"', 'to = "bb"'),
         'to = "bb"',
@@ -139,6 +144,15 @@ def test_a_wrong_scenario(peerlane: Run, scenario: Write, law: str) -> None:
 
 def test_show_refuses_the_same_scenario(peerlane: Run, scenario: Write) -> None:
     peerlane("show", scenario(("lanes = 4", "lans = 4"))).refuses("lans", "fabric.toml:")
+
+
+@pytest.mark.parametrize("section", ["controllers.c", "io_ports.b"])
+def test_a_link_that_is_never_in_l1_has_no_exit_latency(
+    peerlane: Run, tmp_path: Path, section: str
+) -> None:
+    path = tmp_path / "fabric.toml"
+    path.write_text(f'[hosts.h]\n[{section}]\nl1_exit_latency = "4 us"\n', encoding="utf-8")
+    peerlane("run", path).refuses("fabric.toml:3", "l1_exit_latency", "[devices.NAME]")
 
 
 @pytest.mark.parametrize("command", ["run", "show"])

@@ -60,6 +60,8 @@ LINK = {
     "replays",
     "credit_stall_ns",
     "l0s_ns",
+    "l1_ns",
+    "l1_entries",
 }
 RESULT = {
     "schema",

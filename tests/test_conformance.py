@@ -14,7 +14,7 @@ import tomllib
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,7 +28,9 @@ from conformance.mutations import (
     GOOD,
     IN_ANOTHER_LIFE,
     MUTATIONS,
+    ON_THE_WAY_TO_L1,
     PASSING,
+    REST,
     WITHOUT_PERMISSION,
 )
 from conformance.ordering import may_pass, passes
@@ -66,6 +68,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
     tree = simulation.tree()
     hosts = tomllib.loads(text).get("hosts", {})
     separate = tomllib.loads(text).get("links", {}).get("sris", False)
+    exits = l1_exits(tomllib.loads(text))
     tops = [node.name for node in tree.nodes if node.upstream is None]
     maps = channels.of_dump(simulation.lspci(), tops)
     links: dict[str, Link] = {}
@@ -102,6 +105,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
                 channels=maps.get((root, _number(node.id))),
                 has_separate_clocks=separate,
+                l1_exits_ns=(exits.get(above, 0.0), exits.get(node.name, 0.0)),
             )
     roots = [node.name for node in tree.nodes if node.upstream is None]
     registers = of_dump(simulation.lspci(), roots)
@@ -122,6 +126,15 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
         registers,
         whole,
     )
+
+
+def l1_exits(scenario: dict[str, Any]) -> dict[str, float]:
+    """The L1 Exit Latency in ns of each node that has one."""
+    sections = (scenario.get(kind, {}) for kind in ("hosts", "switches", "devices"))
+    nodes = [item for section in sections for item in section.items()]
+    written = {name: node["l1_exit_latency"] for name, node in nodes if "l1_exit_latency" in node}
+    units = {"ns": 1.0, "us": 1000.0}
+    return {name: float(text.split()[0]) * units[text.split()[1]] for name, text in written.items()}
 
 
 def _number(function: str) -> int:
@@ -191,6 +204,30 @@ def test_a_rule_finds_the_line_that_is_wrong_after_a_link_was_down(
     rule: str, mutation: Mutation
 ) -> None:
     lines, fabric = again()
+    lines = copy.deepcopy(lines)
+    mutation(lines)
+    assert rule in {finding.rule for finding in check(lines, fabric)}
+
+
+@cache
+def resting() -> tuple[list[Line], Fabric]:
+    with tempfile.TemporaryDirectory() as folder:
+        return traced(REST, Path(folder) / "trace")
+
+
+def test_a_link_that_is_in_l1_from_time_to_time_conforms() -> None:
+    lines, fabric = resting()
+    assert not check(lines, fabric), complain(check(lines, fabric))
+    assert {line.get("tlp") for line in lines} > {"PM_Active_State_Nak"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "mutation"), ON_THE_WAY_TO_L1, ids=[one.__name__ for _, one in ON_THE_WAY_TO_L1]
+)
+def test_a_rule_finds_the_line_that_is_wrong_on_the_way_to_l1(
+    rule: str, mutation: Mutation
+) -> None:
+    lines, fabric = resting()
     lines = copy.deepcopy(lines)
     mutation(lines)
     assert rule in {finding.rule for finding in check(lines, fabric)}

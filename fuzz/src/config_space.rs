@@ -368,6 +368,7 @@ fn express(port: PortType, (sizes, channels): (u8, Option<VirtualChannels>)) -> 
         data_link_features: None,
         virtual_channels: channels,
         l0s_exit_ns: None,
+        l1_exit_ns: None,
         has_separate_clocks: false,
     }
 }

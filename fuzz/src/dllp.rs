@@ -21,6 +21,7 @@ fn comes_back(bytes: &[u8; 6]) {
     let used: u32 = match dllp {
         Dllp::Ack { .. } | Dllp::Nak { .. } => 0xff00_0fff,
         Dllp::Feature { .. } => 0xff80_0001,
+        Dllp::ActiveStateRequest | Dllp::PowerRequestAck => 0xff00_0000,
         Dllp::InitFc1(_) | Dllp::InitFc2(_) | Dllp::UpdateFc(_) => u32::MAX,
     };
     for ((read, written), used) in bytes.iter().zip(emitted).zip(used.to_be_bytes()) {

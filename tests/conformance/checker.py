@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance import data_link, flow_control, ordering, physical, transactions
+from conformance import data_link, flow_control, ordering, physical, power, transactions
 from conformance.trace import read
 
 if TYPE_CHECKING:
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Trace], Iterator[Finding]]
 
-OF_LINKS: tuple[Rule, ...] = (*physical.RULES, *data_link.RULES, *flow_control.RULES)
+OF_LINKS: tuple[Rule, ...] = (
+    *physical.RULES,
+    *data_link.RULES,
+    *flow_control.RULES,
+    *power.RULES,
+)
 """Rules of single links, which begin anew when a link has been down."""
 
 RULES: tuple[Rule, ...] = (

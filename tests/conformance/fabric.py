@@ -27,6 +27,8 @@ class Link:
     """The replay timer as a multiple of the limit; the specification allows 1 to 2 (3.6.2.1)."""
 
     has_separate_clocks: bool = False
+    l1_exits_ns: tuple[float, float] = (0.0, 0.0)
+    """L1 Exit Latency of the port above and of the one below (7.5.3.6)."""
     """Whether its ends have separate reference clocks (SRIS)."""
 
     @property

@@ -410,6 +410,96 @@ IN_ANOTHER_LIFE: tuple[tuple[str, Mutation], ...] = (
 )
 """Changes to a link of `AGAIN` that has come up again."""
 
+REST = """
+[links]
+generation = 3
+lanes = 4
+
+[hosts.h0]
+aspm_l1 = true
+l1_exit_latency = "2 us"
+
+[devices.a]
+upstream = "h0"
+l1_exit_latency = "1 us"
+l1_entry_time = "500 ns"
+posted_headers = 1
+receive_latency = "3 us"
+bar = "64 KiB"
+
+[[flows]]
+from = "h0"
+to = "a"
+request_size = "64 B"
+count = 12
+interval = "2 us"
+
+[[flows]]
+from = "a"
+to = "h0"
+request_size = "64 B"
+count = 3
+interval = "40 us"
+start = "60 us"
+"""
+"""A scenario in which a link is in L1 from time to time, and a port refuses it."""
+
+_ASKS = "PM_Active_State_Request_L1"
+
+
+def rest_without_a_request(lines: list[Line]) -> None:
+    for line in lines:
+        if line.get("dllp") == _ASKS or line.get("raw", "").startswith("23"):
+            line["raw"] = _patched(line["raw"], 0, b"\x31")
+
+
+def rest_of_the_upper_end_first(lines: list[Line]) -> None:
+    below = _find(lines, training="EIOS", direction="up")
+    above = _find(lines, training="EIOS", direction="down")
+    above["ns"] = below["ns"] - 20.0
+
+
+def rest_before_the_agreement(lines: list[Line]) -> None:
+    first = _find(lines, dllp="PM_Request_Ack")
+    _find(lines, training="EIOS", direction="up")["ns"] = first["ns"] - 1.0
+
+
+def rest_before_the_acknowledgement(lines: list[Line]) -> None:
+    last = _find(lines, dllp=_ASKS)
+    for line in lines:
+        is_ack = line.get("dllp") == "Ack" or line.get("arrival") == "dllp"
+        if is_ack and line["ns"] < last["ns"] and line["raw"].startswith("00"):
+            line["raw"] = _patched(line["raw"], 2, b"\x0f\xff")
+
+
+def packet_on_the_way_to_l1(lines: list[Line]) -> None:
+    rest = _find(lines, training="EIOS", direction="down")
+    packets = (line for line in lines if "tlp" in line and line["direction"] == "down")
+    after = next(line for line in packets if line["ns"] > rest["ns"])
+    after["ns"] = rest["ns"] - 30.0
+
+
+def asked_again_too_early(lines: list[Line]) -> None:
+    refused = _find(lines, tlp="PM_Active_State_Nak")["ns"]
+    asks = [line for line in lines if line.get("dllp") == _ASKS and line["ns"] > refused + 5_000.0]
+    asks[0]["ns"] -= 3_000.0
+
+
+def left_too_early(lines: list[Line]) -> None:
+    _find(lines, training="TS1", direction="down")["ns"] += 1_000.0
+
+
+ON_THE_WAY_TO_L1: tuple[tuple[str, Mutation], ...] = (
+    ("entry_to_l1", rest_without_a_request),
+    ("entry_to_l1", rest_of_the_upper_end_first),
+    ("entry_to_l1", rest_before_the_agreement),
+    ("entry_to_l1", rest_before_the_acknowledgement),
+    ("entry_to_l1", packet_on_the_way_to_l1),
+    ("requests_of_l1", asked_again_too_early),
+    ("exit_from_l1", left_too_early),
+)
+"""Changes to `REST`."""
+
 MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("recovery", answer_before_the_question),
     ("recovery", data_stream_without_an_answer),

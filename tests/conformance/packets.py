@@ -91,6 +91,11 @@ class Tlp:
         return self.type & 0b11000 == 0b10000
 
     @property
+    def is_refusal_of_l1(self) -> bool:
+        """Whether it is PM_Active_State_Nak, which ends at its receiver (2.2.8.2)."""
+        return self.type == 0b10100 and self.raw[7] == 0x14
+
+    @property
     def is_atomic(self) -> bool:
         return self.type in (0b01100, 0b01101, 0b01110)
 
@@ -220,6 +225,9 @@ class Dllp:
         word = int.from_bytes(raw[:4], "big")
         if raw[0] in (0x00, 0x10):
             return cls("Ack" if raw[0] == 0 else "Nak", sequence=word & 0xFFF)
+        power = {0x23: "PM_Active_State_Request_L1", 0x24: "PM_Request_Ack"}.get(raw[0])
+        if power is not None:
+            return cls(power)
         stage = {0x40: "InitFC1", 0x80: "UpdateFC", 0xC0: "InitFC2"}.get(raw[0] & 0xC8)
         if stage is None or raw[0] >> 4 & 3 == 3:
             return cls("other")

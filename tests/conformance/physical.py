@@ -172,23 +172,28 @@ def _wrong_in_recovery(wire: Wire) -> Iterator[tuple[str, float]]:
     answers = _rounds(wire.other)
     for number, sets in enumerate(rounds):
         kinds = [one.kind for one in sets]
-        if kinds not in (["TS1"], ["TS1", "TS2"]):
+        if kinds not in (["EIOS"], *([*l1, *ts] for l1 in ([], ["EIOS"]) for ts in TRAINING)):
             yield f"a link trains by {kinds}", sets[0].ns
             return
         position = bisect_left(times, (sets[0].ns,))
-        if position < len(times) and times[position][0] < sets[-1].end_ns - TOLERANCE_NS:
-            yield "a data stream between TS1 and TS2", sets[0].ns
+        ends_ns = float("inf") if kinds == ["EIOS"] else sets[-1].end_ns - TOLERANCE_NS
+        if position < len(times) and times[position][0] < ends_ns:
+            yield f"a data stream between {kinds[0]} and {kinds[-1]}", sets[0].ns
         answer = answers[number] if number < len(answers) else []
-        if len(sets) < 2:
+        own, answer = ([one for one in both if one.kind != "EIOS"] for both in (sets, answer))
+        if len(own) < 2:
             continue
-        if not answer or sets[1].ns < answer[0].end_ns + flight - TOLERANCE_NS:
-            yield "TS2 before the first TS1 of the other end", sets[1].ns
-        position = bisect_left(times, (sets[1].ns,))
+        if not answer or own[1].ns < answer[0].end_ns + flight - TOLERANCE_NS:
+            yield "TS2 before the first TS1 of the other end", own[1].ns
+        position = bisect_left(times, (own[1].ns,))
         if position == len(times):
             continue
         goes_on = times[position][0]
         if len(answer) < 2 or goes_on < answer[1].end_ns + flight - TOLERANCE_NS:
             yield "a data stream before the TS2 of the other end", goes_on
+
+
+TRAINING = (["TS1"], ["TS1", "TS2"])
 
 
 def _rounds(wire: Wire) -> list[list[Training]]:

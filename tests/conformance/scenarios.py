@@ -19,6 +19,8 @@ def scenario(number: int) -> str:
     extended = channels.choice([0, 0, 0, 1, 2, 7])
     states = Random(f"states {number}")
     l0s = states.choice([False, False, True])
+    deep = Random(f"l1 {number}")
+    l1 = deep.choice([False, False, True])
     processes = Random(f"processes {number}")
     has_processes = processes.choice([False, True])
     prefixes = ["tlp_prefixes = true"] if has_processes else []
@@ -38,6 +40,8 @@ def scenario(number: int) -> str:
         f"tags = {pick([1, 4, 32])}",
         *(["aspm_l0s = true"] if l0s else []),
         *_l0s(states),
+        *(["aspm_l1 = true"] if l1 else []),
+        *_l1(deep),
         *_enables(marks),
         *prefixes,
         *(['iommu_pasids = "1, 3"'] if has_processes else []),
@@ -55,6 +59,7 @@ def scenario(number: int) -> str:
             f"acs_redirect = {str(redirect).lower()}",
             f"ari_forwarding = {functions.choice(['true', 'false'])}",
             *_l0s(states),
+            *_l1(deep),
             *prefixes,
             *_port(random),
             *_channels(channels, extended),
@@ -73,6 +78,7 @@ def scenario(number: int) -> str:
             f"virtual_functions = {functions.choice([3, 7, 20])}",
             'virtual_bar = "4 KiB"',
             *_l0s(states),
+            *_l1(deep),
             *_enables(marks),
             *(PASID_CAPABILITY if has_processes else []),
             *_channels(channels, extended),
@@ -202,6 +208,14 @@ def _l0s(random: Random) -> list[str]:
         return []
     exit_ns, entry_ns = random.choice([60, 900]), random.choice([200, 3000])
     return [f'l0s_exit_latency = "{exit_ns} ns"', f'l0s_entry_time = "{entry_ns} ns"']
+
+
+def _l1(random: Random) -> list[str]:
+    """L1 of most ports, which they ask for early enough for short traces."""
+    if random.random() < 0.2:
+        return []
+    exit_ns, entry_ns = random.choice([300, 4000]), random.choice([100, 1000, 3000])
+    return [f'l1_exit_latency = "{exit_ns} ns"', f'l1_entry_time = "{entry_ns} ns"']
 
 
 def _upstream(random: Random, above: list[str]) -> str:

@@ -362,7 +362,8 @@ def _training(line: Line) -> Training:
 def _recoveries(wire: Wire, stream: list[float]) -> list[Recovery]:
     """The times of Recovery: from the first TS1 until the data stream goes on after TS2.
 
-    Both ends offer what they are capable of, and the link gets what both are (4.2.6.4).
+    The time in L1, which EIOS begins, counts as part of the Recovery that ends it. Both ends offer
+    what they are capable of, and the link gets what both are (4.2.6.4).
     """
     found: list[Recovery] = []
     answers = [one for one in wire.other.trainings if one.kind == "TS2"]

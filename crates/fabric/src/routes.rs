@@ -83,6 +83,7 @@ impl Routes {
             Kind::Message(request) => match request.message.routing() {
                 MessageRouting::ToRoot => Route::Elsewhere,
                 MessageRouting::ById(target) => self.of_id(target),
+                MessageRouting::Local => Route::Nowhere,
             },
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
             // Coherence messages end at the other end of their link.

@@ -152,6 +152,7 @@ impl Component for Switch {
             let finished = self.link(port).start(&mut At::new(fx, port));
             self.settle(port, finished, fx);
         }
+        self.follow_links_below(fx);
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
@@ -271,7 +272,7 @@ impl Switch {
                 }
             }
             LinkChange::Up => LinkCommand::Train,
-            LinkChange::Retrained { .. } => return,
+            LinkChange::Retrained { .. } | LinkChange::Power => return,
         };
         for port in (1..self.ports.len() as u16).map(Port) {
             if command == LinkCommand::Train && self.functions.holds_link_down(place(port)) {
@@ -297,6 +298,8 @@ impl Switch {
             }
             port.link.set_target_rate(space.target_link_speed());
             port.link.enable_l0s(space.enables_l0s());
+            port.link
+                .enable_l1(space.enables_l1(), self.functions.id_of(place));
         }
         let filters = self.links().any(|link| !link.maps_all_classes());
         for port in &mut self.ports {
@@ -377,6 +380,19 @@ impl Switch {
     fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);
         self.report_errors(fx);
+        self.follow_links_below(fx);
+    }
+
+    /// Lets the upstream link be in L1 while every link below is there, or down, and have it leave L1 as soon as one of them does (PCIe
+    /// Base 5.4.1.2.1, 5.4.1.2.2).
+    fn follow_links_below(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let rests = |link: &LinkEnd| link.is_in_l1(now) || link.has_failed(now);
+        let permits = self.links().skip(1).all(rests);
+        let finished = self
+            .link(UPSTREAM)
+            .permit_l1(permits, &mut At::new(fx, UPSTREAM));
+        self.settle(UPSTREAM, finished, fx);
     }
 
     /// Presses the attention button of the slot at `port`.
@@ -528,10 +544,24 @@ impl Switch {
             {
                 return self.forward_error(from, delivery, (severity, request.requester), fx);
             }
+            // A refusal of L1 for which the link does not wait any longer.
+            Kind::Message(request) if request.message == Message::ActiveStateNak => {
+                return self.discard(from, delivery, fx);
+            }
             Kind::Completion(_) => Refusal::UnexpectedCompletion,
             _ => Refusal::UnsupportedRequest,
         };
         self.refuse(from, delivery, why, fx);
+    }
+
+    /// Discards a packet, and frees its buffer.
+    #[cold]
+    fn discard(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
+        let Delivery { packet, complete } = delivery;
+        let charge = fx.store()[packet].charge();
+        fx.store().release(packet);
+        self.link(from)
+            .free_later(charge, complete, &mut At::new(fx, from));
     }
 
     /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported

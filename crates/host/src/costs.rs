@@ -53,6 +53,8 @@ kernel::parameters! {
         ecrc: bool = false, from "PCIe Base 7.8.4.7: disabled after reset; Linux leaves it as firmware has set it";
         /// Whether firmware enables ASPM L0s at the links below the host whose two ports support it (l0s_exit_latency).
         aspm_l0s: bool = false, from "PCIe Base 7.5.3.7: off after reset; firmware may enable it at any link that supports it";
+        /// Whether firmware enables ASPM L1 at the links below the host whose two ports support it (l1_exit_latency).
+        aspm_l1: bool = false, from "PCIe Base 7.5.3.7: off after reset; firmware may enable it at any link that supports it";
         /// Time to read the clock before and after a measured memory access.
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time for which a process reads the clock.

@@ -23,11 +23,13 @@ pub enum LinkTimer {
     Training,
     /// Damage between frames may be found.
     Framing,
+    /// The link may enter L1, or a DLLP of the handshake for it is due.
+    Power,
 }
 
 impl LinkTimer {
     /// The number of timers.
-    pub const COUNT: u32 = 9;
+    pub const COUNT: u32 = 10;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -41,6 +43,7 @@ impl LinkTimer {
             LinkTimer::Errors,
             LinkTimer::Training,
             LinkTimer::Framing,
+            LinkTimer::Power,
         ][number as usize]
     }
 }
@@ -57,6 +60,7 @@ pub(crate) struct Alarms {
     pub(crate) errors: Alarm,
     pub(crate) training: Alarm,
     pub(crate) framing: Alarm,
+    pub(crate) power: Alarm,
 }
 
 impl Alarms {
@@ -70,6 +74,7 @@ impl Alarms {
         errors: Alarm::IDLE,
         training: Alarm::IDLE,
         framing: Alarm::IDLE,
+        power: Alarm::IDLE,
     };
 
     #[inline(always)]
@@ -84,6 +89,7 @@ impl Alarms {
             LinkTimer::Errors => &mut self.errors,
             LinkTimer::Training => &mut self.training,
             LinkTimer::Framing => &mut self.framing,
+            LinkTimer::Power => &mut self.power,
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct LinkConfig {
     pub far_l0s_exit: Span,
     /// The time without packets after which the far end's transmitter enters L0s.
     pub far_l0s_entry: Span,
+    /// Whether the end is the upstream port of its component, which is the one to ask for L1.
+    pub is_upstream: bool,
     /// The bit errors of the direction that arrives at this end.
     pub errors: Option<BitErrors>,
     /// The time at which the link fails. From then on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).

@@ -2,6 +2,7 @@
 
 mod errors;
 mod initialization;
+mod power;
 mod rate;
 mod training;
 
@@ -10,10 +11,11 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use protocol::{Class, CorrectableError, Dllp, TrafficClass};
 
+use crate::active_state::ActiveState;
 use crate::alarm::{Alarms, Ring};
 use crate::channels::{ChannelCounters, ChannelMap};
 use crate::handshake::Handshake;
-use crate::ltssm::{LinkChange, LinkCommand, Ltssm, Offer, TrainingTimes};
+use crate::ltssm::{LinkChange, LinkCommand, LinkState, Ltssm, Offer, TrainingTimes};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::refresh::{Refresh, RefreshSchedule};
@@ -62,6 +64,10 @@ pub struct LinkEnd {
     l0s: L0s,
     /// The time without packets after which the far end's transmitter enters L0s.
     far_l0s_entry: Span,
+    /// The way into L1 and out of it. Boxed, because packets do not need it.
+    power: Box<ActiveState>,
+    /// Whether the far end has gone to electrical idle, so that there are no bits to be damaged.
+    is_far_silent: bool,
     /// The time at which the last TS2 of this end has left it.
     sent_ts2_until: Time,
     ltssm: Ltssm,
@@ -117,6 +123,7 @@ impl LinkEnd {
             training: parameters.training_time() + config.round_trip,
             recovery: parameters.recovery_time,
             speed_change: parameters.speed_change_time,
+            l1_exit: parameters.l1_exit_latency.unwrap_or(Span::ZERO),
         };
         LinkEnd {
             leaves_l0_at: config.fails_at,
@@ -127,6 +134,11 @@ impl LinkEnd {
                 exit: config.far_l0s_exit,
             },
             far_l0s_entry: config.far_l0s_entry,
+            power: Box::new(ActiveState::new(
+                config.is_upstream,
+                parameters.l1_entry_time,
+            )),
+            is_far_silent: false,
             sent_ts2_until: Time::ZERO,
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
@@ -181,7 +193,7 @@ impl LinkEnd {
     pub fn counters(&self, now: Time) -> Counters {
         let mut counters = self.transmitter.counters(now);
         // What a link drops that is down takes its time, but not on the wire.
-        if !self.is_outside_l0(now) || self.is_recovering(now) {
+        if !self.is_outside_l0(now) || self.is_linked(now) {
             let remaining = self.transmitter.remaining(now);
             counters.busy = counters.busy.saturating_sub(remaining);
         }
@@ -189,6 +201,7 @@ impl LinkEnd {
             let refreshes = self.receiver.refreshes_until(now, self.refreshes());
             counters.add_dllps(refreshes, self.timing());
         }
+        (counters.in_l1, counters.l1_entries) = self.power.time_in_l1(now.min(self.fails_at));
         counters
     }
 
@@ -272,6 +285,7 @@ impl LinkEnd {
         }
         self.begin_round(cx);
         self.watch_for_damage(cx);
+        self.watch_idle_time(cx);
         self.pump(cx)
     }
 
@@ -542,6 +556,8 @@ impl LinkEnd {
                 }
                 self.transmitter.raise(&credit);
             }
+            Dllp::ActiveStateRequest => self.receive_request(cx),
+            Dllp::PowerRequestAck => self.receive_agreement(cx),
         }
     }
 
@@ -549,7 +565,7 @@ impl LinkEnd {
         if self.transmitter.acknowledge(sequence, cx) {
             self.replays = 0;
             let is_awaited = self.transmitter.awaits_acknowledgement();
-            if self.is_outside_l0(cx.now()) {
+            if self.is_outside_l0(cx.now()) && self.ltssm.state() != LinkState::L0 {
                 self.replay_left = is_awaited.then_some(self.replay_limit);
             } else if is_awaited {
                 self.set(LinkTimer::Replay, cx.now() + self.replay_limit, cx);
@@ -595,7 +611,7 @@ impl LinkEnd {
     #[inline(never)]
     fn expire_any(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
         self.ring(timer, cx)?;
-        if self.is_outside_l0(cx.now()) && !self.is_recovering(cx.now()) {
+        if self.is_outside_l0(cx.now()) && !self.is_linked(cx.now()) {
             return self.expire_while_down(timer, cx);
         }
         match timer {
@@ -615,6 +631,7 @@ impl LinkEnd {
             LinkTimer::InitializeChannels => self.begin_round_of_channels(cx),
             LinkTimer::Training => self.expire_training(cx),
             LinkTimer::Framing => self.find_damage_between_frames(cx),
+            LinkTimer::Power => self.ask_if_idle(cx),
         }
         self.pump(cx)
     }
@@ -634,7 +651,8 @@ impl LinkEnd {
     /// Sends the limits again that were last sent long ago, and schedules the next time.
     fn refresh_credit(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
-        let is_watched = cx.watched() || self.receiver.has_errors() || self.transmitter.has_l0s();
+        let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled();
+        let is_watched = cx.watched() || self.receiver.has_errors() || has_low_power;
         if !is_watched && self.refresh.fall_asleep(now) {
             return;
         }
@@ -742,7 +760,7 @@ impl LinkEnd {
     #[inline(never)]
     fn send_dllps(&mut self, mut at: Time, cx: &mut impl EndContext) -> Time {
         while let Some(dllp) = self.next_dllp(at, cx) {
-            if dllp.1 {
+            if dllp.1 && !self.is_repetition(&dllp.0) {
                 self.refresh.record_news(at);
             }
             self.transmitter.send_dllp(at, dllp, cx);
@@ -752,6 +770,11 @@ impl LinkEnd {
             }
         }
         at
+    }
+
+    /// Whether a DLLP may repeat what the far end knows: an UpdateFC on a wire with bit errors.
+    fn is_repetition(&self, dllp: &Dllp) -> bool {
+        self.receiver.has_errors() && matches!(dllp, Dllp::UpdateFc(_))
     }
 
     fn await_acknowledgement(&mut self, cx: &mut impl EndContext) {
@@ -838,6 +861,7 @@ impl LinkEnd {
         let is_in_background = match timer {
             LinkTimer::RefreshCredit => !self.receiver.has_errors(),
             LinkTimer::Framing => true,
+            LinkTimer::Power => self.transmitter.waiting() == 0,
             _ => false,
         };
         if is_in_background {

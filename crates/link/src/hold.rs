@@ -28,7 +28,7 @@ pub enum Hold {
     NotBefore(Time),
     /// The link, which is not up.
     LinkDown,
-    /// The link, which is in Recovery.
+    /// The link, which is in Recovery, or in L1 or on the way to it.
     Recovery,
 }
 
@@ -46,7 +46,7 @@ impl LinkEnd {
         let is_down = !self.is_up() || self.has_failed(now);
         Some(if is_down {
             Hold::LinkDown
-        } else if self.is_recovering(now) {
+        } else if self.is_held_by_link(now) {
             Hold::Recovery
         } else {
             held

@@ -3,6 +3,7 @@
 //! Every component with a PCI Express port has a [`LinkEnd`] for each such port, and an [`OpticalEnd`](optical::OpticalEnd) for
 //! each optical port. Two ends are joined only by a wire.
 
+mod active_state;
 mod alarm;
 mod channels;
 mod config;

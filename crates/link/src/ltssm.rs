@@ -16,6 +16,8 @@ pub enum LinkState {
     Training,
     /// The link carries packets.
     L0,
+    /// The link is electrically idle, and up.
+    L1,
     /// The link is up and trains again; packets wait.
     Recovery,
     /// One end holds the other in reset.
@@ -54,7 +56,7 @@ pub enum LinkCommand {
     Disable,
     /// Train from Detect on. It has no effect at an end that trains or is up.
     Train,
-    /// Go from L0 to Recovery. It has no effect at an end that is not up.
+    /// Go from L0 or L1 to Recovery. It has no effect at an end that is not up.
     Retrain,
     /// Use at most these lanes and this rate from now on, because the others do not work, and go from L0 to Recovery.
     Limit(Offer),
@@ -69,6 +71,8 @@ pub enum LinkChange {
     Down(DownCause),
     /// The link is up again, and its flow control is initialised: `DL_Up`.
     Up,
+    /// The link has entered L1, or has begun to leave it.
+    Power,
     /// The link has gone through Recovery.
     Retrained {
         /// Whether rate or width have changed, or software has asked for it: Link Bandwidth Management Status.
@@ -130,6 +134,8 @@ pub(crate) struct TrainingTimes {
     pub(crate) recovery: Option<Span>,
     /// A change of rate.
     pub(crate) speed_change: Span,
+    /// The way from L1 to L0 by Recovery; no less than Recovery takes.
+    pub(crate) l1_exit: Span,
 }
 
 impl TrainingTimes {
@@ -166,6 +172,7 @@ enum State {
     Down,
     Training(Exchange),
     L0,
+    L1,
     Recovery(Exchange),
     /// Held by this end, or by the far end.
     HotReset(HeldBy),
@@ -185,12 +192,15 @@ struct Exchange {
     ready_at: Time,
     /// The offer of the TS2 that this end has sent.
     sent_ts2: Option<Offer>,
+    /// Whether the end has left L1 for it.
+    is_from_l1: bool,
 }
 
 impl Exchange {
     const BEGUN: Self = Exchange {
         ready_at: Time::NEVER,
         sent_ts2: None,
+        is_from_l1: false,
     };
 }
 
@@ -207,8 +217,10 @@ pub(crate) struct Step {
 pub(crate) enum Transition {
     /// From L0 or Recovery to a state without a link.
     Down(DownCause),
-    /// From L0 to Recovery.
+    /// From L0 or L1 to Recovery.
     Recovery,
+    /// From L0 to L1.
+    Rest,
     /// To L0, from training, with this rate and width.
     Up(Offer),
     /// To L0, from Recovery, with this rate and width.
@@ -264,6 +276,7 @@ impl Ltssm {
             State::Down => LinkState::Down,
             State::Training(_) => LinkState::Training,
             State::L0 => LinkState::L0,
+            State::L1 => LinkState::L1,
             State::Recovery(_) => LinkState::Recovery,
             State::HotReset(_) => LinkState::HotReset,
             State::Disabled(_) => LinkState::Disabled,
@@ -283,7 +296,7 @@ impl Ltssm {
             }
             LinkCommand::Train => match self.state {
                 State::Down | State::HotReset(_) | State::Disabled(_) => self.train(),
-                State::Training(_) | State::L0 | State::Recovery(_) => Step::default(),
+                State::Training(_) | State::L0 | State::L1 | State::Recovery(_) => Step::default(),
             },
             LinkCommand::Retrain => self.retrain(),
             LinkCommand::Limit(limit) => {
@@ -297,10 +310,20 @@ impl Ltssm {
         }
     }
 
-    /// Goes to Recovery, from L0 at once. An exchange that this end has already answered is followed by another one.
+    /// Goes from L0 to L1, because the ends of the link have agreed to.
+    pub(crate) fn rest(&mut self) -> Step {
+        self.state = State::L1;
+        Step {
+            transition: Some(Transition::Rest),
+            send: Some(self.set(OrderedSetKind::ElectricalIdleOrderedSet)),
+            wake_at: None,
+        }
+    }
+
+    /// Goes to Recovery, from L0 and L1 at once. An exchange that this end has already answered is followed by another one.
     fn retrain(&mut self) -> Step {
         match self.state {
-            State::L0 => self.recover(),
+            State::L0 | State::L1 => self.recover(),
             State::Training(exchange) | State::Recovery(exchange) => {
                 self.retrains_again |= exchange.sent_ts2.is_some();
                 Step::default()
@@ -328,9 +351,9 @@ impl Ltssm {
         }
     }
 
-    /// Whether the physical layer has a link (`LinkUp` = 1): L0 and Recovery.
+    /// Whether the physical layer has a link (`LinkUp` = 1): L0, L1 and Recovery.
     fn is_link_up(&self) -> bool {
-        matches!(self.state, State::L0 | State::Recovery(_))
+        matches!(self.state, State::L0 | State::L1 | State::Recovery(_))
     }
 
     fn train(&mut self) -> Step {
@@ -343,7 +366,10 @@ impl Ltssm {
     }
 
     fn recover(&mut self) -> Step {
-        self.state = State::Recovery(Exchange::BEGUN);
+        self.state = State::Recovery(Exchange {
+            is_from_l1: matches!(self.state, State::L1),
+            ..Exchange::BEGUN
+        });
         Step {
             transition: Some(Transition::Recovery),
             send: Some(self.set(OrderedSetKind::Ts1)),
@@ -355,7 +381,7 @@ impl Ltssm {
         let Offer { generation, lanes } = self.offer();
         OrderedSet {
             kind,
-            is_numbered: matches!(self.state, State::Recovery(_)),
+            is_numbered: matches!(self.state, State::L1 | State::Recovery(_)),
             generation,
             lanes,
         }
@@ -367,7 +393,7 @@ impl Ltssm {
             OrderedSetKind::ElectricalIdle => {
                 self.far = None;
                 match self.state {
-                    State::L0 | State::Recovery(_) => self.lose(),
+                    State::L0 | State::L1 | State::Recovery(_) => self.lose(),
                     State::Training(_)
                     | State::HotReset(HeldBy::FarEnd)
                     | State::Disabled(HeldBy::FarEnd) => self.train(),
@@ -375,6 +401,10 @@ impl Ltssm {
                 }
             }
             OrderedSetKind::Fts => Step::default(),
+            OrderedSetKind::ElectricalIdleOrderedSet => match self.state {
+                State::L0 => self.rest(),
+                _ => Step::default(),
+            },
             OrderedSetKind::HotReset => {
                 self.yield_to(State::HotReset(HeldBy::FarEnd), DownCause::HotReset)
             }
@@ -386,14 +416,14 @@ impl Ltssm {
                     self.far = Some(set);
                 }
                 match self.state {
-                    State::L0 => self.recover(),
+                    State::L0 | State::L1 => self.recover(),
                     _ => Step::default(),
                 }
             }
             OrderedSetKind::Ts1 | OrderedSetKind::Ts2 => {
                 self.far = Some(set);
                 match self.state {
-                    State::L0 | State::Recovery(_) => self.lose(),
+                    State::L0 | State::L1 | State::Recovery(_) => self.lose(),
                     State::HotReset(HeldBy::FarEnd) | State::Disabled(HeldBy::FarEnd) => {
                         self.train()
                     }
@@ -445,7 +475,12 @@ impl Ltssm {
         };
         let time = if is_recovery {
             let next = self.offer().common(offered);
-            self.times.recovery(self.agreed, next)
+            let least = if exchange.is_from_l1 {
+                self.times.l1_exit
+            } else {
+                Span::ZERO
+            };
+            self.times.recovery(self.agreed, next).max(least)
         } else {
             self.times.training
         };
@@ -467,6 +502,7 @@ impl Ltssm {
             self.keep(Exchange {
                 ready_at,
                 sent_ts2: Some(self.offer()),
+                ..exchange
             });
             return Step {
                 send: Some(self.set(OrderedSetKind::Ts2)),

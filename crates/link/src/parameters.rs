@@ -67,6 +67,10 @@ kernel::parameters! {
         l0s_exit_latency: Option<Span> = None, within None..=Some(Span::from_us(100)), from "our choice: no ASPM, as servers are configured";
         /// Time without packets after which the port's transmitter enters L0s, where software has enabled it.
         l0s_entry_time: Span = Span::from_us(7), within Span::from_ns(100)..=Span::from_us(7), from "PCIe Base 5.4.1.1.1: at most 7 us";
+        /// Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link Capabilities); with one, the port supports ASPM L1.
+        l1_exit_latency: Option<Span> = None, within None..=Some(Span::from_us(1000)), from "our choice: no ASPM, as servers are configured";
+        /// Time without packets after which the upstream port of a device or switch asks to enter L1, where software has enabled it.
+        l1_entry_time: Span = Span::from_us(10), within Span::from_ns(100)..=Span::from_us(1000), from "our choice: the least time from a refusal to the next request, PCIe Base 5.4.1.2.1";
         /// Time that a change of rate adds to Recovery, besides a second search for the bits of the far end: electrical idle, and
         /// equalisation.
         speed_change_time: Span = Span::from_ns(800), within Span::from_ns(800)..=Span::from_us(100_000), from "PCIe Base 4.2.6.4.4: electrical idle of at least 800 ns; equalisation at 8 GT/s and more may take 100 ms more (4.2.6.4.2)";

@@ -230,6 +230,11 @@ impl Receiver {
         self.channels.iter().flatten().map(ClassBuffers::held).sum()
     }
 
+    /// The time at which the last bit of the newest accepted packet arrives.
+    pub(crate) fn newest_complete(&self) -> Time {
+        self.newest_complete
+    }
+
     /// Fixes the initial limits of all classes, with or without scaled flow control.
     pub(crate) fn fix_limits(&mut self, is_scaled: bool) {
         self.is_scaled = Some(is_scaled);
@@ -620,6 +625,7 @@ mod tests {
             has_separate_clocks: false,
             far_l0s_exit: Span::ZERO,
             far_l0s_entry: Span::ZERO,
+            is_upstream: false,
             errors: None,
             fails_at: Time::NEVER,
         };

@@ -31,6 +31,11 @@ impl Refresh {
         self.interval
     }
 
+    /// The time at which this end last sent anything new.
+    pub(crate) fn last_news(&self) -> Time {
+        self.last_news
+    }
+
     #[inline]
     pub(crate) fn is_dormant(&self) -> bool {
         self.is_dormant

@@ -35,6 +35,10 @@ pub struct Counters {
     pub busy: Span,
     /// Time in which the transmitter was in L0s.
     pub in_l0s: Span,
+    /// Time in which the link was in L1.
+    pub in_l1: Span,
+    /// Number of times that the link has entered L1.
+    pub l1_entries: u64,
 }
 
 impl Counters {
@@ -52,6 +56,8 @@ impl Counters {
             credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
             busy: self.busy.saturating_sub(earlier.busy),
             in_l0s: self.in_l0s.saturating_sub(earlier.in_l0s),
+            in_l1: self.in_l1.saturating_sub(earlier.in_l1),
+            l1_entries: self.l1_entries - earlier.l1_entries,
         }
     }
 
@@ -112,6 +118,8 @@ pub(crate) struct Transmitter {
     kept: VecDeque<Kept>,
     kept_bytes: u64,
     replay_buffer: u64,
+    /// The data credits of the largest packet.
+    largest_data: u16,
     /// The index in `kept` of the next packet to replay.
     replaying: Option<usize>,
     stalled_since: Option<Time>,
@@ -172,6 +180,7 @@ impl Transmitter {
             kept: VecDeque::new(),
             kept_bytes: 0,
             replay_buffer,
+            largest_data: config.max_payload.div_ceil(16),
             replaying: None,
             stalled_since: None,
             l0s: None,
@@ -186,7 +195,8 @@ impl Transmitter {
             .map_or(Span::ZERO, |since| now.since(since));
         if now >= self.busy_until {
             // There are no ordered sets in L0s.
-            let entry = self.l0s.map(|l0s| self.busy_until + l0s.entry);
+            let l0s = self.l0s.filter(|_| !self.skips.are_suspended());
+            let entry = l0s.map(|l0s| self.busy_until + l0s.entry);
             let until = entry.map_or(now, |entry| entry.min(now));
             if entry.is_some() && until < now {
                 counters.in_l0s += now.since(until);
@@ -269,6 +279,28 @@ impl Transmitter {
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         self.waiting > 0 || self.replaying.is_some()
+    }
+
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.replaying.is_some()
+    }
+
+    /// Whether each of the `channels`, as bits by VC ID, has credit for the largest packet of each class.
+    pub(crate) fn has_credit_for_all(&self, channels: u8) -> bool {
+        let channels = self
+            .channels
+            .iter()
+            .enumerate()
+            .filter(|(id, _)| channels >> id & 1 != 0);
+        let mut budgets = channels.flat_map(|(_, channel)| {
+            Class::ALL.map(|class| (class, &channel.budgets[class.index()]))
+        });
+        budgets.all(|(class, budget)| {
+            budget.allows(match class {
+                Class::NonPosted => 1,
+                Class::Posted | Class::Completion => self.largest_data,
+            })
+        })
     }
 
     #[inline]
@@ -435,6 +467,27 @@ impl Transmitter {
         } else {
             cx.send_in_background(Frame::Dllp(bytes), after);
         }
+    }
+
+    /// Whether a packet of the link itself can take the wire, which is free.
+    pub(crate) fn can_send_own(&self) -> bool {
+        let posted = &self.channels[0].budgets[Class::Posted.index()];
+        !self.is_replaying() && !self.is_replay_buffer_full() && posted.allows(0)
+    }
+
+    /// Sends a posted packet without data that the link itself has made, ahead of those that wait. It
+    /// [can be sent](Self::can_send_own).
+    #[cold]
+    pub(crate) fn send_own(&mut self, at: Time, packet: PacketId, cx: &mut impl LinkContext) {
+        let waiting = Waiting::new(packet, cx.packets(), at);
+        self.channels[0].budgets[Class::Posted.index()].consume(0);
+        if self.channels.len() > 1 {
+            let wire_len = cx.packets()[packet].wire_len().into();
+            self.channels[0].count.send(at, at, 0, wire_len);
+        }
+        self.send_new(at, waiting, (u16::MAX, 0), cx);
+        // It was in no buffer.
+        self.on_wire = None;
     }
 
     /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet of the queues.
@@ -758,7 +811,7 @@ impl Transmitter {
 
     /// Counts the ordered sets that were due by `now`; no more are due until [`resume_skips`](Self::resume_skips).
     pub(crate) fn suspend_skips(&mut self, now: Time, cx: &mut impl LinkContext) {
-        if now >= self.busy_until {
+        if now >= self.busy_until && !self.skips.are_suspended() {
             self.next_slot(now, cx);
         }
         self.skips = Skips::SUSPENDED;
@@ -776,8 +829,12 @@ impl Transmitter {
             return cx.send(Frame::OrderedSet(set), Span::ZERO);
         }
         let at = self.busy_until.max(now);
-        let length = self.timing.symbol() * 16;
-        let bytes = 16 * u32::from(self.timing.lanes());
+        let symbols = match set.kind {
+            OrderedSetKind::ElectricalIdleOrderedSet => self.timing.idle_set_symbols(),
+            _ => 16,
+        };
+        let length = self.timing.symbol() * u64::from(symbols);
+        let bytes = symbols * u32::from(self.timing.lanes());
         if cx.watched() {
             cx.observe(Observation::Training {
                 port: cx.port(),

@@ -129,6 +129,15 @@ impl WireTiming {
         self.has_separate_clocks
     }
 
+    /// The symbols of the ordered sets before electrical idle: EIOS, which Gen2 sends twice (PCIe Base 4.2.4.2).
+    pub(crate) fn idle_set_symbols(&self) -> u32 {
+        match self.generation() {
+            Generation::Gen1 => 4,
+            Generation::Gen2 => 8,
+            _ => 16,
+        }
+    }
+
     /// The time of one symbol: a byte on every lane.
     #[inline]
     pub fn symbol(&self) -> Span {
@@ -149,6 +158,11 @@ impl Skips {
 
     /// A schedule on which no ordered set is due, for the time in which a link is not in L0.
     pub(crate) const SUSPENDED: Skips = Skips { next: Time::NEVER };
+
+    /// Whether no ordered set is ever due.
+    pub(crate) fn are_suspended(&self) -> bool {
+        self.next == Time::NEVER
+    }
 
     /// The schedule of a wire whose data stream begins at `now`, or at the next symbol or block.
     pub(crate) fn starting(now: Time, timing: &WireTiming) -> Self {

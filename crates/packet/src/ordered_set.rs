@@ -31,6 +31,8 @@ pub enum OrderedSetKind {
     DisableLink,
     /// FTS: the sender exits L0s. All of them are one frame's worth of time, which the far end does not see.
     Fts,
-    /// Nothing: electrical idle.
+    /// EIOS: the sender goes to electrical idle, and stays there in L1.
+    ElectricalIdleOrderedSet,
+    /// Nothing: electrical idle, because the sender has no link.
     ElectricalIdle,
 }

@@ -33,6 +33,10 @@ pub enum Dllp {
         /// Whether the sender supports scaled flow control. The other features are not modelled.
         scaled_flow_control: bool,
     },
+    /// `PM_Active_State_Request_L1`: the upstream port of a component asks to enter L1 (PCIe Base 5.4.1.2.1).
+    ActiveStateRequest,
+    /// `PM_Request_Ack`: the port above agrees, and sends it until the link is electrically idle.
+    PowerRequestAck,
 }
 
 /// Credit of one class on one virtual channel (PCIe Base 2.6.1).
@@ -115,6 +119,8 @@ impl Dllp {
                     | (acknowledges as u32) << FEATURE_ACK
                     | scaled_flow_control as u32
             }
+            Self::ActiveStateRequest => (ACTIVE_STATE_REQUEST as u32) << 24,
+            Self::PowerRequestAck => (POWER_REQUEST_ACK as u32) << 24,
         }
         .to_be_bytes();
         let [low, high] = dllp_crc(body).to_le_bytes();
@@ -133,6 +139,8 @@ impl Dllp {
         match a {
             ACK => return Ok(Self::Ack { sequence }),
             NAK => return Ok(Self::Nak { sequence }),
+            ACTIVE_STATE_REQUEST => return Ok(Self::ActiveStateRequest),
+            POWER_REQUEST_ACK => return Ok(Self::PowerRequestAck),
             FEATURE => {
                 return Ok(Self::Feature {
                     acknowledges: word >> FEATURE_ACK & 1 == 1,
@@ -187,7 +195,7 @@ pub enum DllpError {
     Checksum,
     /// A DLLP type that a receiver discards without an error (PCIe Base 3.6.2.2).
     #[error(
-        "DLLP type {0:#04x} is not modelled; Ack, Nak, Data Link Feature, InitFC1, InitFC2 and UpdateFC are"
+        "DLLP type {0:#04x} is not modelled; Ack, Nak, Data Link Feature, InitFC1, InitFC2, UpdateFC, PM_Active_State_Request_L1 and PM_Request_Ack are"
     )]
     Unsupported(u8),
 }
@@ -200,6 +208,8 @@ const fn acknowledgement(kind: u8, sequence: u16) -> u32 {
 const ACK: u8 = 0x00;
 const FEATURE: u8 = 0x02;
 const NAK: u8 = 0x10;
+const ACTIVE_STATE_REQUEST: u8 = 0x23;
+const POWER_REQUEST_ACK: u8 = 0x24;
 const INIT_FC1: u8 = 0x40;
 const UPDATE_FC: u8 = 0x80;
 const INIT_FC2: u8 = 0xc0;
@@ -240,6 +250,8 @@ mod tests {
             credit().prop_map(Dllp::InitFc1),
             credit().prop_map(Dllp::InitFc2),
             credit().prop_map(Dllp::UpdateFc),
+            Just(Dllp::ActiveStateRequest),
+            Just(Dllp::PowerRequestAck),
             any::<(bool, bool)>().prop_map(|(acknowledges, scaled_flow_control)| Dllp::Feature {
                 acknowledges,
                 scaled_flow_control,
@@ -268,6 +280,13 @@ mod tests {
         };
         assert_eq!(feature(false, true).emit()[..4], [0x02, 0, 0, 1]);
         assert_eq!(feature(true, false).emit()[..4], [0x02, 0x80, 0, 0]);
+    }
+
+    /// PCIe Base 3.5.1, table 3-1: types 0x23 and 0x24, and nothing else.
+    #[test]
+    fn the_dllps_of_l1_are_their_types_alone() {
+        assert_eq!(Dllp::ActiveStateRequest.emit()[..4], [0x23, 0, 0, 0]);
+        assert_eq!(Dllp::PowerRequestAck.emit()[..4], [0x24, 0, 0, 0]);
     }
 
     /// PCIe Base 3.4.2, table 3-2: at most 127, 508 or 2032 headers and 2047, 8188 or 32752 data credits.
@@ -317,6 +336,7 @@ mod tests {
                 let used = match dllp {
                     Dllp::Ack { .. } | Dllp::Nak { .. } => 0xff00_0fff,
                     Dllp::Feature { .. } => 0xff80_0001,
+                    Dllp::ActiveStateRequest | Dllp::PowerRequestAck => 0xff00_0000,
                     _ => u32::MAX,
                 };
                 let kept = u32::from_be_bytes(body) & used;

@@ -50,6 +50,8 @@ pub enum Message {
     },
     /// `ERR_COR`, `ERR_NONFATAL` or `ERR_FATAL`: reports an error of this severity to the root complex (PCIe Base 2.2.8.3).
     Error(Severity),
+    /// `PM_Active_State_Nak`: the port above does not agree to enter L1 (PCIe Base 2.2.8.2, 5.4.1.2.1).
+    ActiveStateNak,
 }
 
 /// The routing of a message (PCIe Base table 2-20).
@@ -59,6 +61,8 @@ pub enum MessageRouting {
     ToRoot,
     /// Routed by ID to this function, like a completion.
     ById(FunctionId),
+    /// Local: for the port at the other end of the link, and no further.
+    Local,
 }
 
 impl Message {
@@ -70,6 +74,7 @@ impl Message {
             Self::InvalidateRequest { target, .. }
             | Self::InvalidateCompletion { target, .. }
             | Self::PageGroupResponse { target, .. } => MessageRouting::ById(*target),
+            Self::ActiveStateNak => MessageRouting::Local,
         }
     }
 
@@ -84,6 +89,7 @@ impl Message {
             Self::Error(Severity::Correctable) => ERR_COR,
             Self::Error(Severity::NonFatal) => ERR_NONFATAL,
             Self::Error(Severity::Fatal) => ERR_FATAL,
+            Self::ActiveStateNak => ACTIVE_STATE_NAK,
         }
     }
 
@@ -119,6 +125,7 @@ impl MessageRequest {
         let (routing, id) = match self.message.routing() {
             MessageRouting::ToRoot => (TO_ROOT, 0),
             MessageRouting::ById(target) => (BY_ID, u32::from(target.0) << 16),
+            MessageRouting::Local => (LOCAL, 0),
         };
         let (tag, third, fourth) = match self.message {
             Message::InvalidateRequest { tag, .. } => (tag.number(), 0, 0),
@@ -130,7 +137,7 @@ impl MessageRequest {
             Message::PageGroupResponse {
                 group, response, ..
             } => (0, response.bits() << 12 | u32::from(group.number()), 0),
-            Message::Error(_) => (0, 0, 0),
+            Message::Error(_) | Message::ActiveStateNak => (0, 0, 0),
         };
         let second = u32::from(self.requester.0) << 16
             | u32::from(tag) << 8
@@ -172,6 +179,7 @@ impl MessageRequest {
             (TO_ROOT, ERR_COR) => Message::Error(Severity::Correctable),
             (TO_ROOT, ERR_NONFATAL) => Message::Error(Severity::NonFatal),
             (TO_ROOT, ERR_FATAL) => Message::Error(Severity::Fatal),
+            (LOCAL, ACTIVE_STATE_NAK) => Message::ActiveStateNak,
             _ => return Err(TlpError::Message { kind, code }),
         };
         Ok(Self {
@@ -187,6 +195,7 @@ const WITH_DATA: u8 = 0x40;
 const ROUTING: u8 = 0x07;
 const TO_ROOT: u8 = 0;
 const BY_ID: u8 = 2;
+const LOCAL: u8 = 4;
 const INVALIDATE_REQUEST_KIND: u8 = WITH_DATA | BY_ID;
 
 /// Message Codes of PCIe Base table F-1.
@@ -194,6 +203,7 @@ const INVALIDATE_REQUEST: u8 = 0x01;
 const INVALIDATE_COMPLETION: u8 = 0x02;
 const PAGE_REQUEST: u8 = 0x04;
 const PAGE_GROUP_RESPONSE: u8 = 0x05;
+const ACTIVE_STATE_NAK: u8 = 0x14;
 const ERR_COR: u8 = 0x30;
 const ERR_NONFATAL: u8 = 0x31;
 const ERR_FATAL: u8 = 0x33;
@@ -268,6 +278,13 @@ mod tests {
                 0x30, 0, 0, 0, 0x02, 0x01, 0, 0x04, 0, 0, 0, 0, 0, 0, 0x10, 0x09,
             ],
         );
+    }
+
+    #[test]
+    fn a_nak_of_l1_has_its_bits_in_place() {
+        let mut bytes = [0; 16];
+        (bytes[0], bytes[5], bytes[7]) = (0x34, 0x00, 0x14);
+        has_bytes(Header::message(ROOT, Message::ActiveStateNak), bytes);
     }
 
     #[test]

@@ -128,6 +128,12 @@ class Port(TypedDict, total=False):
     l0s_entry_time: Setting
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
+    l1_exit_latency: Setting
+    """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
+    Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
+    l1_entry_time: Setting
+    """Time without packets after which the upstream port of a device or switch asks to enter
+    L1, where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -383,6 +389,9 @@ class Host(Node, total=False):
     aspm_l0s: Setting
     """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
     (l0s_exit_latency). (default false)"""
+    aspm_l1: Setting
+    """Whether firmware enables ASPM L1 at the links below the host whose two ports support it
+    (l1_exit_latency). (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -763,6 +772,12 @@ class Profile(TypedDict, total=False):
     l0s_entry_time: Setting
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
+    l1_exit_latency: Setting
+    """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
+    Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
+    l1_entry_time: Setting
+    """Time without packets after which the upstream port of a device or switch asks to enter
+    L1, where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -1012,6 +1027,9 @@ class Profile(TypedDict, total=False):
     aspm_l0s: Setting
     """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
     (l0s_exit_latency). (default false)"""
+    aspm_l1: Setting
+    """Whether firmware enables ASPM L1 at the links below the host whose two ports support it
+    (l1_exit_latency). (default false)"""
     timed_access: Setting
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
     clock_read: Setting
@@ -1336,6 +1354,12 @@ class Controller(TypedDict, total=False):
     l0s_entry_time: Setting
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
+    l1_exit_latency: Setting
+    """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
+    Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
+    l1_entry_time: Setting
+    """Time without packets after which the upstream port of a device or switch asks to enter
+    L1, where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""

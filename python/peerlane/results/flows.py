@@ -169,7 +169,8 @@ class LinkResult(Document):
     `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the rest are
     headers. `replays` counts the TLPs sent again.
     `credit_stall_ns` is the time in which a packet waited for credit alone, `l0s_ns` the time
-    in which the transmitter was in L0s. `channels` has the virtual channels by VC ID where the
+    in which the transmitter was in L0s, `l1_ns` the time in which the link was in L1, and
+    `l1_entries` how often it went there. `channels` has the virtual channels by VC ID where the
     port has the Virtual Channel capability.
     """
 
@@ -186,4 +187,6 @@ class LinkResult(Document):
     replays: int
     credit_stall_ns: float
     l0s_ns: float = 0.0
+    l1_ns: float = 0.0
+    l1_entries: int = 0
     channels: tuple[ChannelResult, ...] = ()

@@ -3,7 +3,7 @@
 use kernel::Effects;
 use link::{At, LinkChange, LinkCommand};
 use packet::{PacketId, Packets, Refusal};
-use protocol::{ConfigRequest, Header, Kind};
+use protocol::{ConfigRequest, Header, Kind, Message};
 use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
 
 use super::{BOUNDARY, Device, Endpoint, PORT};
@@ -44,6 +44,7 @@ impl Endpoint {
             Kind::Completion(_) => {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
+            Kind::Message(request) if request.message == Message::ActiveStateNak => {}
             // The devices complete no atomic operations (Device Capabilities 2); coherent agents handle their messages before.
             Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
                 return self.refuse(packet, Refusal::UnsupportedRequest, fx);
@@ -62,6 +63,8 @@ impl Endpoint {
                 }
                 Ok(())
             }
+            // A refusal of L1 for which the link does not wait any longer.
+            Kind::Message(request) if request.message == Message::ActiveStateNak => Ok(()),
             Kind::MemoryRead(_)
             | Kind::MemoryWrite(_)
             | Kind::Message(_)

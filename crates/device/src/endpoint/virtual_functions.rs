@@ -116,7 +116,7 @@ impl Endpoint {
             Kind::Completion(completion) => self.functions.place_of(completion.requester),
             Kind::Message(request) => match request.message.routing() {
                 MessageRouting::ById(target) => self.functions.place_of(target),
-                MessageRouting::ToRoot => None,
+                MessageRouting::ToRoot | MessageRouting::Local => None,
             },
             _ => None,
         };

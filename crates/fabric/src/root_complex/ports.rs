@@ -123,7 +123,9 @@ impl RootPorts {
 
     /// Applies the registers of the root ports.
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
-        for (port, space) in self.ports.iter_mut().zip(functions.ports()) {
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let place = FunctionPlace::Port(index);
+            let space = functions.space(place);
             port.max_payload = space.max_payload();
             let blocks = [
                 AccessService::SourceValidation,
@@ -139,6 +141,8 @@ impl RootPorts {
             }
             port.link.set_target_rate(space.target_link_speed());
             port.link.enable_l0s(space.enables_l0s());
+            port.link
+                .enable_l1(space.enables_l1(), functions.id_of(place));
             port.generates_ecrc = space.generates_ecrc();
             port.checks_ecrc = space.checks_ecrc();
             port.supports_prefixes = space.supports_prefixes();

@@ -40,6 +40,8 @@ pub enum Setting {
     BandwidthNotification,
     /// L0s Entry Enabled in ASPM Control.
     EnterL0s,
+    /// L1 Entry Enabled in ASPM Control.
+    EnterL1,
     /// PASID Enable, with the enables of permissions that the function supports.
     AddressSpaces(bool),
     /// End-End TLP Prefix Blocking.
@@ -85,7 +87,9 @@ impl Registers {
             | Setting::CompletionsById(_)
             | Setting::BlockPrefixes => self.express(function, register::DEVICE_CONTROL_2).await,
             Setting::MemoryEnable(_) => Some(register::COMMAND),
-            Setting::EnterL0s => self.express(function, register::LINK_CONTROL).await,
+            Setting::EnterL0s | Setting::EnterL1 => {
+                self.express(function, register::LINK_CONTROL).await
+            }
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
@@ -110,6 +114,7 @@ impl Registers {
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
             Setting::BlockPrefixes => Express::PREFIX_BLOCKING_FIELD,
             Setting::EnterL0s => flag(Express::L0S_ENABLE, true),
+            Setting::EnterL1 => flag(Express::L1_ENABLE, true),
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc

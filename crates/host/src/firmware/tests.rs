@@ -57,6 +57,7 @@ fn express(port: PortType, max_payload_supported: u32) -> Express {
         data_link_features: None,
         virtual_channels: None,
         l0s_exit_ns: None,
+        l1_exit_ns: None,
         has_separate_clocks: false,
     }
 }

@@ -44,9 +44,10 @@ impl LinkEnd {
         self.transmitter.arbitrate(control);
     }
 
-    /// Begins the initialisation of channels that were enabled, if the link is up.
+    /// Follows registers that were set: begins the initialisation of channels that were enabled, if the link is up, and the wait for L1.
     #[cold]
     pub fn initialize_channels(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
+        self.watch_idle_time(cx);
         if !self.is_up() || self.has_failed(cx.now()) {
             return None;
         }

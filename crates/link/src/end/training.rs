@@ -20,11 +20,15 @@ impl LinkEnd {
     /// Makes this end obey `command`.
     pub fn command(&mut self, command: LinkCommand, cx: &mut impl EndContext) -> Option<Finished> {
         if cx.now() < self.fails_at {
-            let step = self.ltssm.command(command);
-            self.take(step, cx);
+            self.obey_command(command, cx);
             self.train(cx);
         }
         self.pump(cx)
+    }
+
+    fn obey_command(&mut self, command: LinkCommand, cx: &mut impl EndContext) {
+        let step = self.ltssm.command(command);
+        self.take(step, cx);
     }
 
     /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
@@ -80,8 +84,7 @@ impl LinkEnd {
     #[cold]
     pub(super) fn expire_training(&mut self, cx: &mut impl EndContext) {
         while let Some(command) = self.commands.pop_front() {
-            let step = self.ltssm.command(command);
-            self.take(step, cx);
+            self.obey_command(command, cx);
         }
         self.train(cx);
     }
@@ -112,14 +115,22 @@ impl LinkEnd {
         cx: &mut impl EndContext,
     ) -> Option<Finished> {
         if cx.now() < self.fails_at {
-            if set.kind == OrderedSetKind::Ts1 && self.receiver.has_errors() {
-                self.end_stream(cx);
-            }
+            self.follow_stream(set.kind, cx);
             let step = self.ltssm.receive(set);
             self.take(step, cx);
             self.train(cx);
         }
         self.pump(cx)
+    }
+
+    /// Takes the end of the far end's data stream as received.
+    fn follow_stream(&mut self, kind: OrderedSetKind, cx: &mut impl EndContext) {
+        let is_idle = kind == OrderedSetKind::ElectricalIdleOrderedSet;
+        let ends = is_idle || kind == OrderedSetKind::Ts1;
+        if ends && !self.is_far_silent && self.receiver.has_errors() {
+            self.end_stream(cx);
+        }
+        self.is_far_silent |= is_idle;
     }
 
     /// Handles a frame that arrives while the link is not in L0.
@@ -131,12 +142,20 @@ impl LinkEnd {
     ) -> (Option<Arrival>, Option<Finished>) {
         match frame {
             Frame::OrderedSet(set) => (None, self.receive_ordered_set(set, cx)),
-            _ if self.is_recovering(cx.now()) && self.receiver.is_stream_stopped() => {
+            _ if self.is_linked(cx.now()) && self.receiver.is_stream_stopped() => {
                 self.lose_unframed(frame, cx);
                 (None, None)
             }
             // The far end sends its data stream until it learns that this end has left L0.
-            _ if self.is_recovering(cx.now()) => self.receive_frame(frame, cx),
+            _ if self.is_linked(cx.now()) => {
+                let (arrival, finished) = self.receive_frame(frame, cx);
+                match arrival {
+                    Some(Arrival::Packet(delivery)) if self.takes_refusal(delivery, cx) => {
+                        (None, finished.or_else(|| self.pump(cx)))
+                    }
+                    arrival => (arrival, finished),
+                }
+            }
             _ => (None, self.receive_in_vain(frame, cx)),
         }
     }
@@ -167,14 +186,26 @@ impl LinkEnd {
                 return self.pump(cx);
             }
         }
-        if !self.is_recovering(now) {
+        if !self.is_linked(now) {
             return self.drop_next(cx);
         }
         if now < self.transmitter.busy_until {
             self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
             return None;
         }
-        self.transmitter.on_wire.take()
+        let finished = self.transmitter.on_wire.take();
+        match self.ltssm.state() {
+            LinkState::L0 => self.use_wire_in_handshake(cx),
+            LinkState::L1 => self.leave_l1_if_needed(cx),
+            _ => {}
+        }
+        finished
+    }
+
+    /// Whether the link is up, in L0 or not.
+    pub(super) fn is_linked(&self, now: Time) -> bool {
+        let state = self.ltssm.state();
+        now < self.fails_at && matches!(state, LinkState::L0 | LinkState::L1 | LinkState::Recovery)
     }
 
     /// Whether the link is up and trains again: Recovery.
@@ -183,10 +214,11 @@ impl LinkEnd {
     }
 
     /// Does what follows from an input of the state machine.
-    fn take(&mut self, step: Step, cx: &mut impl EndContext) {
+    pub(super) fn take(&mut self, step: Step, cx: &mut impl EndContext) {
         match step.transition {
             Some(Transition::Down(cause)) => self.go_down(cause, cx),
             Some(Transition::Recovery) => self.leave_l0(cx),
+            Some(Transition::Rest) => self.rest(cx),
             Some(Transition::Up(agreed)) => self.begin_anew(agreed, cx),
             Some(Transition::Recovered(agreed)) => self.return_to_l0(agreed, cx),
             None => {}
@@ -197,6 +229,10 @@ impl LinkEnd {
             if set.kind == OrderedSetKind::Ts2 {
                 self.sent_ts2_until = self.transmitter.busy_until;
             }
+            if set.kind == OrderedSetKind::ElectricalIdleOrderedSet {
+                self.power.enter(self.transmitter.busy_until);
+                self.tell(LinkChange::Power, cx);
+            }
         }
         if let Some(time) = step.wake_at {
             self.set(LinkTimer::Training, time, cx);
@@ -205,7 +241,7 @@ impl LinkEnd {
 
     /// Sets the times that packets and components are held against.
     pub(super) fn set_gates(&mut self) {
-        let is_in_l0 = self.ltssm.state() == LinkState::L0;
+        let is_in_l0 = self.ltssm.state() == LinkState::L0 && !self.power.is_under_way();
         self.leaves_l0_at = if is_in_l0 { self.fails_at } else { Time::ZERO };
         self.down_from = if self.is_down {
             Time::ZERO
@@ -224,6 +260,7 @@ impl LinkEnd {
     /// later, at the rate of the wire.
     fn go_down(&mut self, cause: DownCause, cx: &mut impl EndContext) {
         self.leave_l0(cx);
+        self.power.go_down();
         self.is_down = true;
         self.transmitter.go_down(cx);
         self.receiver.go_down();
@@ -246,12 +283,24 @@ impl LinkEnd {
         self.tell(LinkChange::Down(cause), cx);
     }
 
+    /// Goes to L1.
+    fn rest(&mut self, cx: &mut impl EndContext) {
+        self.power.end_handshake();
+        self.leave_l0(cx);
+        self.alarms.refresh.clear();
+    }
+
     /// Leaves L0. The replay timer holds its value until the link is in L0 again (PCIe Base 3.6.2.1).
     fn leave_l0(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
+        if self.power.leave(now) {
+            self.tell(LinkChange::Power, cx);
+            return;
+        }
         if self.refresh.is_dormant() {
             self.wake_up(cx);
         }
+        self.alarms.power.clear();
         self.transmitter.suspend_skips(now, cx);
         self.alarms.framing.clear();
         if self.alarms.replay.is_set() {
@@ -273,23 +322,33 @@ impl LinkEnd {
 
     /// Goes on in L0 after Recovery.
     fn return_to_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) {
-        let has_changed = self.enter_l0(agreed, cx);
+        let (has_changed, is_from_l1) = self.enter_l0(agreed, cx);
         if let Some(left) = self.replay_left.take() {
             self.set(LinkTimer::Replay, cx.now() + left, cx);
         }
         let is_notified = std::mem::take(&mut self.is_asked_to_retrain) | has_changed;
-        self.tell(LinkChange::Retrained { is_notified }, cx);
+        // The exit from L1 is no retraining that anybody is told of.
+        if !is_from_l1 || is_notified {
+            self.tell(LinkChange::Retrained { is_notified }, cx);
+        }
     }
 
-    /// Begins a data stream of the agreed rate and width. Returns whether they are new.
-    fn enter_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) -> bool {
+    /// Begins a data stream of the agreed rate and width. Returns whether they are new, and whether the end comes from L1.
+    fn enter_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) -> (bool, bool) {
         let has_changed = self.set_rate(agreed);
         self.transmitter.resume_skips(cx.now());
         // The far end begins its data stream when it has received the TS2 of this end, at the earliest.
         let answered = self.sent_ts2_until + self.rates.round_trip();
         self.receiver.resume(cx.now(), answered.max(cx.now()));
         self.watch_for_damage(cx);
-        has_changed
+        self.is_far_silent = false;
+        let is_from_l1 = self.power.resume(cx.now());
+        if is_from_l1 {
+            // Limits were not sent again in L1; those that are old are sent now.
+            self.refresh_credit(cx);
+        }
+        self.watch_idle_time(cx);
+        (has_changed, is_from_l1)
     }
 
     /// Ends the time in which the link is down. Returns whether it was.

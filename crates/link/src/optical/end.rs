@@ -416,7 +416,8 @@ impl OpticalEnd {
             | LinkTimer::InitializeChannels
             | LinkTimer::Errors
             | LinkTimer::Training
-            | LinkTimer::Framing => Ring::Due,
+            | LinkTimer::Framing
+            | LinkTimer::Power => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -443,7 +444,8 @@ impl OpticalEnd {
             | LinkTimer::InitializeChannels
             | LinkTimer::Errors
             | LinkTimer::Training
-            | LinkTimer::Framing => OpticalEvent::Nothing,
+            | LinkTimer::Framing
+            | LinkTimer::Power => OpticalEvent::Nothing,
         }
     }
 

@@ -9,6 +9,7 @@ mod cut_through;
 mod errors;
 mod initialisation;
 mod l0s;
+mod l1;
 mod optical;
 mod ordering;
 mod pair;

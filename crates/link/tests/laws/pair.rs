@@ -141,6 +141,7 @@ impl Pair {
                 has_separate_clocks: setup.sris,
                 far_l0s_exit: setup.parameters.l0s_exit_latency.unwrap_or_default(),
                 far_l0s_entry: setup.parameters.l0s_entry_time,
+                is_upstream: name == "right",
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
                 fails_at: setup.fails_at,
@@ -276,6 +277,15 @@ impl Pair {
     /// Commands the end at `side`.
     pub fn enable_l0s(&mut self, side: Side) {
         self.ends[side as usize].enable_l0s(true);
+    }
+
+    /// Sets L1 Entry Enabled of the end at `side`.
+    pub fn enable_l1(&mut self, side: Side, is_enabled: bool) {
+        self.ends[side as usize].enable_l1(is_enabled, REQUESTER);
+        self.at(side, |end, cx| {
+            end.watch_idle_time(cx);
+            ((), None)
+        });
     }
 
     pub fn command(&mut self, side: Side, command: LinkCommand) {

@@ -169,6 +169,7 @@ proptest! {
         generation in prop_oneof![Just(protocol::Generation::Gen2), Just(protocol::Generation::Gen4)],
         errors in prop_oneof![Just(0.0), Just(1e-5), Just(1e-3)],
         delay in 0_u64..300,
+        (l0s, l1) in any::<(bool, bool)>(),
         seed in 0_u64..1000,
     ) {
         // At 16 GT/s a wrong bit between packets stops the data stream, too: with one in a thousand bits none would last.
@@ -183,7 +184,17 @@ proptest! {
         setup.parameters.training_time = Some(Span::from_us(1));
         // Bit errors may hit the last InitFC2; an UpdateFC then ends initialisation at the far end.
         setup.parameters.update_fc_refresh = Span::from_us(30);
+        setup.parameters.l0s_exit_latency = l0s.then_some(Span::from_ns(300));
+        setup.parameters.l0s_entry_time = Span::from_ns(200);
+        setup.parameters.l1_exit_latency = l1.then_some(Span::from_us(1));
+        setup.parameters.l1_entry_time = Span::from_ns(500);
         let mut pair = Pair::ready(&setup);
+        for side in BOTH {
+            if l0s {
+                pair.enable_l0s(side);
+            }
+            pair.enable_l1(side, l1);
+        }
         for step in steps {
             match step {
                 Step::Send(side, bytes) => {
@@ -197,8 +208,14 @@ proptest! {
             pair.command(side, LinkCommand::Train);
         }
         pair.run_for(Span::from_us(3000));
-        // A framing error may have sent the link to Recovery just now.
-        let is_up = |state| state == LinkState::L0 || (errors > 0.0 && state == LinkState::Recovery);
+        // A framing error may have sent the link to Recovery just now, or an idle link be in L1.
+        let may_recover = errors > 0.0 || l1;
+        let is_up = |state| match state {
+            LinkState::L0 => true,
+            LinkState::L1 => l1,
+            LinkState::Recovery => may_recover,
+            _ => false,
+        };
         prop_assert!(BOTH.iter().all(|side| is_up(pair.state(*side))));
         prop_assert!(!BOTH.iter().any(|side| pair.is_down(*side)));
         let before = BOTH.map(|side| pair.given[side as usize].len());

@@ -63,7 +63,7 @@ pub const FUNCTION_LEVEL_RESET: u32 = 1 << 28;
 
 const VERSION_2: u32 = 2 << 16;
 const EXTENDED_TAGS: u32 = 1 << 5;
-/// Endpoints accept any exit latency of L0s and L1; the model's links never enter these states.
+/// Endpoints accept any exit latency of L0s and L1.
 const LATENCIES_WITHOUT_LIMIT: u32 = 0b11_1111 << 6;
 const ROLE_BASED_ERRORS: u32 = 1 << 15;
 /// Writable bits of Device Control: error reporting, relaxed ordering, MPS, no snoop, MRRS.
@@ -87,6 +87,8 @@ const ARI_FORWARDING: u32 = 1 << 5;
 const ARI_FORWARDING_ENABLE: u32 = 1 << 5;
 const L0S_SUPPORT: u32 = 1 << 10;
 const L0S_ENABLE: u32 = 1;
+const L1_SUPPORT: u32 = 1 << 11;
+const L1_ENABLE: u32 = 2;
 const ATOMIC_ROUTING: u32 = 1 << 6;
 /// Atomic operations of 32 and 64 bits, and compare and swap of 128 bits.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
@@ -178,6 +180,8 @@ pub struct Express {
     pub virtual_channels: Option<VirtualChannels>,
     /// The time in nanoseconds in which the port's receiver exits L0s, if the port supports ASPM L0s.
     pub l0s_exit_ns: Option<u64>,
+    /// The time in nanoseconds in which the port goes from L1 to L0, if the port supports ASPM L1.
+    pub l1_exit_ns: Option<u64>,
     /// Whether the ends of the link have separate reference clocks.
     pub has_separate_clocks: bool,
 }
@@ -281,10 +285,15 @@ impl ConfigSpace {
         } else {
             (0, 0, 0)
         };
-        let (active_state, active_state_control) = match express.l0s_exit_ns {
+        let (l0s, l0s_control) = match express.l0s_exit_ns {
             Some(exit) => (L0S_SUPPORT | exit_latency_field(exit), L0S_ENABLE),
             None => (0, 0),
         };
+        let (l1, l1_control) = match express.l1_exit_ns {
+            Some(exit) => (L1_SUPPORT | l1_exit_latency_field(exit), L1_ENABLE),
+            None => (0, 0),
+        };
+        let (active_state, active_state_control) = (l0s | l1, l0s_control | l1_control);
         self.declare(
             LINK_CAPABILITIES,
             link | reporting | active_state | u32::from(number) << 24,
@@ -345,6 +354,11 @@ impl ConfigSpace {
     /// Whether the port's transmitter may enter L0s: ASPM Control in Link Control.
     pub fn enables_l0s(&self) -> bool {
         self.read(LINK_CONTROL) & L0S_ENABLE != 0
+    }
+
+    /// Whether the port may enter L1, or agree to it: ASPM Control in Link Control.
+    pub fn enables_l1(&self) -> bool {
+        self.read(LINK_CONTROL) & L1_ENABLE != 0
     }
 
     /// Whether a write of `value` to the bytes `enables` of `register` initiates a function level reset of this function.
@@ -506,6 +520,9 @@ impl Express {
     /// L0s Entry Enabled in ASPM Control of Link Control.
     pub const L0S_ENABLE: u32 = L0S_ENABLE;
 
+    /// L1 Entry Enabled in ASPM Control of Link Control.
+    pub const L1_ENABLE: u32 = L1_ENABLE;
+
     /// Enable Relaxed Ordering in Device Control.
     pub const RELAXED_ORDERING_ENABLE: u32 = RELAXED_ORDERING_ENABLE;
 
@@ -537,6 +554,17 @@ impl Express {
 fn exit_latency_field(ns: u64) -> u32 {
     let field = (ns / 32).checked_ilog2().unwrap_or(0).min(7);
     field << 12
+}
+
+/// L1 Exit Latency in Link Capabilities: less than 1 us, and then twice as much for each value; 7 stands for more than 64 us.
+fn l1_exit_latency_field(ns: u64) -> u32 {
+    let field = if ns > 64_000 {
+        7
+    } else {
+        // 32 us to 64 us has the value 6.
+        (ns / 500).checked_ilog2().unwrap_or(0).min(6)
+    };
+    field << 15
 }
 
 /// The size in a 3-bit field: 128 bytes times a power of two; reserved encodings count as the largest size.
@@ -572,6 +600,7 @@ mod tests {
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,
+            l1_exit_ns: None,
             has_separate_clocks: false,
         });
         space

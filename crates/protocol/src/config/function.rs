@@ -234,6 +234,7 @@ mod tests {
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,
+            l1_exit_ns: None,
             has_separate_clocks: false,
         }
     }

@@ -102,6 +102,7 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         has_separate_clocks: link.sris,
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
+        is_upstream: false,
         errors,
         fails_at: link.failure(),
     };

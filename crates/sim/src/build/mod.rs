@@ -236,6 +236,7 @@ fn link_end(
         has_separate_clocks: link.sris,
         far_l0s_exit: far.port.l0s_exit_latency.unwrap_or(Span::ZERO),
         far_l0s_entry: far.port.l0s_entry_time,
+        is_upstream: place == FunctionPlace::Own,
         errors,
         fails_at: link.fails_at,
     };

@@ -3,6 +3,7 @@
 use host::ContainedErrors;
 use host::Coroutine;
 use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
+use link::PortParameters;
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
 
@@ -34,13 +35,26 @@ impl Firmware<'_> {
         settings
     }
 
-    /// The ports of `node` whose transmitters may enter L0s: the host's firmware enables it where both ends of a link support it.
-    fn links_with_l0s(&self, node: usize) -> impl Iterator<Item = FunctionId> {
-        let supports = |node: usize| self.scenario.nodes[node].port.l0s_exit_latency.is_some();
-        let enables = match &self.scenario.nodes[self.tree.roots[node]].kind {
-            NodeKind::Host(_, costs) => costs.aspm_l0s,
-            _ => false,
+    /// The states of Active State Power Management that firmware enables at ports of `node`.
+    fn active_states(&self, node: usize) -> Vec<(FunctionId, Setting)> {
+        let NodeKind::Host(_, costs) = &self.scenario.nodes[self.tree.roots[node]].kind else {
+            return Vec::new();
         };
+        let l0s = self.supporting_ports(node, |port| port.l0s_exit_latency.is_some());
+        let l0s = l0s.filter(|_| costs.aspm_l0s);
+        let l1 = self.supporting_ports(node, |port| port.l1_exit_latency.is_some());
+        let l1 = l1.filter(|_| costs.aspm_l1);
+        let l0s = l0s.map(|id| (id, Setting::EnterL0s));
+        l0s.chain(l1.map(|id| (id, Setting::EnterL1))).collect()
+    }
+
+    /// The ports of `node` at links of which both ends support a state.
+    fn supporting_ports(
+        &self,
+        node: usize,
+        supports: impl Fn(&PortParameters) -> bool,
+    ) -> impl Iterator<Item = FunctionId> {
+        let supports = move |node: usize| supports(&self.scenario.nodes[node].port);
         let above = self.tree.links.iter().find(|(_, _, below)| *below == node);
         let above = above.map(|(above, ..)| (FunctionPlace::Own, *above));
         let below = self.tree.children[node].iter().enumerate();
@@ -48,7 +62,7 @@ impl Firmware<'_> {
         let links = above.into_iter().chain(below);
         let functions = &self.functions[node];
         links
-            .filter(move |(_, far)| enables && supports(node) && supports(*far))
+            .filter(move |(_, far)| supports(node) && supports(*far))
             .map(|(place, _)| functions.id_of(place))
     }
 
@@ -78,7 +92,7 @@ impl Firmware<'_> {
                 settings.extend(physical(functions).map(|id| (id, setting)));
             }
         }
-        settings.extend(self.links_with_l0s(node).map(|id| (id, Setting::EnterL0s)));
+        settings.extend(self.active_states(node));
         let services = access_services(&self.scenario.nodes[node].kind);
         let ports = (0..functions.ports().len()).map(FunctionPlace::Port);
         let ports: Vec<FunctionId> = ports.map(|port| functions.id_of(port)).collect();

@@ -164,6 +164,7 @@ fn express(
         data_link_features: features,
         virtual_channels: channels::capability(node, below, link, children),
         l0s_exit_ns: node.port.l0s_exit_latency.map(|exit| exit.as_ns() as u64),
+        l1_exit_ns: node.port.l1_exit_latency.map(|exit| exit.as_ns() as u64),
         has_separate_clocks: link.is_some_and(|link| link.sris),
     }
 }

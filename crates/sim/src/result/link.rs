@@ -37,6 +37,12 @@ pub struct LinkResult {
     /// Time in L0s.
     #[serde(skip_serializing_if = "is_zero")]
     pub l0s_ns: f64,
+    /// Time in L1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub l1_ns: f64,
+    /// Number of times that the link has entered L1.
+    #[serde(skip_serializing_if = "is_none")]
+    pub l1_entries: u64,
     /// The virtual channels of a port with the Virtual Channel capability, by VC ID.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelResult>,
@@ -101,6 +107,8 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         replays: counters.replays,
         credit_stall_ns: counters.credit_stall.as_ns(),
         l0s_ns: counters.in_l0s.as_ns(),
+        l1_ns: counters.in_l1.as_ns(),
+        l1_entries: counters.l1_entries,
         channels: Vec::new(),
     };
     let ends = link_ends(seen.plan, seen.models).enumerate();
@@ -122,4 +130,9 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(time: &f64) -> bool {
     *time <= 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }

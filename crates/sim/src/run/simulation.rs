@@ -317,7 +317,9 @@ impl Simulation {
     /// configuration access is a root port.
     fn standing_packets(&self) -> usize {
         let is_passing = |header: &Header| match &header.kind {
-            Kind::Message(request) => matches!(request.message, Message::Error(_)),
+            Kind::Message(request) => {
+                matches!(request.message, Message::Error(_) | Message::ActiveStateNak)
+            }
             Kind::Completion(completion) => {
                 let requester = completion.requester;
                 requester.bus() == 0 && requester != FunctionId::default()

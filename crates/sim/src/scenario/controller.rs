@@ -24,7 +24,12 @@ impl Controller {
     pub(super) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
         let (mut parameters, mut port) =
             (ControllerParameters::default(), PortParameters::default());
-        let lines = item.section()?.set(&mut [&mut parameters, &mut port])?;
+        let section = item.section()?;
+        section.refuse(
+            &["l1_exit_latency"],
+            "a cable between controllers is never in L1; write it in [hosts.NAME], [switches.NAME] or [devices.NAME]",
+        )?;
+        let lines = section.set(&mut [&mut parameters, &mut port])?;
         Ok(Self {
             name: item.name(),
             parameters,

@@ -221,6 +221,10 @@ impl Surroundings<'_> {
             let advice = "this is where its link hangs; write it inside upstream = { ... }";
             section.refuse(&["socket"], advice)?;
         }
+        if matches!(kind, NodeKind::IoPort(_)) {
+            let advice = "the link of an I/O port is never in L1; write it in [hosts.NAME], [switches.NAME] or [devices.NAME]";
+            section.refuse(&["l1_exit_latency"], advice)?;
+        }
         let owners = match &kind {
             NodeKind::IoPort(_) => section.list("owners")?,
             _ => Vec::new(),

@@ -1,4 +1,4 @@
-//! ASPM L0s: who may enter it, and what it costs (PCIe Base 5.4.1.1, 7.5.3.6, 7.5.3.7).
+//! ASPM L0s and L1: who may enter them, and what they cost (PCIe Base 5.4.1, 7.5.3.6, 7.5.3.7).
 
 use protocol::register::{LINK_CAPABILITIES, LINK_CONTROL};
 use transaction::FunctionPlace;
@@ -114,5 +114,98 @@ fn separate_reference_clocks_make_ordered_sets_ten_times_as_frequent() {
         });
         assert_eq!((common.1, separate.1), (1, 0));
         close(separate.0 / common.0, ratio, 3.0);
+    }
+}
+
+const L1: &str = "l1_exit_latency = \"4 us\"\nl1_entry_time = \"2 us\"\n";
+
+#[test]
+fn firmware_enables_l1_where_both_ports_of_a_link_support_it() {
+    let control = |host: &str, switch: &str, device: &str| {
+        let simulation = simulation(&machine(host, switch, device, SELDOM));
+        let bits = |node: &str, place: FunctionPlace| {
+            let functions = simulation.functions(node).expect("a node");
+            functions.space(place).read(LINK_CONTROL) & 3
+        };
+        let port = FunctionPlace::Port(0);
+        [
+            bits("h0", port),
+            bits("s", FunctionPlace::Own),
+            bits("s", port),
+            bits("d", FunctionPlace::Own),
+        ]
+    };
+    let on = format!("{L1}aspm_l1 = true\n");
+    assert_eq!(control(&on, L1, L1), [2, 2, 2, 2]);
+    assert_eq!(control(L1, L1, L1), [0, 0, 0, 0]);
+    assert_eq!(control(&on, L1, ""), [2, 2, 0, 0]);
+    let both = format!("{L1}l0s_exit_latency = \"1 us\"\n");
+    let all = format!("{both}aspm_l1 = true\naspm_l0s = true\n");
+    assert_eq!(control(&all, &both, L1), [3, 3, 2, 2]);
+}
+
+#[test]
+fn link_capabilities_have_the_exit_latency_of_l1() {
+    for (written, field) in [
+        ("999 ns", 0),
+        ("1 us", 1),
+        ("3999 ns", 2),
+        ("4 us", 3),
+        ("32 us", 6),
+        ("64 us", 6),
+        ("65 us", 7),
+    ] {
+        let port = format!("l1_exit_latency = \"{written}\"\n");
+        let simulation = simulation(&machine("", "", &port, SELDOM));
+        let functions = simulation.functions("d").expect("a device");
+        let capabilities = functions.space(FunctionPlace::Own).read(LINK_CAPABILITIES);
+        let found = (capabilities >> 10 & 3, capabilities >> 15 & 7);
+        assert_eq!(found, (2, field), "{written}");
+    }
+}
+
+/// A read waits for the exits of both links, which begin together, because the switch leaves L1 upwards as soon as the link below does.
+#[test]
+fn the_links_on_the_way_up_leave_l1_together() {
+    let awake = first(&machine("", "", "", SELDOM));
+    let on = format!("{L1}aspm_l1 = true\n");
+    let text = machine(&on, L1, L1, SELDOM);
+    let asleep = first(&text);
+    let waited = asleep - awake;
+    assert!((4000.0..5000.0).contains(&waited), "{waited}");
+    let result = run(&text).all_intact();
+    for link in ["h0-s", "s-d"] {
+        let resting = result.link(link, "up");
+        assert!(
+            resting.l1_ns / result.simulated_ns > 0.6,
+            "{}",
+            resting.l1_ns
+        );
+        assert!(
+            (19..=21).contains(&resting.l1_entries),
+            "{}",
+            resting.l1_entries
+        );
+    }
+}
+
+#[test]
+fn the_upstream_link_of_a_switch_is_in_l0_while_one_below_is() {
+    let on = format!("{L1}aspm_l1 = true\n");
+    // The second device does not support L1, so that its link is in L0.
+    let text = machine(&on, L1, L1, SELDOM) + "[devices.e]\nupstream = \"s\"\n";
+    let result = run(&text).all_intact();
+    assert!(result.link("s-d", "up").l1_ns > 0.0);
+    assert_eq!(result.link("h0-s", "up").l1_entries, 0);
+    let second = format!("[devices.e]\nupstream = \"s\"\n{L1}");
+    let result = run(&(machine(&on, L1, L1, SELDOM) + &second)).all_intact();
+    assert!(result.link("h0-s", "up").l1_entries > 0);
+}
+
+#[test]
+fn a_link_without_l1_has_no_time_in_it() {
+    let result = run(&machine("", "", "", SELDOM)).all_intact();
+    for link in &result.links {
+        assert_eq!((link.l1_ns.to_bits(), link.l1_entries), (0, 0));
     }
 }

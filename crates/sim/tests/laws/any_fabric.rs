@@ -302,11 +302,14 @@ fn port() -> impl Strategy<Value = String> {
             setting("update_fc_share", &["0.0", "0.1", "0.5", "1.0"]),
             setting("ack_limit_fraction", &["0.0", "0.3", "1.0"]),
             weighted(0.3, select(&[50, 900][..])),
+            weighted(0.4, select(&[300, 4000][..])),
         );
-        lines.prop_map(move |(a, b, c, d, e, f, g, h, l0s)| {
+        lines.prop_map(move |(a, b, c, d, e, f, g, h, l0s, l1)| {
             format!("max_payload_supported = \"{payload} B\"\n")
                 + &[a, b, c, d, e, f, g, h].concat()
                 + &line("l0s_exit_latency", l0s, " ns")
+                + &line("l1_exit_latency", l1, " ns")
+                + &line("l1_entry_time", l1, " ns")
         })
     })
 }
@@ -320,6 +323,14 @@ fn node() -> impl Strategy<Value = Node> {
         port,
     })
 }
+
+/// The states of ASPM that firmware enables.
+const ACTIVE_STATES: [&str; 4] = [
+    "",
+    "aspm_l0s = true\n",
+    "aspm_l1 = true\n",
+    "aspm_l0s = true\naspm_l1 = true\n",
+];
 
 fn host() -> impl Strategy<Value = Host> {
     let lines = (
@@ -346,7 +357,7 @@ fn host() -> impl Strategy<Value = Host> {
             &[r#""4096 B""#, r#""128 B""#, r#""64 B""#],
         ),
         setting("interrupt_masking", &["false", "true"]),
-        setting("aspm_l0s", &["false", "true"]),
+        select(&ACTIVE_STATES[..]).prop_map(str::to_owned),
     );
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";

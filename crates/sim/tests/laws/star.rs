@@ -142,6 +142,7 @@ fn end(
         has_separate_clocks: false,
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
+        is_upstream: true,
         errors,
         fails_at: Time::NEVER,
     };
@@ -186,6 +187,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 data_link_features: None,
                 virtual_channels: None,
                 l0s_exit_ns: None,
+                l1_exit_ns: None,
                 has_separate_clocks: false,
             },
         });

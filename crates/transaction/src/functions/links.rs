@@ -84,7 +84,7 @@ impl Functions {
                 self.record_slot(place, LINK_STATE_CHANGED, is_gone.then_some(false));
             }
             LinkChange::Up => self.record_slot(place, LINK_STATE_CHANGED, Some(true)),
-            LinkChange::Retrained { .. } => {}
+            LinkChange::Retrained { .. } | LinkChange::Power => {}
         }
         let status = link.status(fx.now());
         let what = match change {
@@ -92,6 +92,7 @@ impl Functions {
                 return self.record_surprise_down(place, fx);
             }
             LinkChange::Down(_) => Incident::Event("link down"),
+            LinkChange::Power => return,
             LinkChange::Up => Incident::LinkUp(status.generation, status.lanes),
             LinkChange::Retrained { is_notified } => {
                 if is_notified {

@@ -33,6 +33,7 @@ fn express(port: PortType) -> Express {
         data_link_features: None,
         virtual_channels: None,
         l0s_exit_ns: None,
+        l1_exit_ns: None,
         has_separate_clocks: false,
     }
 }

@@ -50,6 +50,7 @@ fn function() -> EndpointFunction {
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,
+            l1_exit_ns: None,
             has_separate_clocks: false,
         },
         virtual_functions: parameters().sriov(2, 1),
@@ -149,6 +150,7 @@ fn endpoint() -> Endpoint {
         has_separate_clocks: false,
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
+        is_upstream: true,
         errors: None,
         fails_at: Time::NEVER,
     };

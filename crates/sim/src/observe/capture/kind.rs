@@ -69,6 +69,8 @@ kinds! {
     ErrorNonFatal Tlp "ERR_NONFATAL",
     /// Error message of a fatal error.
     ErrorFatal Tlp "ERR_FATAL",
+    /// Message that refuses L1.
+    ActiveStateNak Tlp "PM_Active_State_Nak",
     /// Coherence messages.
     Coherence Tlp "coherence",
     /// Network access packet of a controller.
@@ -89,6 +91,10 @@ kinds! {
     UpdateFc Dllp "UpdateFC",
     /// Data Link Feature.
     Feature Dllp "Feature",
+    /// Request for L1.
+    ActiveStateRequest Dllp "PM_Active_State_Request_L1",
+    /// Acknowledgement of a request for L1.
+    PowerRequestAck Dllp "PM_Request_Ack",
     /// Any other DLLP.
     OtherDllp Dllp "other",
     /// SKP ordered set.
@@ -158,6 +164,7 @@ impl Kind {
                 Message::Error(Severity::Correctable) => Kind::ErrorCorrectable,
                 Message::Error(Severity::NonFatal) => Kind::ErrorNonFatal,
                 Message::Error(Severity::Fatal) => Kind::ErrorFatal,
+                Message::ActiveStateNak => Kind::ActiveStateNak,
             },
             protocol::Kind::Coherence(_) => Kind::Coherence,
             protocol::Kind::Network(network) => match network.packet_type {
@@ -177,6 +184,8 @@ impl Kind {
             Some(Dllp::InitFc2(_)) => Kind::InitFc2,
             Some(Dllp::UpdateFc(_)) => Kind::UpdateFc,
             Some(Dllp::Feature { .. }) => Kind::Feature,
+            Some(Dllp::ActiveStateRequest) => Kind::ActiveStateRequest,
+            Some(Dllp::PowerRequestAck) => Kind::PowerRequestAck,
             None => Kind::OtherDllp,
         }
     }

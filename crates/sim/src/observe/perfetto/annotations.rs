@@ -74,7 +74,7 @@ fn content<'a>(content: &Content, mut to: Events<'a>) -> Events<'a> {
             }
             match request.message.routing() {
                 MessageRouting::ById(target) => function(Field::Target, target, to),
-                MessageRouting::ToRoot => to,
+                MessageRouting::ToRoot | MessageRouting::Local => to,
             }
         }
         _ => to,
@@ -100,7 +100,7 @@ pub(super) fn dllp<'a>(dllp: Option<&Dllp>, to: Events<'a>) -> Events<'a> {
             ],
             to,
         ),
-        None => to,
+        Some(Dllp::ActiveStateRequest | Dllp::PowerRequestAck) | None => to,
     }
 }
 

@@ -102,6 +102,7 @@ pub(super) fn training(kind: OrderedSetKind) -> &'static str {
         OrderedSetKind::HotReset => "hot reset",
         OrderedSetKind::DisableLink => "disable link",
         OrderedSetKind::Fts => "FTS",
+        OrderedSetKind::ElectricalIdleOrderedSet => "EIOS",
         OrderedSetKind::ElectricalIdle => "electrical idle",
     }
 }
@@ -335,7 +336,7 @@ fn message(message: &Message, common: Tlp) -> Tlp {
         address: page.map(|page| format!("{:#x}", page.address())),
         target: match message.routing() {
             MessageRouting::ById(target) => Some(target.to_string()),
-            MessageRouting::ToRoot => None,
+            MessageRouting::ToRoot | MessageRouting::Local => None,
         },
         ..common
     }
@@ -415,6 +416,10 @@ pub(super) fn data_link(bytes: &[u8; 6]) -> What<'static> {
                 scaled_flow_control,
                 raw,
             };
+        }
+        Ok(dllp @ (Dllp::ActiveStateRequest | Dllp::PowerRequestAck)) => {
+            let dllp = Kind::of_dllp(Some(&dllp)).name();
+            return What::Other { dllp, raw };
         }
         Err(_) => return What::Other { dllp: "other", raw },
     };

@@ -37,6 +37,7 @@ pub struct Settings {
     pub slot: Option<&'static str>,
     /// Software serves the slots.
     pub hot_plug: bool,
+    pub l1: bool,
 }
 
 impl Settings {
@@ -59,11 +60,12 @@ impl Settings {
             seldom(),
             select(&[None, None, Some("hot-plug"), Some("surprise")][..]),
             any::<bool>(),
+            seldom(),
         );
         (first, second).prop_map(
             |(
                 (reports, stores, contains, network, sris, l0s, ecrc),
-                (acs, egress_control, virtual_functions, no_ari, channels, slot, hot_plug),
+                (acs, egress_control, virtual_functions, no_ari, channels, slot, hot_plug, l1),
             )| Settings {
                 reports,
                 stores,
@@ -79,6 +81,7 @@ impl Settings {
                 channels,
                 slot,
                 hot_plug,
+                l1,
             },
         )
     }
@@ -103,6 +106,7 @@ impl Settings {
             (self.network, "network"),
             (self.sris, "SRIS"),
             (self.l0s, "L0s"),
+            (self.l1, "L1"),
             (self.ecrc, "ECRC"),
             (self.acs, "ACS"),
             (self.egress_control, "ACS egress control"),
@@ -202,10 +206,11 @@ impl Machine {
         };
         let map = on(s.channels, "tc_vc_map = \"TC0-5: VC0, TC6-7: VC1\"\n");
         let keys = format!(
-            "error_reporting = {}\necrc = {}\ncompletion_timeout = \"200 us\"\ncontainment = \"{containment}\"\nlink_up_wait = \"20 us\"\naspm_l0s = {}\n{}{}{}{}",
+            "error_reporting = {}\necrc = {}\ncompletion_timeout = \"200 us\"\ncontainment = \"{containment}\"\nlink_up_wait = \"20 us\"\naspm_l0s = {}\naspm_l1 = {}\n{}{}{}{}",
             s.reports,
             s.ecrc,
             s.l0s,
+            s.l1,
             on(s.hot_plug, "hot_plug = true\nattention_wait = \"10 us\"\n"),
             self.port(),
             on(s.acs, "acs_source_validation = true\nacs_redirect = true\n"),
@@ -225,6 +230,10 @@ impl Machine {
     /// Keys of every port.
     fn port(&self) -> String {
         on(self.settings.l0s, "l0s_exit_latency = \"900 ns\"\n").to_owned()
+            + on(
+                self.settings.l1,
+                "l1_exit_latency = \"2 us\"\nl1_entry_time = \"500 ns\"\n",
+            )
             + on(self.settings.channels, "extended_vc_count = 1\n")
     }
 

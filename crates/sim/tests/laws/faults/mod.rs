@@ -130,7 +130,7 @@ fn the_faults_are_of_every_kind_in_pairs_and_at_every_kind_of_port() {
 }
 
 /// Variants, settings and coincidences that must be drawn.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     "removal, and insertion",
     "function reset, of a virtual function",
     "function reset, with drivers",
@@ -144,6 +144,7 @@ const OTHERS: [&str; 23] = [
     "with network",
     "with SRIS",
     "with L0s",
+    "with L1",
     "with ECRC",
     "with ACS",
     "with ACS egress control",

@@ -1,0 +1,328 @@
+//! ASPM L1: the handshake by which the two ends of a link agree to enter it (PCIe Base 5.4.1.2.1), without the link that it is of.
+
+use kernel::{Span, Time};
+use protocol::{Dllp, FunctionId};
+
+/// What one end of a link knows of L1: whether it may enter it, how far the handshake is, and how long it was there.
+#[derive(Clone, Debug)]
+pub(crate) struct ActiveState {
+    /// Whether the end is the upstream port of its component, which asks. The port above it answers.
+    asks: bool,
+    /// The time without packets after which the end asks.
+    entry: Span,
+    /// L1 Entry Enabled in ASPM Control.
+    is_enabled: bool,
+    /// Whether the component permits it: no link below a switch is in L0.
+    is_permitted: bool,
+    /// The function of the port, which sends the message of a refusal.
+    port: FunctionId,
+    handshake: Handshake,
+    /// The time at which the next DLLP of the handshake is due.
+    next_dllp: Time,
+    /// The time at which the end began to ask.
+    asked_at: Time,
+    /// The time from which on the end may ask.
+    may_ask_from: Time,
+    /// The time until which further requests belong to one that was refused.
+    refused_until: Time,
+    rest: Rest,
+    /// Time in L1, without a stay that lasts.
+    in_l1: Span,
+    entries: u64,
+}
+
+/// The handshake of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// None is under way.
+    None,
+    /// The lower end has nothing to send, and asks.
+    Asking,
+    /// The upper end agrees, and waits until all that it has sent is acknowledged.
+    Agreeing,
+    /// The upper end sends acknowledgements until the lower end is electrically idle.
+    Acknowledging,
+    /// The upper end does not agree; its message has not left.
+    Refusing,
+}
+
+/// The state of an end that is in L1, or leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    None,
+    /// In L1 since this time.
+    Since(Time),
+    /// In Recovery, on the way from L1 to L0.
+    Ending,
+}
+
+impl ActiveState {
+    /// The state of an end in L0 that may not enter L1.
+    pub(crate) fn new(asks: bool, entry: Span) -> Self {
+        ActiveState {
+            asks,
+            entry,
+            is_enabled: false,
+            is_permitted: true,
+            port: FunctionId::default(),
+            handshake: Handshake::None,
+            next_dllp: Time::ZERO,
+            asked_at: Time::ZERO,
+            may_ask_from: Time::ZERO,
+            refused_until: Time::ZERO,
+            rest: Rest::None,
+            in_l1: Span::ZERO,
+            entries: 0,
+        }
+    }
+
+    pub(crate) fn enable(&mut self, is_enabled: bool, port: FunctionId) {
+        (self.is_enabled, self.port) = (is_enabled, port);
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// Sets whether the component permits L1; returns whether that is new.
+    pub(crate) fn permit(&mut self, is_permitted: bool) -> bool {
+        std::mem::replace(&mut self.is_permitted, is_permitted) != is_permitted
+    }
+
+    pub(crate) fn is_permitted(&self) -> bool {
+        self.is_permitted
+    }
+
+    /// The function that sends the message of a refusal.
+    pub(crate) fn port(&self) -> FunctionId {
+        self.port
+    }
+
+    pub(crate) fn handshake(&self) -> Handshake {
+        self.handshake
+    }
+
+    /// Whether a handshake is under way, in which no new packets are sent.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.handshake != Handshake::None
+    }
+
+    /// Whether the end would ask if it were idle.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.asks && self.is_enabled && self.is_permitted && self.handshake == Handshake::None
+    }
+
+    /// The time at which an end that was last busy at `busy` may ask.
+    pub(crate) fn asks_at(&self, busy: Time) -> Time {
+        (busy + self.entry).max(self.may_ask_from)
+    }
+
+    /// The time after which an end looks again that is idle and cannot ask, because it waits for credit or an acknowledgement. That is
+    /// seldom, so that it is no less than the time after a refusal.
+    pub(crate) fn looks_again_after(&self) -> Span {
+        self.entry.max(PAUSE)
+    }
+
+    /// Begins to ask at `now`.
+    pub(crate) fn ask(&mut self, now: Time) {
+        self.handshake = Handshake::Asking;
+        (self.asked_at, self.next_dllp) = (now, now);
+    }
+
+    /// The time at which an end with packets gives up to wait for an answer.
+    pub(crate) fn gives_up_at(&self) -> Time {
+        self.asked_at + ANSWER_LIMIT
+    }
+
+    /// Handles a request from below, at an end that `is_free` of packets to send. The requests that follow one that was refused belong
+    /// to it for 9.5 us.
+    pub(crate) fn receive_request(&mut self, now: Time, is_free: bool) {
+        if self.asks || self.is_under_way() {
+            return;
+        }
+        let is_new = now >= self.refused_until;
+        let agrees = self.is_enabled && is_free;
+        if is_new && agrees {
+            self.handshake = Handshake::Agreeing;
+            return;
+        }
+        self.refused_until = now + SAME_REQUEST;
+        if is_new {
+            self.handshake = Handshake::Refusing;
+        }
+    }
+
+    /// Begins to acknowledge the request at `now`.
+    pub(crate) fn acknowledge(&mut self, now: Time) {
+        self.handshake = Handshake::Acknowledging;
+        self.next_dllp = now;
+    }
+
+    /// Ends the handshake: the message of refusal has left, or the end enters L1.
+    pub(crate) fn end_handshake(&mut self) {
+        self.handshake = Handshake::None;
+    }
+
+    /// Handles the refusal of the far end. Returns whether it answers a request.
+    pub(crate) fn receive_refusal(&mut self, now: Time) -> bool {
+        let is_answer = self.handshake == Handshake::Asking;
+        if is_answer {
+            self.handshake = Handshake::None;
+            self.may_ask_from = now + PAUSE;
+        }
+        is_answer
+    }
+
+    /// The DLLP of the handshake that is due at `now`.
+    pub(crate) fn due_dllp(&self, now: Time) -> Option<Dllp> {
+        let dllp = match self.handshake {
+            Handshake::Asking => Dllp::ActiveStateRequest,
+            Handshake::Acknowledging => Dllp::PowerRequestAck,
+            _ => return None,
+        };
+        (now >= self.next_dllp).then_some(dllp)
+    }
+
+    /// Records that a DLLP of the handshake has left by `end`, on a wire whose symbols have this length. Returns the time of the next.
+    pub(crate) fn record_dllp(&mut self, end: Time, symbol: Span) -> Time {
+        self.next_dllp = end + symbol * IDLE_SYMBOLS;
+        self.next_dllp
+    }
+
+    /// Enters L1; the last bit has left by `since`.
+    pub(crate) fn enter(&mut self, since: Time) {
+        self.rest = Rest::Since(since);
+        self.entries += 1;
+    }
+
+    /// The time at which the end may leave L1 at the earliest; none if it is not there.
+    pub(crate) fn leaves_from(&self) -> Option<Time> {
+        match self.rest {
+            Rest::Since(since) => Some(since + LEAST_IDLE),
+            _ => None,
+        }
+    }
+
+    /// Leaves L0, or L1, at `now`. Returns whether it was L1.
+    pub(crate) fn leave(&mut self, now: Time) -> bool {
+        if self.is_under_way() {
+            // A handshake that Recovery has cut short is a refusal to the end that asked.
+            self.may_ask_from = now + PAUSE;
+            self.handshake = Handshake::None;
+        }
+        let Rest::Since(since) = self.rest else {
+            return false;
+        };
+        self.in_l1 += stay(since, now);
+        self.rest = Rest::Ending;
+        true
+    }
+
+    /// Forgets that the end comes from L1, because the link has gone down.
+    pub(crate) fn go_down(&mut self) {
+        self.rest = Rest::None;
+    }
+
+    /// Goes on in L0 at `now`. Returns whether the end comes from L1.
+    pub(crate) fn resume(&mut self, now: Time) -> bool {
+        self.may_ask_from = self.may_ask_from.max(now + self.entry);
+        std::mem::replace(&mut self.rest, Rest::None) == Rest::Ending
+    }
+
+    /// The time in L1 until `now`, and the number of times that the end has entered it.
+    pub(crate) fn time_in_l1(&self, now: Time) -> (Span, u64) {
+        let current = match self.rest {
+            Rest::Since(since) => stay(since, now),
+            _ => Span::ZERO,
+        };
+        (self.in_l1 + current, self.entries)
+    }
+}
+
+/// The time between two times, or none if the second one is earlier.
+fn stay(since: Time, now: Time) -> Span {
+    if now > since {
+        now.since(since)
+    } else {
+        Span::ZERO
+    }
+}
+
+/// The symbols between two DLLPs of a handshake: at most 8 (PCIe Base 5.3.2.1). As many, so that there are the fewest DLLPs.
+const IDLE_SYMBOLS: u64 = 8;
+
+/// The least time from a refusal until the next request (PCIe Base 5.4.1.2.1).
+const PAUSE: Span = Span::from_us(10);
+
+/// The time in which requests after a refusal belong to the one that was refused (PCIe Base 5.4.1.2.1: 9.5 us).
+const SAME_REQUEST: Span = Span::from_ns(9_500);
+
+/// The least time of electrical idle (PCIe Base 8.3.6, TTX-IDLE-MIN).
+const LEAST_IDLE: Span = Span::from_ns(20);
+
+/// The time after which an end with packets to send goes to Recovery because there is no answer: our choice. The specification has no
+/// such time; a device whose receive buffers need it to send first could otherwise wait for ever.
+const ANSWER_LIMIT: Span = Span::from_us(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    fn end(asks: bool) -> ActiveState {
+        let mut end = ActiveState::new(asks, Span::from_us(2));
+        end.enable(true, FunctionId::default());
+        end
+    }
+
+    #[test]
+    fn a_refused_end_asks_again_after_10_us() {
+        let mut end = end(true);
+        assert_eq!(end.asks_at(at(0)), at(2_000));
+        end.ask(at(2_000));
+        assert!(end.receive_refusal(at(2_500)) && end.may_ask());
+        assert_eq!(end.asks_at(at(0)), at(12_500));
+        assert!(!end.receive_refusal(at(2_600)));
+    }
+
+    #[test]
+    fn requests_within_9500_ns_of_a_refused_one_are_the_same_request() {
+        let mut end = end(false);
+        end.receive_request(at(0), false);
+        assert_eq!(end.handshake(), Handshake::Refusing);
+        end.end_handshake();
+        for ns in [100, 9_500, 18_999] {
+            end.receive_request(at(ns), true);
+            assert_eq!(end.handshake(), Handshake::None);
+        }
+        end.receive_request(at(28_499), true);
+        assert_eq!(end.handshake(), Handshake::Agreeing);
+    }
+
+    #[test]
+    fn an_end_in_which_l1_is_not_enabled_refuses() {
+        let mut end = ActiveState::new(false, Span::from_us(2));
+        end.receive_request(at(0), true);
+        assert_eq!(end.handshake(), Handshake::Refusing);
+    }
+
+    #[test]
+    fn dllps_of_a_handshake_are_8_symbols_apart() {
+        let mut end = end(true);
+        end.ask(at(100));
+        assert_eq!(end.due_dllp(at(100)), Some(Dllp::ActiveStateRequest));
+        assert_eq!(end.record_dllp(at(104), Span::from_ns(4)), at(136));
+        assert_eq!(end.due_dllp(at(135)), None);
+    }
+
+    #[test]
+    fn a_handshake_that_recovery_ends_is_not_begun_again_at_once() {
+        let mut end = end(true);
+        end.ask(at(100));
+        assert!(!end.leave(at(200)) && !end.resume(at(700)));
+        assert_eq!(end.asks_at(at(0)), at(10_200));
+    }
+}
