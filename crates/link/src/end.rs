@@ -20,7 +20,7 @@ use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, L0s, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use errors::{observe_dllp, observe_packet};
-use packet::{Charge, Frame, PacketId, TlpFrame};
+use packet::{Charge, Frame, TlpFrame};
 use rate::Rates;
 
 /// One end of a link.
@@ -303,10 +303,7 @@ impl LinkEnd {
 
     /// Returns the credit of a packet that has left this end's buffer.
     pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
-        let channel = self.channel_of(charge.traffic_class);
-        if channel >= self.receiver.channels() {
-            return None;
-        }
+        let channel = self.charged_channel(charge)?;
         match self.receiver.free(channel, charge, cx.now()) {
             PendingUpdate::Now => self.pump(cx),
             PendingUpdate::Later => {
@@ -321,13 +318,22 @@ impl LinkEnd {
     ///
     /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
-        let channel = self.channel_of(charge.traffic_class);
-        if channel >= self.receiver.channels() {
+        let Some(channel) = self.charged_channel(charge) else {
             return;
-        }
+        };
         match self.receiver.free_later(channel, charge, due) {
             Some(due) => self.check_credit_at(due, cx),
             None => self.check_credit_at(due + self.update_delay, cx),
+        }
+    }
+
+    /// The channel in which a packet that leaves this end's buffer was charged, if the channel has not begun anew since.
+    #[inline]
+    fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
+        if self.has_channel_capability {
+            self.receiver.charged_channel(charge)
+        } else {
+            Some(self.channel_of(charge.traffic_class))
         }
     }
 
@@ -449,7 +455,7 @@ impl LinkEnd {
         }
         self.receive_traffic(cx);
         let complete = self.complete(frame, cx);
-        Some(self.accept(frame.packet, complete, cx))
+        Some(self.accept(frame, complete, cx))
     }
 
     /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
@@ -468,7 +474,7 @@ impl LinkEnd {
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
         if matches!(verdict, Verdict::Accept) {
-            return Some(self.accept(packet, complete, cx));
+            return Some(self.accept(frame, complete, cx));
         }
         self.reject(&verdict, complete, cx);
         // A cut-through port does not start to forward a packet that is out of sequence.
@@ -478,12 +484,19 @@ impl LinkEnd {
 
     /// Takes an accepted packet into its buffer.
     #[inline(never)]
-    fn accept(&mut self, packet: PacketId, complete: Time, cx: &mut impl EndContext) -> Arrival {
+    fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Arrival {
+        let packet = frame.packet;
         let charge = cx.packets()[packet].charge();
-        let channel = self.channel_of(charge.traffic_class);
-        if channel >= self.receiver.channels() {
-            self.receiver.accept_unmapped(complete);
-        } else if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
+        let now = cx.now();
+        let due = if self.has_channel_capability {
+            let channel = frame.channel;
+            self.receiver
+                .accept_recorded(channel, charge, complete, now)
+        } else {
+            let channel = self.channel_of(charge.traffic_class);
+            self.receiver.accept(channel, charge, complete, now)
+        };
+        if let Some(due) = due {
             self.check_credit_at(due, cx);
         }
         self.expect_acknowledgement(complete, cx);
@@ -536,9 +549,8 @@ impl LinkEnd {
             Dllp::InitFc2(credit) => self.receive_init_fc(&credit, true, cx),
             Dllp::UpdateFc(credit) => {
                 self.receive_traffic(cx);
-                if credit.channel > 0 {
-                    let effect = self.handshake.receive_update(credit.channel);
-                    self.open_channel(effect, credit.channel, cx);
+                if credit.channel > 0 && !self.receive_channel_update(&credit, cx) {
+                    return;
                 }
                 self.transmitter.raise(&credit);
             }
