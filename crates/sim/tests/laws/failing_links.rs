@@ -66,6 +66,11 @@ fn messages_end_with_the_cable_that_carried_them() {
     let flow = result.flow("m");
     assert!(flow.bytes > 0 && flow.bytes < 1 << 20);
     assert!(!flow.completed);
+    let mut log = result.incidents.iter();
+    for place in ["a to b", "b to a"] {
+        let is_told = log.any(|one| one.place == place && one.what == "link down");
+        assert!(is_told, "{place}: {:?}", result.incidents);
+    }
 }
 
 #[test]
