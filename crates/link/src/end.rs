@@ -58,6 +58,10 @@ pub struct LinkEnd {
     /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
     down_from: Time,
     fails_at: Time,
+    /// The times at which incidents will take the signal from this end.
+    cuts: Vec<Time>,
+    /// Whether packets may end before their last bit, because the link may go down at a known time.
+    may_truncate: bool,
     /// The way into L0s and out of it, where software enables it.
     l0s: L0s,
     /// The time without packets after which the far end's transmitter enters L0s.
@@ -122,6 +126,8 @@ impl LinkEnd {
             leaves_l0_at: config.fails_at,
             down_from: config.fails_at,
             fails_at: config.fails_at,
+            cuts: Vec::new(),
+            may_truncate: config.cut_through && config.fails_at < Time::NEVER,
             l0s: L0s {
                 entry: parameters.l0s_entry_time,
                 exit: config.far_l0s_exit,
@@ -174,6 +180,20 @@ impl LinkEnd {
     /// The time at which the link fails, or [`Time::NEVER`].
     pub fn fails_at(&self) -> Time {
         self.fails_at
+    }
+
+    /// Expects that an incident takes the signal from this end at `time`. A cut-through port knows then, as with bit errors, which packets
+    /// end before their last bit.
+    pub fn expect_cut(&mut self, time: Time) {
+        self.cuts.push(time);
+        self.may_truncate = self.cut_through;
+    }
+
+    /// Whether the link goes down between `now` and `complete`.
+    #[cold]
+    fn is_truncated(&self, now: Time, complete: Time) -> bool {
+        let mut cuts = self.cuts.iter();
+        complete >= self.fails_at || cuts.any(|cut| (now..complete).contains(cut))
     }
 
     /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
@@ -450,7 +470,7 @@ impl LinkEnd {
     #[inline(always)]
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
         let is_regular = self.receiver.expects(frame.sequence) && !frame.nullified;
-        if !is_regular || self.receiver.has_errors() || cx.watched() {
+        if !is_regular || self.receiver.has_errors() || self.may_truncate || cx.watched() {
             return self.receive_closely(frame, cx);
         }
         self.receive_traffic(cx);
@@ -471,6 +491,11 @@ impl LinkEnd {
         };
         self.receive_traffic(cx);
         let expected = self.receiver.expects(frame.sequence);
+        if self.may_truncate && self.is_truncated(cx.now(), complete) {
+            observe_packet(frame, packet::Verdict::LinkDown, &wrong, complete, cx);
+            let is_forwarded = expected && !frame.nullified;
+            return is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }));
+        }
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
         if matches!(verdict, Verdict::Accept) {
