@@ -1,6 +1,7 @@
 //! Requests and stores of the CPU on their way to root ports and memory, its interrupts, and the writes that it watches.
 
 use kernel::{Effects, Port, Time};
+use link::LinkEnd;
 use packet::{FlowId, Observation, PacketId};
 use protocol::{Kind, MemoryRequest, Status};
 use transaction::{FunctionPlace, Next, arrived, written};
@@ -44,7 +45,9 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Nothing => return,
             }
         }
-        self.run_programs(fx);
+        if self.ports.links().any(LinkEnd::has_channels) {
+            self.run_programs(fx);
+        }
     }
 
     /// Sends the store that has waited for its place in the window of requests.
@@ -55,8 +58,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Runs programs while the window of requests is full: requests that wait for ever, such as those of a channel that the far end has
-    /// disabled, do not keep software from accesses to configuration spaces, by which it resets the link.
+    /// Runs programs while the window of requests is full, where links have channels besides VC0: requests that wait for ever, because the far
+    /// end has disabled their channel, do not keep software from accesses to configuration spaces, by which it resets the link.
     #[inline(never)]
     fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();

@@ -53,3 +53,39 @@ impl Ledger {
         &mut self.0[class][charge.class.index()]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Class, TrafficClass};
+
+    fn charge(class: u8, data: u16) -> Charge {
+        Charge {
+            traffic_class: TrafficClass::new(class).expect("a class"),
+            class: Class::Posted,
+            data,
+        }
+    }
+
+    #[test]
+    fn credit_goes_back_where_the_packet_was_charged() {
+        let mut ledger = Ledger::default();
+        ledger.record(charge(7, 4), Some(1));
+        ledger.record(charge(7, 16), Some(0));
+        ledger.record(charge(6, 16), Some(2));
+        assert_eq!(ledger.remove(charge(7, 16)), Some(0));
+        assert_eq!(ledger.remove(charge(7, 4)), Some(1));
+        assert_eq!(ledger.remove(charge(6, 16)), Some(2));
+        assert_eq!(ledger.remove(charge(6, 16)), None);
+    }
+
+    #[test]
+    fn a_packet_of_a_channel_that_begins_anew_returns_no_credit_to_it() {
+        let mut ledger = Ledger::default();
+        ledger.record(charge(7, 4), Some(1));
+        ledger.close(1);
+        ledger.record(charge(7, 4), Some(1));
+        assert_eq!(ledger.remove(charge(7, 4)), None);
+        assert_eq!(ledger.remove(charge(7, 4)), Some(1));
+    }
+}
