@@ -10,6 +10,10 @@ use super::fault::{Fault, What};
 const VC0_CONTROL: u16 = register::CHANNEL_RESOURCES + 1;
 const VC1_CONTROL: u16 = VC0_CONTROL + register::RESOURCE_REGISTERS;
 
+/// A time at which no function is in reset and every link that comes up again has done so. Software sets up the channels once more then,
+/// because a function in reset does not take what it has written before.
+const REST: u32 = 600_000;
+
 /// A write to a configuration space: its time in nanoseconds, the host, the function, the register and the value.
 type Write = (u32, &'static str, FunctionId, u16, u32);
 
@@ -40,14 +44,15 @@ pub fn change(simulation: &mut Simulation, faults: &[Fault]) {
             VC1_CONTROL,
             control(classes, is_enabled),
         ));
-        let again = fault.at + for_ns;
-        for (after, others, is_enabled) in [(0, 0xff, false), (40_000, 0x3f, true)] {
-            for end in ends {
-                let classes = if is_enabled { 0xc0 } else { 0 };
-                let first = control(classes, is_enabled);
-                writes.push((again + after, host, end, VC1_CONTROL, first));
-                let second = register::CHANNEL_ENABLE | others;
-                writes.push((again + after, host, end, VC0_CONTROL, second));
+        for again in [fault.at + for_ns, REST] {
+            for (after, others, is_enabled) in [(0, 0xff, false), (40_000, 0x3f, true)] {
+                for end in ends {
+                    let classes = if is_enabled { 0xc0 } else { 0 };
+                    let first = control(classes, is_enabled);
+                    writes.push((again + after, host, end, VC1_CONTROL, first));
+                    let second = register::CHANNEL_ENABLE | others;
+                    writes.push((again + after, host, end, VC0_CONTROL, second));
+                }
             }
         }
     }
