@@ -407,6 +407,11 @@ impl Switch {
             .command_later(command, &mut At::new(fx, port));
     }
 
+    /// Expects that an incident takes the signal from the end of the link at `port` at `time`.
+    pub fn expect_cut(&mut self, port: Port, time: Time) {
+        self.link(port).expect_cut(time);
+    }
+
     /// The link ends of the ports.
     pub fn links(&self) -> impl Iterator<Item = &LinkEnd> {
         self.ports.iter().map(|port| &port.link)

@@ -446,6 +446,10 @@ impl Cpu for Processor {
         }
     }
 
+    fn next_of_programs(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
+        self.run(now, packets, memory)
+    }
+
     fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool {
         let Some(loaded) = self.loads.take(completion, payload) else {
             return false;

@@ -142,7 +142,7 @@ pub(crate) struct ReceiveBuffer<const BITS: u32> {
     /// The announced limit.
     limit: u16,
     scale: Scale,
-    /// Whether software can make the two ends of the link count a packet in different channels.
+    /// Whether software can make the two ends of the link count differently.
     is_tolerant: bool,
 }
 
@@ -219,7 +219,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         }
     }
 
-    /// Takes a packet for which the far end had no credit in this channel.
+    /// Takes a packet for which the far end had no credit.
     #[cold]
     fn overflow(&mut self) {
         assert!(
@@ -229,7 +229,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.left = 0;
     }
 
-    /// Frees what is left of the credits of a packet that was counted in another channel.
+    /// Frees what is left of the credits of a packet for which the far end had none.
     #[cold]
     fn free_rest(&mut self) {
         assert!(
@@ -305,6 +305,8 @@ pub(crate) struct ClassBuffers {
     pub(crate) announced_at: Time,
     /// The time since which there is freed credit to announce, or [`Time::NEVER`].
     pub(crate) unannounced_since: Time,
+    /// Whether the far end may have the initial limits, so that it may send packets.
+    pub(crate) is_open: bool,
 }
 
 impl ClassBuffers {
@@ -316,13 +318,21 @@ impl ClassBuffers {
             data: ReceiveBuffer::new(size.1, data),
             announced_at: Time::ZERO,
             unannounced_since: Time::NEVER,
+            is_open: true,
         }
     }
 
-    /// The same buffers at an end whose channels software maps: it may let the two ends differ, and then credit is lost.
+    /// The buffers of an end whose channels software enables: it may begin one of them anew at one end alone, and then the two ends count
+    /// differently.
     pub(crate) fn tolerant(mut self) -> Self {
         self.headers.is_tolerant = true;
         self.data.is_tolerant = true;
+        self
+    }
+
+    /// The buffers of a channel that is not initialised.
+    pub(crate) fn closed(mut self) -> Self {
+        self.is_open = false;
         self
     }
 
@@ -406,7 +416,7 @@ impl ClassBuffers {
     }
 
     pub(crate) fn is_limited(&self) -> bool {
-        self.headers.size > 0 || self.data.size > 0
+        self.is_open && (self.headers.size > 0 || self.data.size > 0)
     }
 
     /// Fixes the initial limits, with or without scaled flow control.

@@ -22,7 +22,7 @@ use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, L0s, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use errors::{observe_dllp, observe_packet};
-use packet::{Charge, Frame, PacketId, TlpFrame};
+use packet::{Charge, Frame, TlpFrame};
 use rate::Rates;
 
 /// One end of a link.
@@ -60,6 +60,10 @@ pub struct LinkEnd {
     /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
     down_from: Time,
     fails_at: Time,
+    /// The times at which incidents will take the signal from this end.
+    cuts: Vec<Time>,
+    /// Whether packets may end before their last bit, because the link may go down at a known time.
+    may_truncate: bool,
     /// The way into L0s and out of it, where software enables it.
     l0s: L0s,
     /// The time without packets after which the far end's transmitter enters L0s.
@@ -129,6 +133,8 @@ impl LinkEnd {
             leaves_l0_at: config.fails_at,
             down_from: config.fails_at,
             fails_at: config.fails_at,
+            cuts: Vec::new(),
+            may_truncate: config.cut_through && config.fails_at < Time::NEVER,
             l0s: L0s {
                 entry: parameters.l0s_entry_time,
                 exit: config.far_l0s_exit,
@@ -186,6 +192,20 @@ impl LinkEnd {
     /// The time at which the link fails, or [`Time::NEVER`].
     pub fn fails_at(&self) -> Time {
         self.fails_at
+    }
+
+    /// Expects that an incident takes the signal from this end at `time`. A cut-through port knows then, as with bit errors, which packets
+    /// end before their last bit.
+    pub fn expect_cut(&mut self, time: Time) {
+        self.cuts.push(time);
+        self.may_truncate = self.cut_through;
+    }
+
+    /// Whether the link goes down between `now` and `complete`.
+    #[cold]
+    fn is_truncated(&self, now: Time, complete: Time) -> bool {
+        let mut cuts = self.cuts.iter();
+        complete >= self.fails_at || cuts.any(|cut| (now..complete).contains(cut))
     }
 
     /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
@@ -317,10 +337,7 @@ impl LinkEnd {
 
     /// Returns the credit of a packet that has left this end's buffer.
     pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
-        let channel = self.channel_of(charge.traffic_class);
-        if channel >= self.receiver.channels() {
-            return None;
-        }
+        let channel = self.charged_channel(charge)?;
         match self.receiver.free(channel, charge, cx.now()) {
             PendingUpdate::Now => self.pump(cx),
             PendingUpdate::Later => {
@@ -335,13 +352,22 @@ impl LinkEnd {
     ///
     /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
-        let channel = self.channel_of(charge.traffic_class);
-        if channel >= self.receiver.channels() {
+        let Some(channel) = self.charged_channel(charge) else {
             return;
-        }
+        };
         match self.receiver.free_later(channel, charge, due) {
             Some(due) => self.check_credit_at(due, cx),
             None => self.check_credit_at(due + self.update_delay, cx),
+        }
+    }
+
+    /// The channel in which a packet that leaves this end's buffer was charged, if the channel has not begun anew since.
+    #[inline]
+    fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
+        if self.has_channel_capability {
+            self.receiver.charged_channel(charge)
+        } else {
+            Some(self.channel_of(charge.traffic_class))
         }
     }
 
@@ -458,12 +484,12 @@ impl LinkEnd {
     #[inline(always)]
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
         let is_regular = self.receiver.expects(frame.sequence) && !frame.nullified;
-        if !is_regular || self.receiver.has_errors() || cx.watched() {
+        if !is_regular || self.receiver.has_errors() || self.may_truncate || cx.watched() {
             return self.receive_closely(frame, cx);
         }
         self.receive_traffic(cx);
         let complete = self.complete(frame, cx);
-        Some(self.accept(frame.packet, complete, cx))
+        Some(self.accept(frame, complete, cx))
     }
 
     /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
@@ -479,10 +505,15 @@ impl LinkEnd {
         };
         self.receive_traffic(cx);
         let expected = self.receiver.expects(frame.sequence);
+        if self.may_truncate && self.is_truncated(cx.now(), complete) {
+            observe_packet(frame, packet::Verdict::LinkDown, &wrong, complete, cx);
+            let is_forwarded = expected && !frame.nullified;
+            return is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }));
+        }
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
         if matches!(verdict, Verdict::Accept) {
-            return Some(self.accept(packet, complete, cx));
+            return Some(self.accept(frame, complete, cx));
         }
         self.reject(&verdict, complete, cx);
         // A cut-through port does not start to forward a packet that is out of sequence.
@@ -492,12 +523,19 @@ impl LinkEnd {
 
     /// Takes an accepted packet into its buffer.
     #[inline(never)]
-    fn accept(&mut self, packet: PacketId, complete: Time, cx: &mut impl EndContext) -> Arrival {
+    fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Arrival {
+        let packet = frame.packet;
         let charge = cx.packets()[packet].charge();
-        let channel = self.channel_of(charge.traffic_class);
-        if channel >= self.receiver.channels() {
-            self.receiver.accept_unmapped(complete);
-        } else if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
+        let now = cx.now();
+        let due = if self.has_channel_capability {
+            let channel = frame.channel;
+            self.receiver
+                .accept_recorded(channel, charge, complete, now)
+        } else {
+            let channel = self.channel_of(charge.traffic_class);
+            self.receiver.accept(channel, charge, complete, now)
+        };
+        if let Some(due) = due {
             self.check_credit_at(due, cx);
         }
         self.expect_acknowledgement(complete, cx);
@@ -550,9 +588,8 @@ impl LinkEnd {
             Dllp::InitFc2(credit) => self.receive_init_fc(&credit, true, cx),
             Dllp::UpdateFc(credit) => {
                 self.receive_traffic(cx);
-                if credit.channel > 0 {
-                    let effect = self.handshake.receive_update(credit.channel);
-                    self.open_channel(effect, credit.channel, cx);
+                if credit.channel > 0 && !self.receive_channel_update(&credit, cx) {
+                    return;
                 }
                 self.transmitter.raise(&credit);
             }

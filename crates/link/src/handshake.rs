@@ -139,6 +139,18 @@ impl Handshake {
         self.change_others(|others| others.receive(credit, second))
     }
 
+    /// Whether the far end may send packets by `channel`, which software enables.
+    pub(crate) fn receives(&self, channel: u8) -> bool {
+        let mut others = self.others.iter();
+        others.any(|others| others.receives(channel))
+    }
+
+    /// Whether the initialisation of `channel`, which software enables, is complete.
+    pub(crate) fn is_channel_done(&self, channel: u8) -> bool {
+        let mut others = self.others.iter();
+        others.any(|others| others.is_done(channel))
+    }
+
     /// Handles an `UpdateFC` of a channel that software enables.
     pub(crate) fn receive_update(&mut self, channel: u8) -> ChannelEffect {
         let others = self.others.as_mut();

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use protocol::{Class, Credit, Dllp, Generation, lcrc};
 
+use crate::channels::Ledger;
 use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
 use crate::refresh::RefreshSchedule;
@@ -78,6 +79,8 @@ pub(crate) struct Receiver {
     channels: Vec<[ClassBuffers; 3]>,
     /// The buffers of a channel that software enables.
     unopened: [ClassBuffers; 3],
+    /// The packets in the buffers, where software maps classes to channels.
+    ledger: Option<Box<Ledger>>,
     /// Whether the limits are scaled, once they are fixed.
     is_scaled: Option<bool>,
     policy: UpdatePolicy,
@@ -130,7 +133,8 @@ impl Receiver {
             newest_complete: Time::ZERO,
             nak_scheduled: false,
             channels: all,
-            unopened: buffers,
+            unopened: buffers.map(ClassBuffers::closed),
+            ledger: has_channel_capability.then(Box::default),
             is_scaled: None,
             policy: UpdatePolicy {
                 share: parameters.update_fc_share,
@@ -152,6 +156,12 @@ impl Receiver {
         for buffers in self.channels.iter_mut().flatten() {
             buffers.close();
         }
+        if self.ledger.is_some() {
+            let others = self.channels.iter_mut().skip(1);
+            others
+                .flatten()
+                .for_each(|buffers| *buffers = buffers.closed());
+        }
     }
 
     /// Forgets the `UpdateFC`s that are pending.
@@ -164,6 +174,9 @@ impl Receiver {
         self.leaving.clear();
         for buffers in self.channels.iter_mut().flatten() {
             buffers.forget();
+        }
+        if let Some(ledger) = &mut self.ledger {
+            ledger.forget();
         }
     }
 
@@ -247,7 +260,7 @@ impl Receiver {
     /// Gives the channel `id` the buffers of a channel that is enabled, or takes them away.
     #[cold]
     pub(crate) fn set_channel(&mut self, id: usize, is_enabled: bool) {
-        let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0));
+        let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0).closed());
         let buffers = &mut self.channels[id];
         *buffers = if is_enabled { self.unopened } else { closed };
         if let Some(is_scaled) = self.is_scaled {
@@ -258,14 +271,49 @@ impl Receiver {
         self.pending_updates &= !(0b111 << (id * 3));
         self.leaving
             .retain(|leaving| usize::from(leaving.channel) != id);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.close(id as u8);
+        }
     }
 
-    /// Takes an accepted packet of a traffic class that maps to no channel: it has no place in a buffer, and none to return.
+    /// Lets packets arrive by the channel `id`.
     #[cold]
-    pub(crate) fn accept_unmapped(&mut self, complete: Time) {
+    pub(crate) fn open_channel(&mut self, id: usize) {
+        for buffers in &mut self.channels[id] {
+            buffers.is_open = true;
+        }
+    }
+
+    /// Takes an accepted packet that the far end has charged in `channel`, as [`accept`](Self::accept) does, at an end where software maps
+    /// classes to channels. If the channel is closed here, the packet is in no buffer and has no credit to return.
+    #[inline(never)]
+    pub(crate) fn accept_recorded(
+        &mut self,
+        channel: u8,
+        charge: Charge,
+        complete: Time,
+        now: Time,
+    ) -> Option<Time> {
+        let buffers = self.channels.get(usize::from(channel));
+        let is_open = buffers.is_some_and(|buffers| buffers[charge.class.index()].is_open);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.record(charge, is_open.then_some(channel));
+        }
+        if is_open {
+            return self.accept(channel.into(), charge, complete, now);
+        }
         self.expected = (self.expected + 1) % SEQUENCES;
         self.nak_scheduled = false;
         self.newest_complete = complete;
+        None
+    }
+
+    /// Removes a packet that leaves its buffer from the record of an end where software maps classes to channels. Returns the channel in
+    /// which it was charged.
+    #[inline(never)]
+    pub(crate) fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
+        let ledger = self.ledger.as_mut()?;
+        ledger.remove(charge).map(usize::from)
     }
 
     /// The initial limits of a class, to be sent at `at`.
@@ -642,6 +690,7 @@ mod tests {
         let frame = TlpFrame {
             sequence: 0,
             nullified: false,
+            channel: 0,
             packet,
         };
         let header = protocol::Header::memory_write(protocol::FunctionId(0), 0, 4);
@@ -666,6 +715,7 @@ mod tests {
                 let frame = TlpFrame {
                     sequence: (expected + 4096 - behind) % 4096,
                     nullified: false,
+                    channel: 0,
                     packet,
                 };
                 let verdict = receiver(expected).judge(&frame, &[], &packets);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
 
-use crate::channels::{Arbiter, ChannelCount, ChannelCounters};
+use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap};
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
@@ -92,6 +92,8 @@ struct Kept {
     sequence: u16,
     /// The bytes of the packet on the wire.
     wire_len: u16,
+    /// The channel in which the packet was charged, as in [`TlpFrame`].
+    channel: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -260,9 +262,35 @@ impl Transmitter {
         }
     }
 
-    /// Takes all credit from a channel that is not initialised.
+    /// Takes all credit from a channel that is not initialised. Packets that were sent by it may be sent again, but no longer count.
+    #[cold]
     pub(crate) fn close_channel(&mut self, id: usize) {
         self.channels[id].budgets = [Budget::CLOSED; 3];
+        for kept in &mut self.kept {
+            if usize::from(kept.channel) == id {
+                kept.channel = TlpFrame::UNCHARGED;
+            }
+        }
+    }
+
+    /// Moves the packets that wait to the queues of the channels to which `map` maps their classes.
+    #[cold]
+    pub(crate) fn remap(&mut self, map: &ChannelMap) {
+        let count = self.channels.len();
+        let channel_of = |class| {
+            Some(map.channel_of(class))
+                .filter(|id| *id < count)
+                .unwrap_or(0)
+        };
+        for id in 0..count {
+            let moved = self.channels[id]
+                .queue
+                .take_classes(|class| channel_of(class) != id);
+            for (source, waiting) in moved {
+                let channel = channel_of(waiting.charge.traffic_class);
+                self.channels[channel].queue.push(source, waiting);
+            }
+        }
     }
 
     #[inline]
@@ -641,14 +669,14 @@ impl Transmitter {
             let packet = (!corrupt).then_some(packet);
             self.end_turn(channel, (at, ready), packet, cx.packets());
         }
-        self.send_new(at, waiting, sender, cx);
+        self.send_new(at, (channel as u8, waiting), sender, cx);
     }
 
     #[inline(always)]
     fn send_new(
         &mut self,
         at: Time,
-        waiting: Waiting,
+        (channel, waiting): (u8, Waiting),
         (source, passed): (u16, usize),
         cx: &mut impl LinkContext,
     ) {
@@ -658,6 +686,7 @@ impl Transmitter {
             packet,
             sequence: self.next_sequence,
             wire_len: content.wire_len() as u16,
+            channel,
         };
         let (payload, wire_len) = (content.payload().len() as u64, u64::from(kept.wire_len));
         if waiting.corrupt {
@@ -714,7 +743,10 @@ impl Transmitter {
         cx: &mut impl LinkContext,
     ) {
         let Kept {
-            packet, sequence, ..
+            packet,
+            sequence,
+            channel,
+            ..
         } = kept;
         let length = self.timing.length(kept.wire_len.into());
         if cx.watched() {
@@ -740,6 +772,7 @@ impl Transmitter {
         let frame = TlpFrame {
             sequence,
             nullified,
+            channel,
             packet,
         };
         cx.send(Frame::Tlp(frame), seen.since(cx.now()));

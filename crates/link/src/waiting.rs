@@ -311,6 +311,46 @@ impl Queue {
         })
     }
 
+    /// Takes the packets of the traffic classes for which `is_taken`, oldest first, with their sources. No source has its turn for that.
+    #[cold]
+    pub(crate) fn take_classes(
+        &mut self,
+        is_taken: impl Fn(TrafficClass) -> bool,
+    ) -> Vec<(u16, Waiting)> {
+        let mut taken: Vec<(u64, u16, Waiting)> = Vec::new();
+        for (number, source) in (0_u16..).zip(&mut self.sources) {
+            for (index, class) in source.classes.iter_mut().enumerate() {
+                let is_taken = |queued: &Queued| is_taken(queued.waiting.charge.traffic_class);
+                let moved = class.iter().filter(|queued| is_taken(queued));
+                taken.extend(moved.map(|queued| (queued.arrival, number, queued.waiting)));
+                class.retain(|queued| !is_taken(queued));
+                if class.is_empty() {
+                    source.occupied &= !(1 << index);
+                }
+            }
+            if source.occupied == 0 {
+                self.occupied[usize::from(number) / 64] &= !(1 << (number % 64));
+            }
+        }
+        taken.sort_unstable_by_key(|(arrival, ..)| *arrival);
+        for (
+            _,
+            _,
+            Waiting {
+                relaxed, charge, ..
+            },
+        ) in &taken
+        {
+            if *relaxed || charge.traffic_class.number() > 0 {
+                self.marked.remove(*relaxed, charge.traffic_class);
+            }
+        }
+        let taken = taken.into_iter();
+        taken
+            .map(|(_, source, waiting)| (source, waiting))
+            .collect()
+    }
+
     /// The number of waiting packets of one class of one source.
     pub(crate) fn waiting_of(&self, source: u16, class: Class) -> usize {
         self.sources[usize::from(source)].classes[class.index()].len()

@@ -32,11 +32,18 @@ pub struct TlpFrame {
     pub sequence: u16,
     /// Whether the packet ends with EDB and an inverted LCRC. The receiver then discards it (PCIe Base 3.6.3.1).
     pub nullified: bool,
+    /// The virtual channel in which the sender has charged the packet, or [`UNCHARGED`](Self::UNCHARGED). It is not among the bytes: a
+    /// receiver knows it by its map of traffic classes, which is that of the sender unless software changes one of them under load. Our
+    /// choice for that case, which the specification leaves open: both ends count the packet in the channel of its sender.
+    pub channel: u8,
     /// The packet.
     pub packet: PacketId,
 }
 
 impl TlpFrame {
+    /// The channel of a packet that neither end counts any more, because its channel has been disabled since it was first sent.
+    pub const UNCHARGED: u8 = u8::MAX;
+
     /// The sequence number, header, data and LCRC as bytes on the wire.
     pub fn image(&self, packets: &Packets) -> Vec<u8> {
         let bytes = packets[self.packet].bytes();

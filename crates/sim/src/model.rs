@@ -233,6 +233,13 @@ impl Model {
         }
     }
 
+    /// Expects that an incident takes the signal from the link at a port at `time`. Only switches have cut-through ports.
+    pub fn expect_cut(&mut self, port: u16, time: Time) {
+        if let Model::Switch(switch) = self {
+            switch.expect_cut(Port(port), time);
+        }
+    }
+
     /// Presses the attention button of the slot at a port of component `id`.
     pub fn press_attention_button(
         &mut self,

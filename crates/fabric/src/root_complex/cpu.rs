@@ -15,6 +15,9 @@ use crate::{CoreAccess, Ram, TranslationOrder};
 pub trait Cpu: Debug {
     /// The next action of the software. Asked again after each event that may change the answer.
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
+    /// The next action of programs alone, while the window of requests is full. They run on: of their requests, only the first store waits
+    /// with its caller.
+    fn next_of_programs(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
     /// Takes a completion with its payload; `None` when no request waits for it.
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken>;
     /// Takes a completion of a program's load. False when no load waits for it.
@@ -62,20 +65,39 @@ const CPU_WINDOW: usize = 16;
 
 /// The requests of the CPU that wait for a wire or are in transmission.
 #[derive(Debug, Default)]
-pub(super) struct RequestWindow(usize);
+pub(super) struct RequestWindow {
+    count: usize,
+    /// A store of a program that waits for its place in the window.
+    waiting: Option<PacketId>,
+}
 
 impl RequestWindow {
     /// Whether the CPU may send another request.
     pub(super) fn is_open(&self) -> bool {
-        self.0 < CPU_WINDOW
+        self.count < CPU_WINDOW
     }
 
     pub(super) fn enter(&mut self) {
-        self.0 += 1;
+        self.count += 1;
     }
 
     pub(super) fn leave(&mut self) {
-        self.0 -= 1;
+        self.count -= 1;
+    }
+
+    /// Whether a store of a program waits for its place in the window.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Lets a store of a program wait for its place in the window.
+    pub(super) fn block(&mut self, store: PacketId) {
+        self.waiting = Some(store);
+    }
+
+    /// The store of a program that has waited for its place.
+    pub(super) fn unblock(&mut self) -> Option<PacketId> {
+        self.waiting.take()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Requests and stores of the CPU on their way to root ports and memory, its interrupts, and the writes that it watches.
 
 use kernel::{Effects, Port, Time};
+use link::LinkEnd;
 use packet::{FlowId, Observation, PacketId};
 use protocol::{Kind, MemoryRequest, Status};
 use transaction::{FunctionPlace, Next, arrived, written};
@@ -22,6 +23,9 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.requests.is_blocked() && self.requests.is_open() {
+            self.send_waiting(fx);
+        }
         while self.requests.is_open() {
             let now = fx.now();
             match self.cpu.next(now, fx.store(), self.memory.ram()) {
@@ -39,6 +43,40 @@ impl<C: Cpu> RootComplex<C> {
                     return;
                 }
                 Next::Nothing => return,
+            }
+        }
+        if self.ports.links().any(LinkEnd::has_channels) {
+            self.run_programs(fx);
+        }
+    }
+
+    /// Sends the store that has waited for its place in the window of requests.
+    #[cold]
+    fn send_waiting(&mut self, fx: &mut Effects<'_, Self>) {
+        if let Some(store) = self.requests.unblock() {
+            self.send(store, fx);
+        }
+    }
+
+    /// Runs programs while the window of requests is full, where links have channels besides VC0: requests that wait for ever, because the far
+    /// end has disabled their channel, do not keep software from accesses to configuration spaces, by which it resets the link.
+    #[inline(never)]
+    fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while !self.requests.is_blocked() {
+            match self
+                .cpu
+                .next_of_programs(now, fx.store(), self.memory.ram())
+            {
+                Next::Packet(store) => self.requests.block(store),
+                Next::Report(what) => fx.observe(what),
+                Next::NotBefore(time) => {
+                    if self.cpu_wake.schedule(time) {
+                        fx.wake(RootTimer::Cpu, time.since(now));
+                    }
+                    return;
+                }
+                Next::Ended(..) | Next::TimedOut(..) | Next::Nothing => return,
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use protocol::{Arbitration, ChannelsControl};
 
-use super::Phases;
+use super::{OTHERS, Phases};
 
 /// The order in which channels get the wire: those above the low-priority group by strict priority, the highest VC ID first; then the
-/// low-priority group by round robin or by phases.
+/// low-priority group by round robin or by phases, after which those have one turn that have no phase.
 #[derive(Clone, Debug)]
 pub(crate) struct Arbiter {
     /// The number of channels of the low-priority group, from VC0 on.
@@ -53,16 +53,16 @@ impl Arbiter {
                 .chain(0..self.turn.min(low))
                 .find(|channel| can_send(*channel));
         };
-        let mut asked = 0_u8;
-        phases
-            .order()
-            .map(usize::from)
-            .filter(|channel| *channel < low)
-            .find(|channel| {
-                let is_new = asked >> channel & 1 == 0;
-                asked |= 1 << channel;
-                is_new && can_send(*channel)
-            })
+        let mut left = (1_u128 << low) - 1;
+        let mut asked = phases.order().flat_map(|phase| {
+            let now_asked = match phase {
+                OTHERS => left & !phases.members(),
+                channel => left & 1_u128.checked_shl(channel.into()).unwrap_or(0),
+            };
+            left &= !now_asked;
+            (0..low).filter(move |channel| now_asked >> channel & 1 != 0)
+        });
+        asked.find(|channel| can_send(*channel))
     }
 
     /// Records that `channel` had the wire.
@@ -123,5 +123,12 @@ mod tests {
         assert_eq!(turns(&mut group, &[0, 1], 8), [0, 0, 0, 1, 0, 0, 0, 1]);
         assert_eq!(turns(&mut group, &[1, 4], 2), [4; 2]);
         assert_eq!(turns(&mut group, &[1], 2), [1; 2]);
+    }
+
+    /// Our choice, as for ports: a channel that software has left out of the table does not wait for ever.
+    #[test]
+    fn a_channel_without_phases_has_one_turn_in_each_round() {
+        let mut group = arbiter(1, Arbitration::Phases(vec![0, 0, 0]));
+        assert_eq!(turns(&mut group, &[0, 1], 8), [0, 0, 0, 1, 0, 0, 0, 1]);
     }
 }

@@ -3,6 +3,7 @@
 
 mod arbiter;
 mod counters;
+mod ledger;
 mod map;
 mod negotiation;
 mod phases;
@@ -10,6 +11,7 @@ mod phases;
 pub(crate) use arbiter::Arbiter;
 pub(crate) use counters::ChannelCount;
 pub use counters::ChannelCounters;
+pub(crate) use ledger::Ledger;
 pub(crate) use map::ChannelMap;
 pub(crate) use negotiation::{ChannelEffect, Negotiation};
 pub(crate) use phases::{OTHERS, Phases};

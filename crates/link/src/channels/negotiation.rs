@@ -126,6 +126,19 @@ impl Negotiation {
         self.limits[usize::from(channel)].iter().flatten()
     }
 
+    /// Whether the far end may send packets by `channel`, because it may have received all limits of this end.
+    pub(crate) fn receives(&self, channel: u8) -> bool {
+        matches!(
+            self.states[usize::from(channel)],
+            State::Second | State::Done
+        )
+    }
+
+    /// Whether the initialisation of `channel` is complete.
+    pub(crate) fn is_done(&self, channel: u8) -> bool {
+        self.states[usize::from(channel)] == State::Done
+    }
+
     /// Handles an `UpdateFC` of `channel`, which shows that the far end has received all limits.
     pub(crate) fn receive_update(&mut self, channel: u8) -> ChannelEffect {
         let state = &mut self.states[usize::from(channel)];

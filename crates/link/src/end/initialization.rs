@@ -30,7 +30,6 @@ impl LinkEnd {
     /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
     #[cold]
     pub fn configure_channels(&mut self, control: &ChannelsControl) {
-        self.map = ChannelMap::of(control);
         let ids = (1..).zip(&control.channels[1..]);
         let enabled = ids.fold(0, |enabled, (id, channel)| {
             enabled | u8::from(channel.is_some()) << id
@@ -42,6 +41,11 @@ impl LinkEnd {
         }
         self.enabled = enabled;
         self.transmitter.arbitrate(control);
+        let map = ChannelMap::of(control);
+        if map != self.map {
+            self.map = map;
+            self.transmitter.remap(&map);
+        }
     }
 
     /// Follows registers that were set: begins the initialisation of channels that were enabled, if the link is up, and the wait for L1.
@@ -115,7 +119,24 @@ impl LinkEnd {
         cx: &mut impl EndContext,
     ) {
         let effect = self.handshake.receive_of_others(credit, second);
+        if self.handshake.receives(credit.channel) {
+            self.receiver.open_channel(credit.channel.into());
+        }
         self.open_channel(effect, credit.channel, cx);
+    }
+
+    /// Handles an UpdateFC of a channel besides VC0. Returns whether the channel is initialised; what it tells is old otherwise.
+    pub(super) fn receive_channel_update(
+        &mut self,
+        credit: &Credit,
+        cx: &mut impl EndContext,
+    ) -> bool {
+        if self.handshake.covers(credit.channel) {
+            return true;
+        }
+        let effect = self.handshake.receive_update(credit.channel);
+        self.open_channel(effect, credit.channel, cx);
+        self.handshake.is_channel_done(credit.channel)
     }
 
     /// Lets TLPs be sent by a channel whose initialisation is complete.

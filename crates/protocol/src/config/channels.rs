@@ -157,6 +157,8 @@ impl ConfigSpace {
         for resource in 0..=u16::from(extended) {
             self.declare_resource(resource, ports);
         }
+        // A function level reset changes no register of the capability (PCIe Base 6.6.2): the link goes on.
+        self.declare_all_kept(CHANNELS);
     }
 
     fn declare_resource(&mut self, resource: u16, ports: Option<u8>) {
@@ -427,6 +429,17 @@ mod tests {
             let position = phases.iter().position(|entry| *entry == 1);
             assert_eq!((phases.len(), position), (256, Some(32 / bits)));
         }
+    }
+
+    /// PCIe Base 6.6.2: the link goes on, so that its far end keeps its channels, too.
+    #[test]
+    fn a_function_level_reset_changes_no_channel() {
+        let mut space = port(1, 1, Some(2));
+        space.write(resource_control(0), 0x0f, 0xf);
+        space.write(resource_control(1), CHANNEL_ENABLE | 1 << 24 | 0xf0, 0xf);
+        let before = space.channels_control();
+        space.function_level_reset();
+        assert_eq!(space.channels_control(), before);
     }
 
     #[test]

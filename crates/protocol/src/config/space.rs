@@ -159,6 +159,14 @@ impl ConfigSpace {
         }
     }
 
+    /// Declares that a function level reset leaves all declared registers from `first` on as they are.
+    pub(super) fn declare_all_kept(&mut self, first: u16) {
+        let fields = self.fields.iter_mut();
+        for field in fields.filter(|field| field.register >= first) {
+            field.kept = u32::MAX;
+        }
+    }
+
     /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
     /// and those of the link.
     pub fn function_level_reset(&mut self) {

@@ -33,10 +33,7 @@ pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for link in &plan.links {
         let (upstream, downstream) = ends(plan, link);
-        let [above, below] = [link.upstream.0, link.downstream.0]
-            .map(|node| Pipeline::of_node(&plan.nodes[node], link.generation));
-        let delays = above.delays(below, link.delay);
-        world.connect_unequally(upstream, downstream, delays);
+        world.connect_unequally(upstream, downstream, delays(plan, link));
     }
     for fibre in &plan.fibres {
         let [one, other] = fibre
@@ -78,6 +75,13 @@ const BUS: u32 = 1;
 /// The port number of a router's fibre; port 0 is the PCI Express port.
 pub fn fibre_port(fibre: u8) -> u32 {
     u32::from(fibre) + 1
+}
+
+/// The delays of the wire of a link, down and up.
+pub fn delays(plan: &FabricPlan, link: &LinkPlan) -> [Span; 2] {
+    let [above, below] = [link.upstream.0, link.downstream.0]
+        .map(|node| Pipeline::of_node(&plan.nodes[node], link.generation));
+    above.delays(below, link.delay)
 }
 
 /// The component and the port number at both ends of a link, the upper end first.

@@ -78,7 +78,7 @@ fn incident(plan: &FabricPlan, entry: &Entry, reported_to: Option<String>) -> In
 /// The name of a function or port in the log.
 fn place(plan: &FabricPlan, node: usize, site: Site) -> String {
     let Some(plan_of_node) = plan.nodes.get(node) else {
-        return plan.controllers[node - plan.nodes.len()].name.clone();
+        return place_of_controller(plan, node - plan.nodes.len(), site);
     };
     let name = &plan_of_node.name;
     match site {
@@ -94,6 +94,21 @@ fn place(plan: &FabricPlan, node: usize, site: Site) -> String {
                 None => name.clone(),
             }
         }
+    }
+}
+
+/// The name of a controller, or of its port with a cable.
+fn place_of_controller(plan: &FabricPlan, controller: usize, site: Site) -> String {
+    let name = |number: usize| &plan.controllers[number].name;
+    let own = |end: &(usize, u8)| site == Site::Port(end.1.into()) && end.0 == controller;
+    let cable = plan.cables.iter().find(|cable| cable.ends.iter().any(own));
+    match cable {
+        Some(cable) => {
+            let [one, other] = cable.ends;
+            let far = if own(&one) { other.0 } else { one.0 };
+            format!("{} to {}", name(controller), name(far))
+        }
+        None => name(controller).clone(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use protocol::{FunctionId, register};
 use sim::Simulation;
 use sim::result::{ChannelResult, RunResult};
@@ -310,6 +311,182 @@ fn a_channel_waits_until_both_ends_have_enabled_it() {
         enable(&mut simulation, first, false);
         enable(&mut simulation, first, true);
         assert!(is_pending(&mut simulation, first));
+    }
+}
+
+/// A device below a root port, with flows of two classes, and flows after a reset of the link.
+fn reset_under_load() -> String {
+    let mut text = format!(
+        "[links]\nlanes = 2\ntc_vc_map = \"{TWO}\"\n[hosts.h]\nextended_vc_count = 1\nlink_up_wait = \"20 us\"\n[devices.d]\nupstream = \"h\"\nextended_vc_count = 1\ncompletion_timeout = \"200 us\"\nposted_headers = 8\n[[incidents]]\nat = \"1 ms\"\nwhat = \"secondary-bus-reset\"\nnode = \"d\"\nhold = \"5 us\"\n"
+    );
+    for (start, when) in [("0 ns", "early"), ("2 ms", "late")] {
+        for class in [0, 7] {
+            for (from, to, direction) in
+                [("d", "h", "write"), ("d", "h", "read"), ("h", "d", "write")]
+            {
+                let _ = write!(
+                    text,
+                    "[[flows]]\nid = \"{when} {class} {from} {direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"16 KiB\"\nstart = \"{start}\"\ntraffic_class = {class}\n"
+                );
+            }
+        }
+    }
+    text
+}
+
+fn control_of(classes: u8, is_enabled: bool) -> u32 {
+    let enable = if is_enabled {
+        register::CHANNEL_ENABLE
+    } else {
+        0
+    };
+    enable | 1 << register::CHANNEL_ID_SHIFT | u32::from(classes & 0xfe)
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// PCIe Base 7.9.1.8: software must let a channel come to rest before it changes the map or VC Enable. If it does not, packets and
+    /// credit may be lost; the run ends, and after a reset the link has all its credit.
+    #[test]
+    fn a_link_whose_channels_have_changed_under_load_works_again_after_a_reset(
+        mut changes in prop::collection::vec((0_u64..40_000, any::<bool>(), any::<u8>(), any::<bool>()), 1..8),
+    ) {
+        changes.sort_unstable();
+        let mut simulation = simulation(&reset_under_load());
+        let place = (u64::from(VC1_CONTROL) * 4, 4);
+        for (at, is_upper, classes, is_enabled) in changes {
+            simulation.run_until(Time::ZERO + Span::from_ns(1000 + at), &mut || true);
+            let function = if is_upper { ROOT_PORT } else { DEVICE };
+            let value = control_of(classes, is_enabled);
+            // A request to the device may be lost with its class.
+            let _ = simulation.config_write("h", function, place, value, &mut || true);
+        }
+        simulation.run_until(Time::ZERO + Span::from_us(900), &mut || true);
+        let done = simulation.config_write("h", ROOT_PORT, place, control_of(0xc0, true), &mut || true);
+        prop_assert!(done.is_ok());
+        let mut looks = 0;
+        let ended = simulation.run(&mut |_| { looks += 1; looks < 600 });
+        prop_assert!(ended, "it goes on at {:?}", simulation.now());
+        let rest = simulation.now() + Span::from_us(100);
+        simulation.run_until(rest, &mut || true);
+        prop_assert_eq!((simulation.packets_in_use(), simulation.credits_held()), (0, 0));
+        let result = simulation.result();
+        for flow in result.flows.iter().filter(|flow| flow.id.starts_with("late")) {
+            prop_assert!(flow.completed && flow.intact, "{:?}", flow);
+        }
+    }
+}
+
+/// Two devices below a switch, with flows of two classes at the beginning and after 1 ms; `keys` are those of the link above `e`.
+fn changing(keys: &str) -> String {
+    let device = |name: &str, keys: &str| {
+        format!(
+            "[devices.{name}]\nupstream = {{ to = \"s\"{keys} }}\nextended_vc_count = 1\ncompletion_timeout = \"100 us\"\nposted_headers = 8\nbar = \"64 KiB\"\n"
+        )
+    };
+    let mut text = format!(
+        "[links]\nlanes = 2\ntc_vc_map = \"{TWO}\"\n[hosts.h]\nextended_vc_count = 1\ncompletion_timeout = \"100 us\"\nposted_headers = 8\n[switches.s]\nupstream = \"h\"\nextended_vc_count = 1\nvc_arbitration = \"wrr-32\"\nvc_arbitration_table = \"(0 0 0 1)*8\"\nport_arbitration = \"wrr-32\"\nport_arbitration_table = \"(1 0 0 2)*8\"\n{}{}",
+        device("d", ""),
+        device("e", keys)
+    );
+    for (start, when) in [("0 ns", "early"), ("1 ms", "late")] {
+        for class in [0, 7] {
+            for (from, to, direction) in [
+                ("d", "h", "write"),
+                ("d", "h", "read"),
+                ("d", "e", "write"),
+                ("e", "h", "write"),
+                ("h", "d", "write"),
+            ] {
+                let _ = write!(
+                    text,
+                    "[[flows]]\nid = \"{when} {class} {from} {to} {direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"16 KiB\"\nstart = \"{start}\"\ntraffic_class = {class}\n"
+                );
+            }
+        }
+    }
+    text
+}
+
+/// All functions with the Virtual Channel capability.
+fn functions_with_channels(simulation: &Simulation) -> Vec<FunctionId> {
+    let mut found = Vec::new();
+    for node in ["h", "s", "d", "e"] {
+        let functions = simulation.functions(node).expect("a node");
+        let places = functions.places();
+        let places = places.filter(|place| functions.space(*place).has_channels());
+        found.extend(places.map(|place| functions.id_of(place)));
+    }
+    found
+}
+
+/// A write to the Virtual Channel capability of a function: the time in nanoseconds, the function, the register and the value.
+type Change = (u64, Index, u16, u32);
+
+fn change() -> impl Strategy<Value = Change> {
+    let enables = any::<bool>().prop_map(|is_enabled| control_of(0xc0, is_enabled));
+    let maps = (any::<u8>(), any::<bool>());
+    let maps = maps.prop_map(|(classes, is_enabled)| control_of(classes, is_enabled));
+    let what = prop_oneof![
+        (Just(VC1_CONTROL), enables),
+        (Just(VC1_CONTROL), maps),
+        // Maps, arbitration and tables as they come.
+        (register::CHANNELS..register::CHANNELS + 64, any::<u32>()),
+        (register::CHANNELS..register::CHANNELS + 10, any::<u32>()),
+    ];
+    (0_u64..40_000, any::<Index>(), what)
+        .prop_map(|(at, function, (register, value))| (at, function, register, value))
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// PCIe Base 7.9.1.8: to use a channel again, software disables it at both ends of a link, and then enables it at both. Whatever it has
+    /// done before under load, all credit is there then.
+    #[test]
+    fn channels_that_are_enabled_again_have_all_their_credit(
+        mut changes in prop::collection::vec(change(), 1..10),
+        keys in select(&["", ", bit_error_rate = 1e-6", ", bit_error_rate = 1e-5", ", fails_at = \"25 us\""][..]),
+    ) {
+        changes.sort_unstable_by_key(|change| change.0);
+        let mut simulation = simulation(&changing(keys));
+        let functions = functions_with_channels(&simulation);
+        prop_assert_eq!(functions.len(), 6);
+        let set = |simulation: &mut Simulation, function, register: u16, value| {
+            let done = simulation.config_write("h", function, (u64::from(register) * 4, 4), value, &mut || true);
+            done.expect("a host");
+        };
+        for (at, function, register, value) in changes {
+            simulation.run_until(Time::ZERO + Span::from_ns(1000 + at), &mut || true);
+            set(&mut simulation, *function.get(&functions), register, value);
+        }
+        let vc0 = VC1_CONTROL - register::RESOURCE_REGISTERS;
+        for (at, own, is_enabled) in [(200, 0xff, false), (300, 0x3f, true)] {
+            simulation.run_until(Time::ZERO + Span::from_us(at), &mut || true);
+            for function in &functions {
+                let classes = if is_enabled { 0xc0 } else { 0 };
+                set(&mut simulation, *function, VC1_CONTROL, control_of(classes, is_enabled));
+                set(&mut simulation, *function, vc0, register::CHANNEL_ENABLE | own);
+            }
+        }
+        let mut looks = 0;
+        let ended = simulation.run(&mut |_| { looks += 1; looks < 600 });
+        prop_assert!(ended, "it goes on at {:?}", simulation.now());
+        let is_at_rest = (0..20).any(|_| {
+            let rest = simulation.now() + Span::from_us(137);
+            simulation.run_until(rest, &mut || true);
+            (simulation.packets_in_use(), simulation.credits_held()) == (0, 0)
+        });
+        prop_assert!(is_at_rest, "{} packets and {} credits are left", simulation.packets_in_use(), simulation.credits_held());
+        let result = simulation.result();
+        let fails = keys.contains("fails_at");
+        for flow in &result.flows {
+            let works = !fails || flow.from != "e" && flow.to != "e";
+            let is_late = flow.id.starts_with("late");
+            prop_assert!(!is_late || !works || flow.completed && flow.intact, "{:?}", flow);
+            prop_assert!(!flow.wrong, "{:?}", flow);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::cases::cases;
-use crate::fixture::{Ask, HOST, run, simulation};
+use crate::fixture::{Ask, HOST, run, simulation, trace};
 
 /// Two DMA engines below the host, the link of the first of which fails; a flow of each.
 fn two(direction: &str) -> String {
@@ -66,6 +66,11 @@ fn messages_end_with_the_cable_that_carried_them() {
     let flow = result.flow("m");
     assert!(flow.bytes > 0 && flow.bytes < 1 << 20);
     assert!(!flow.completed);
+    let mut log = result.incidents.iter();
+    for place in ["a to b", "b to a"] {
+        let is_told = log.any(|one| one.place == place && one.what == "link down");
+        assert!(is_told, "{place}: {:?}", result.incidents);
+    }
 }
 
 #[test]
@@ -425,4 +430,28 @@ fn an_io_port_refuses_what_is_for_an_endpoint_below_a_failed_link() {
     let (uncorrectable, correctable) = (protocol::register::AER + 1, protocol::register::AER + 4);
     assert_eq!(port.read(uncorrectable), SURPRISE_DOWN);
     assert_eq!(port.read(correctable), 1 << 13);
+}
+
+/// A cut-through port has forwarded the header of a packet whose last bit never arrives: the copy ends with EDB (PCIe Base 3.5.2.1).
+#[test]
+fn a_packet_that_the_end_of_its_link_cuts_is_forwarded_as_nullified() {
+    let removal = "[[incidents]]\nat = \"40 us\"\nwhat = \"surprise-removal\"\nnode = \"d\"\n";
+    for (key, incident) in [(", fails_at = \"60 us\"", ""), ("", removal)] {
+        let text = format!(
+            "[links]\ngeneration = 1\nlanes = 1\n{HOST}[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = {{ to = \"s\"{key} }}\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\nsize = \"64 KiB\"\n{incident}"
+        );
+        let (result, lines) = trace(&text);
+        let of = |key: &'static str, value: &'static str| {
+            let lines = lines.iter().filter(|line| line["direction"] == "up");
+            lines.filter(move |line| line[key] == value)
+        };
+        let forwarded = of("tlp", "MWr").filter(|line| line["link"] == "h0-s");
+        let (cut, good): (Vec<_>, Vec<_>) = forwarded.partition(|line| line["nullified"] == true);
+        assert_eq!(cut.len(), 1);
+        let came = of("arrival", "tlp").filter(|line| line["link"] == "s-d");
+        let came = came.filter(|line| line["verdict"] == "accepted");
+        assert_eq!(good.len(), came.count());
+        let bytes: u64 = good.iter().filter_map(|line| line["bytes"].as_u64()).sum();
+        assert_eq!(result.flow("f").bytes, bytes);
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{LinkEnd, LinkTimer};
-use packet::{BusFrame, Frame, Pcie};
+use packet::{BusFrame, Frame, Incident, Observation, Pcie, Site};
 use protocol::{Class, Kind, PacketType};
 
 use super::{Crossbar, Entry, Next, Order};
@@ -168,6 +168,9 @@ impl Component for Controller {
             ControllerTimer::Link(port, timer) => {
                 let sent = self.cable(port).expire(port, timer, fx);
                 self.settle(port, sent, fx);
+                if timer == LinkTimer::Errors {
+                    self.log_failure(port, fx);
+                }
             }
         }
     }
@@ -226,6 +229,17 @@ impl Controller {
 
     fn cable(&mut self, port: Port) -> &mut CableEnd {
         &mut self.cables[port.index() - self.own]
+    }
+
+    /// Logs that the cable at `port` has failed, if it has now. A controller has no registers and reports to nobody: the log alone tells.
+    #[cold]
+    fn log_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        if self.cable(port).link().fails_at() == fx.now() {
+            fx.observe(Observation::Incident {
+                site: Site::Port(port.0),
+                what: Incident::Event("link down"),
+            });
+        }
     }
 
     /// Lets the crossbars send more after a cable has sent a packet.

@@ -4,7 +4,8 @@ use kernel::{Span, Time};
 
 use host::ThreadId;
 
-use crate::incident::Scene;
+use crate::build;
+use crate::incident::{Presence, Scene};
 use crate::model::Model;
 use crate::run::simulation::Simulation;
 
@@ -23,6 +24,23 @@ impl Simulation {
     /// Lets the times of incidents count from `up` on.
     pub(super) fn expect_incidents(&mut self, up: Span) {
         self.happened.up = Some(up);
+        self.expect_cuts(Time::ZERO + up);
+    }
+
+    /// Tells cut-through ports of the incidents that take the signal from their links.
+    fn expect_cuts(&mut self, up: Time) {
+        let all = self.plan.incidents.iter();
+        for one in all.filter(|one| one.kind.presence() == Some(Presence::Absent)) {
+            let Some(link) = self.plan.nodes[one.node].upstream else {
+                continue;
+            };
+            let link = &self.plan.links[link];
+            let ((upper, port), (lower, _)) = build::ends(&self.plan, link);
+            let [_, upwards] = build::delays(&self.plan, link);
+            let cut = up + one.at;
+            self.models[lower.0 as usize].expect_cut(0, cut);
+            self.models[upper.0 as usize].expect_cut(port as u16, cut + upwards);
+        }
     }
 
     /// The time of the next incident, or [`Time::NEVER`].

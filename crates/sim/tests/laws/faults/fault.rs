@@ -86,10 +86,18 @@ pub enum What {
     FunctionReset { is_virtual: bool, tells: bool },
     /// The attention button of the slot of the node is pressed, and perhaps again after this time.
     Button(Option<u32>),
+    /// Software maps these classes to VC1 at one end of the link above the node, the lower or the upper one, and enables the channel or not;
+    /// after this time it sets up the channels of both ends again.
+    Channels {
+        is_lower: bool,
+        classes: u8,
+        is_enabled: bool,
+        for_ns: u32,
+    },
 }
 
 /// A kind of fault, and its name, which [`What::name`] gives.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 15] = [
     "poisoned memory",
     "poisoned packets",
     "completer abort",
@@ -104,6 +112,7 @@ pub const NAMES: [&str; 14] = [
     "failing link",
     "function reset",
     "attention button",
+    "changed channels",
 ];
 
 impl What {
@@ -123,6 +132,7 @@ impl What {
             What::Failure => 11,
             What::FunctionReset { .. } => 12,
             What::Button(..) => 13,
+            What::Channels { .. } => 14,
         }]
     }
 
@@ -159,6 +169,7 @@ impl What {
             | What::BusReset
             | What::Containment
             | What::Disable(..)
+            | What::Channels { .. }
             | What::Button(..) => served.collect(),
         }
     }
@@ -180,6 +191,9 @@ impl What {
             3 => Just(What::Failure),
             4 => any::<(bool, bool)>().prop_map(|(is_virtual, tells)| What::FunctionReset { is_virtual, tells }),
             3 => option::of(1_u32..60_000).prop_map(What::Button),
+            3 => (any::<(bool, u8, bool)>(), 0_u32..30_000).prop_map(|((is_lower, classes, is_enabled), for_ns)| {
+                What::Channels { is_lower, classes: classes & 0xfe, is_enabled, for_ns }
+            }),
         ]
     }
 }
@@ -294,7 +308,7 @@ impl Fault {
                 let again = again.map(|again| entry(at + again, "attention-button", ""));
                 entry(at, "attention-button", "") + &again.unwrap_or_default()
             }
-            What::BitErrors | What::Failure => String::new(),
+            What::BitErrors | What::Failure | What::Channels { .. } => String::new(),
         }
     }
 

@@ -149,6 +149,7 @@ impl Machine {
         let ecrc = settings.ecrc || has(|what| matches!(what, What::Damage(_)));
         let button = has(|what| matches!(what, What::Button(_)));
         let slot = settings.slot.or(button.then_some("hot-plug"));
+        let changes_channels = has(|what| matches!(what, What::Channels { .. }));
         let is_virtual = has(|what| {
             matches!(
                 what,
@@ -166,6 +167,7 @@ impl Machine {
             ecrc,
             virtual_functions,
             slot,
+            channels: settings.channels || changes_channels,
             ..settings
         };
         Machine {

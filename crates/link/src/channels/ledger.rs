@@ -1,0 +1,91 @@
+//! The channels in which the packets in receive buffers were charged.
+
+use std::collections::VecDeque;
+
+use protocol::MOST_CHANNELS;
+
+use packet::Charge;
+
+/// The packets in the receive buffers of a port with the Virtual Channel capability, by traffic class and flow-control class.
+///
+/// Software may change the map of classes to channels while packets are in the buffers: the credit of each goes back in the channel in which
+/// it was charged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger([[VecDeque<Entry>; 3]; MOST_CHANNELS]);
+
+/// A packet in a receive buffer.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// None for a packet of a channel that is closed, or has been since the packet arrived: its credit does not go back.
+    channel: Option<u8>,
+    data: u16,
+}
+
+impl Ledger {
+    /// Records a packet that was charged in `channel`.
+    pub(crate) fn record(&mut self, charge: Charge, channel: Option<u8>) {
+        let data = charge.data;
+        self.packets_like(charge).push_back(Entry { channel, data });
+    }
+
+    /// Removes a packet that leaves its buffer, and returns the channel in which it was charged. Packets of one class with as much data are
+    /// alike: the oldest one is removed.
+    pub(crate) fn remove(&mut self, charge: Charge) -> Option<u8> {
+        let packets = self.packets_like(charge);
+        let place = packets.iter().position(|entry| entry.data == charge.data);
+        packets.remove(place?)?.channel
+    }
+
+    /// Forgets in which packets `channel` was charged, because its buffers begin anew.
+    pub(crate) fn close(&mut self, channel: u8) {
+        for entry in self.0.iter_mut().flatten().flatten() {
+            entry.channel.take_if(|charged| *charged == channel);
+        }
+    }
+
+    /// Forgets all packets.
+    pub(crate) fn forget(&mut self) {
+        self.0.iter_mut().flatten().for_each(VecDeque::clear);
+    }
+
+    fn packets_like(&mut self, charge: Charge) -> &mut VecDeque<Entry> {
+        let class = usize::from(charge.traffic_class.number() & 7);
+        &mut self.0[class][charge.class.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Class, TrafficClass};
+
+    fn charge(class: u8, data: u16) -> Charge {
+        Charge {
+            traffic_class: TrafficClass::new(class).expect("a class"),
+            class: Class::Posted,
+            data,
+        }
+    }
+
+    #[test]
+    fn credit_goes_back_where_the_packet_was_charged() {
+        let mut ledger = Ledger::default();
+        ledger.record(charge(7, 4), Some(1));
+        ledger.record(charge(7, 16), Some(0));
+        ledger.record(charge(6, 16), Some(2));
+        assert_eq!(ledger.remove(charge(7, 16)), Some(0));
+        assert_eq!(ledger.remove(charge(7, 4)), Some(1));
+        assert_eq!(ledger.remove(charge(6, 16)), Some(2));
+        assert_eq!(ledger.remove(charge(6, 16)), None);
+    }
+
+    #[test]
+    fn a_packet_of_a_channel_that_begins_anew_returns_no_credit_to_it() {
+        let mut ledger = Ledger::default();
+        ledger.record(charge(7, 4), Some(1));
+        ledger.close(1);
+        ledger.record(charge(7, 4), Some(1));
+        assert_eq!(ledger.remove(charge(7, 4)), None);
+        assert_eq!(ledger.remove(charge(7, 4)), Some(1));
+    }
+}
