@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -329,6 +333,78 @@ def test_a_card_is_shared_by_those_who_all_share_it(programs: Programs, tmp_path
     """
     done = programs.run(["sh", "-c", script], "nlb_mode_0")
     assert (done.status, done.out) == (0, "busy\ncopied\n"), done.err
+
+
+CROWD = """
+import os, resource, socket, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+held = []
+for _ in range(400):
+    process = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    process.connect(os.environ["PEERLANE_SESSION"])
+    held.append(process)
+held[-1].settimeout(20)
+sys.exit(0 if held[-1].recv(1) == b"" else 3)
+"""
+"""Connects more often than a session has descriptors: the last connection is closed at once."""
+
+
+def test_a_program_that_connects_too_often_ends_itself_alone(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    crowd = tmp_path / "crowd.py"
+    crowd.write_text(CROWD)
+    script = f"{sys.executable} {crowd} && {programs.program('two')} copy"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        done = programs.by(peerlane_process).run(["sh", "-c", script], "nlb_mode_0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (done.status, done.out) == (0, "copied\n"), done.err
+
+
+def test_a_bitstream_that_names_a_model_runs_it_only_if_it_was_given(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model, image = tmp_path / "model.py", tmp_path / "model.gbs"
+    source = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
+    model.write_text(f"print('run')\n{source}", encoding="utf-8")
+    run = programs.by(peerlane_process)
+    assert peerlane_process("opae", "pack", str(model), str(image)).status == 0
+    conf = [sys.executable, "-m", "peerlane", "opae", "conf", str(image)]
+    refused = run.run(conf, "dma_afu")
+    assert refused.status != 0
+    assert f"names the model {model}" in refused.err
+    assert "--model" in refused.err
+    assert "run\n" not in refused.out
+    assert run.run(conf, "dma_afu", "--model", str(model)).status == 0
+    peerlane_process("opae", "run", "--afu", str(image), "true").refuses(f"names the model {model}")
+
+
+def test_memory_with_code_is_not_pinned(programs: Programs) -> None:
+    assert programs.run([str(programs.program("code"))], "dma_afu").status == 0
+
+
+def test_folders_of_sessions_that_were_killed_are_removed(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old = time.time() - 3600
+    sockets = {name: tmp_path / f"peerlane-{name}" / "session" for name in ("dead", "alive")}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        for path in sockets.values():
+            path.parent.mkdir()
+        server.bind(str(sockets["alive"]))
+        server.listen()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as dead:
+            dead.bind(str(sockets["dead"]))
+        for path in sockets.values():
+            os.utime(path, (old, old))
+        assert programs.run(["true"], "dma_afu").status == 0
+    assert not sockets["dead"].parent.exists()
+    assert sockets["alive"].exists()
 
 
 @pytest.mark.parametrize("method", ["reset", "store", "wake", "read_done", "write_done"])

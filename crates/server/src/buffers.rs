@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::ftruncate;
 use session::{Failure, SharedMemory};
 use sim::{Backing, Memory, Simulation};
 
@@ -51,8 +50,11 @@ impl Buffers {
         file: &OwnedFd,
         (size, page): (u64, u64),
     ) -> Result<(u64, u64), Failure> {
-        if size == 0 || !page.is_power_of_two() || !size.is_multiple_of(page.min(SMALL)) {
+        if size == 0 || !page.is_power_of_two() || page < SMALL || !size.is_multiple_of(SMALL) {
             return Err(Failure::Invalid);
+        }
+        if self.all.len() >= MOST_BUFFERS {
+            return Err(Failure::NoMemory);
         }
         let taken = size
             .checked_next_multiple_of(Memory::SHARED_PAGE)
@@ -60,14 +62,12 @@ impl Buffers {
         let address = simulation
             .allocate_aligned(host, taken, page.max(Memory::SHARED_PAGE))
             .map_err(|_| Failure::NoMemory)?;
-        let map = || {
-            ftruncate(file, taken)?;
-            SharedMemory::map(file, taken)
-        };
-        let shared = map().ok().and_then(|memory| {
-            let backing: Arc<dyn Backing> = Arc::new(Mapped(memory));
-            simulation.share(host, address, taken, &backing).ok()
-        });
+        let shared = SharedMemory::map_for_good(file, taken)
+            .ok()
+            .and_then(|memory| {
+                let backing: Arc<dyn Backing> = Arc::new(Mapped(memory));
+                simulation.share(host, address, taken, &backing).ok()
+            });
         if shared.is_none() {
             // The memory was allocated just before, so this succeeds.
             let _ = simulation.free(host, address, taken);
@@ -121,6 +121,10 @@ impl Buffers {
         }
     }
 }
+
+/// Most buffers of all processes: a quarter of the mappings that Linux permits a process (`vm.max_map_count`), as the session needs
+/// some for itself.
+const MOST_BUFFERS: usize = 16_384;
 
 /// Size of the smallest page in bytes.
 const SMALL: u64 = 4096;

@@ -1,9 +1,11 @@
 //! The server's work for each call of a process.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use kernel::Span;
+use rustix::fs::{FileType, fstat, readlink};
+use rustix::io::{Errno, pread};
 use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, WaitEnd, Welcome};
 use sim::Woken;
 use sim::card_registers::PORT_CONTROL;
@@ -101,7 +103,7 @@ impl Server {
                 Ok(Reply::Done)
             }
             Request::Listen { handle, event } => {
-                let file = file.ok_or(Failure::Invalid)?;
+                let file = file.filter(is_eventfd).ok_or(Failure::Invalid)?;
                 self.handles.of(client, handle)?.listen(event, file)?;
                 Ok(Reply::Done)
             }
@@ -241,9 +243,7 @@ impl Server {
         if self.handles.state(number, true) != State::Free && !force {
             return Err(Failure::Busy);
         }
-        let held = session::SharedMemory::map(file, size).map_err(|_| Failure::Invalid)?;
-        let mut bytes = vec![0; size as usize];
-        held.read(0, &mut bytes);
+        let bytes = read(file, size).ok_or(Failure::Invalid)?;
         let card = &self.cards[number];
         let afu = cards::accelerator(&bytes, &card.place, self.loader.as_ref());
         let afu = afu.map_err(|_| Failure::NotABitstream)?;
@@ -300,4 +300,30 @@ impl Server {
             return Ok(Reply::Woken(why));
         }
     }
+}
+
+/// Whether a file is an `eventfd`, to which the server can write without waiting for a reader.
+fn is_eventfd(file: &OwnedFd) -> bool {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    readlink(link, Vec::new()).is_ok_and(|target| target.to_bytes() == b"anon_inode:[eventfd]")
+}
+
+/// The first `size` bytes of `file`; none if it is shorter, or no file. A process may change it meanwhile.
+fn read(file: &OwnedFd, size: u64) -> Option<Vec<u8>> {
+    let held = fstat(file).ok()?;
+    let is_file = FileType::from_raw_mode(held.st_mode) == FileType::RegularFile;
+    if !is_file || u64::try_from(held.st_size).ok()? < size {
+        return None;
+    }
+    let mut bytes = vec![0; size as usize];
+    let mut done = 0;
+    while done < bytes.len() {
+        match pread(file, &mut bytes[done..], done as u64) {
+            Ok(0) => return None,
+            Ok(got) => done += got,
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(bytes)
 }

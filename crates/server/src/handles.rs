@@ -38,6 +38,9 @@ impl OpenHandles {
         if others.any(|other| other.is(card, is_accelerator) && is_in_the_way(other)) {
             return Err(Failure::Busy);
         }
+        if self.all.len() >= MOST_HANDLES {
+            return Err(Failure::NoMemory);
+        }
         self.last += 1;
         let opened = OpenHandle {
             client,
@@ -87,6 +90,9 @@ impl OpenHandles {
         self.all.values()
     }
 }
+
+/// Most open handles of all processes.
+const MOST_HANDLES: usize = 65_536;
 
 /// The state of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

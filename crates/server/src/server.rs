@@ -1,9 +1,10 @@
 //! The server of a session: it serves the calls of all processes one after the other.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use kernel::{Span, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use session::{ChannelError, Listener, Response};
 use sim::{AccessError, HostThread, Simulation};
@@ -52,6 +53,8 @@ pub struct Server {
     /// The simulated time at which the session began.
     pub(crate) began: Time,
     listener: Listener,
+    /// A file that is closed when there are no more descriptors, so that a process can be turned away.
+    spare: Option<OwnedFd>,
     pub(crate) clients: Vec<Client>,
     /// Number of processes so far.
     known: u64,
@@ -70,6 +73,12 @@ const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
+
+/// Most simulated time that a process can have worked between two calls. A longer time would keep the other processes waiting.
+const LONGEST_WORK: Span = Span::from_us(1_000_000);
+
+/// Most processes of a session.
+const MOST_CLIENTS: usize = 1024;
 
 /// With the wall clock, the simulated time that passes between two checks for calls.
 const STRIDE: Span = Span::from_us(20);
@@ -95,6 +104,7 @@ impl Server {
             cards,
             began: simulation.now(),
             listener: Listener::bind(path)?,
+            spare: Some(spare()?),
             simulation,
             thread,
             host,
@@ -123,7 +133,7 @@ impl Server {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
             let ready = self.ready(if is_moving { &AT_ONCE } else { &LOOK })?;
             if ready.first() == Some(&0) {
-                self.admit()?;
+                self.admit();
             }
             for number in ready.into_iter().filter(|number| *number > 0) {
                 self.serve_client(number, watch);
@@ -155,14 +165,24 @@ impl Server {
         Ok(ready.map(|(_, number)| number).collect())
     }
 
-    fn admit(&mut self) -> Result<(), ServerError> {
+    /// Accepts a connection. If there are too many, or no more descriptors, the process finds it closed.
+    fn admit(&mut self) {
+        let Ok(channel) = self.listener.accept() else {
+            // The spare descriptor is enough to accept the connection; then it is closed.
+            self.spare = None;
+            drop(self.listener.accept());
+            self.spare = spare().ok();
+            return;
+        };
+        if self.clients.len() == MOST_CLIENTS {
+            return;
+        }
         self.known += 1;
         self.clients.push(Client {
             number: self.known,
-            channel: self.listener.accept()?,
+            channel,
             is_welcome: false,
         });
-        Ok(())
     }
 
     /// Serves the call of a process, or removes the process.
@@ -174,14 +194,16 @@ impl Server {
         else {
             return;
         };
-        let said = self.clients[place].receive();
-        let Ok((call, file)) = said else {
-            return self.remove_client(place, watch);
+        let (call, file) = match self.clients[place].receive() {
+            Ok(received) => received,
+            Err(ChannelError::System(Errno::AGAIN)) => return,
+            Err(_) => return self.remove_client(place, watch),
         };
         if !self.settings.is_wall {
             let left = Time::NEVER.since(self.simulation.now()).as_fs() / 2;
-            // A limit of the work, so that time does not reach its end.
-            self.pass(Span::from_fs(call.worked.min(left)), watch);
+            // Limits of the work, so that time does not reach its end.
+            let worked = call.worked.min(LONGEST_WORK.as_fs()).min(left);
+            self.pass(Span::from_fs(worked), watch);
         }
         let outcome = self.answer(place, call, file, watch);
         self.signal_interrupts();
@@ -223,8 +245,7 @@ impl Server {
                 for (vector, file) in &opened.listening {
                     let own = self.simulation.interrupt_message(card, (*vector).into());
                     if own.ok().flatten() == Some(message) {
-                        // A write fails only if the process has closed its end.
-                        let _ = rustix::io::write(file, &u64::from(count).to_ne_bytes());
+                        signal(file, count);
                         signalled.push(opened.client);
                     }
                 }
@@ -232,4 +253,18 @@ impl Server {
         }
         signalled
     }
+}
+
+/// Adds to the counter of an `eventfd`. A counter that is full stays so: the process has it signalled already.
+fn signal(file: &OwnedFd, count: u32) {
+    let mut files = [PollFd::new(file, PollFlags::OUT)];
+    let has_space = poll(&mut files, Some(&AT_ONCE)) == Ok(1);
+    if has_space && files[0].revents() == PollFlags::OUT {
+        // With space in the counter, nothing fails.
+        let _ = rustix::io::write(file, &u64::from(count).to_ne_bytes());
+    }
+}
+
+fn spare() -> Result<OwnedFd, Errno> {
+    eventfd(0, EventfdFlags::CLOEXEC)
 }

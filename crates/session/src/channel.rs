@@ -125,9 +125,11 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// Accepts the next connection of a process.
+    /// Accepts the next connection of a process. Its end here never waits: without a packet, or without space for one because the
+    /// process does not receive, it returns an error.
     pub fn accept(&self) -> Result<Channel, ChannelError> {
-        Ok(Channel(accept_with(&self.0, SocketFlags::CLOEXEC)?))
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        Ok(Channel(accept_with(&self.0, flags)?))
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 
-use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -26,14 +26,24 @@ unsafe impl Send for SharedMemory {}
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// A new anonymous file of `size` bytes, filled with zeros.
+    /// A new anonymous file of `size` bytes, filled with zeros, that [`map_for_good`](Self::map_for_good) accepts.
     pub fn create(size: u64) -> Result<OwnedFd, Errno> {
-        let file = memfd_create("peerlane-buffer", MemfdFlags::CLOEXEC)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("peerlane-buffer", flags)?;
         ftruncate(&file, size)?;
         Ok(file)
     }
 
-    /// Maps the first `size` bytes of `file`, which must not be shorter.
+    /// Makes `file` at least `size` bytes long and maps them. No process can make the file shorter from then on, so that the mapping
+    /// is safe from its other users; a file for which that cannot be had is refused.
+    pub fn map_for_good(file: impl AsFd, size: u64) -> Result<Self, Errno> {
+        ftruncate(&file, size)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK)?;
+        // The file may have been shortened before it was sealed: its size is looked at now.
+        Self::map(file, size)
+    }
+
+    /// Maps the first `size` bytes of `file`, which must not be shorter, and stay so.
     pub fn map(file: impl AsFd, size: u64) -> Result<Self, Errno> {
         let held = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
         let size = usize::try_from(size).map_err(|_| Errno::NOMEM)?;

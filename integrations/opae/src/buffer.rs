@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "functions of the C interface, which map memory")]
 
 use std::ffi::c_int;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::ptr;
 
@@ -77,7 +78,7 @@ impl State {
         if let Some(base) = given {
             let fits = base != 0 && base.is_multiple_of(PAGE) && len.is_multiple_of(SMALL);
             let end = base.checked_add(room).ok_or(Code::InvalidParam)?;
-            if !fits || self.buffers.overlap(base, end - base) {
+            if !fits || self.buffers.overlap(base, end - base) || holds_code(base..end) {
                 return Err(Code::InvalidParam);
             }
         }
@@ -125,6 +126,21 @@ impl State {
         }
         result.map(drop)
     }
+}
+
+/// Whether the processor may execute a part of a range of the program's memory. Such memory cannot be guarded: a fetch of an
+/// instruction would fault, and the handler may be in it.
+fn holds_code(range: Range<usize>) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().any(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let (place, rights) = (words.next(), words.next());
+        let ends = place.and_then(|place| place.split_once('-'));
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let ends = ends.and_then(|(from, to)| Some((number(from)?, number(to)?)));
+        let is_code = rights.is_some_and(|rights| rights.as_bytes().get(2) == Some(&b'x'));
+        is_code && ends.is_some_and(|(from, to)| from < range.end && range.start < to)
+    })
 }
 
 /// Copies the program's bytes to the beginning of a file. The system call reads them, so a wrong address is an error, not a fault.

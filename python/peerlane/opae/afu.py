@@ -90,6 +90,12 @@ class Afu:
         """There is room for requests again, or the time of a `wake_after` has come."""
 
 
+def place_of(model: str) -> str:
+    """The place of a model as bitstreams name it: `FILE.py` as an absolute path, and the class."""
+    path, _, wanted = model.partition(":")
+    return str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
+
+
 def load(place: str) -> Afu:
     """A new accelerator from `FILE.py`, or `FILE.py:CLASS` where the file has several.
 

@@ -17,14 +17,35 @@ def bitstream(image: str) -> bytes:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is none of these; the message says what there is.
+        ValueError: It is none of these, or a file that names a model in Python, which runs only if
+            it is named itself; the message says what there is.
+    """
+    found = read(image)
+    model = model_of(found)
+    path = image.partition(":")[0]
+    if model is not None and not path.endswith(".py"):
+        raise ValueError(f"{image} names the model {model}; to run it, name that file instead")
+    return found
+
+
+def model_of(bits: bytes) -> str | None:
+    """The place of the model that a bitstream names, if it does."""
+    return _core.read_bitstream(bits)[2]
+
+
+def read(image: str) -> bytes:
+    """The bytes of an image for a session, which runs none but the models given to it.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: There is no such image; the message says what there is.
     """
     built_in = dict(_core.afus())
     if image in built_in:
         return _core.write_bitstream(image, built_in[image])
-    path, _, wanted = image.partition(":")
+    path = image.partition(":")[0]
     if path.endswith(".py"):
-        place = str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
+        place = afu.place_of(image)
         return _core.write_bitstream(Path(path).stem, afu.load(place).uuid, place)
     if not Path(image).is_file():
         there = _core.advice(image, list(built_in))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import socket as sockets
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane.opae import afu
+from peerlane.opae.bitstream import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from peerlane.opae.afu import Afu
 
 OPTIONS = {
     "VALGRIND_OPTS": "--vex-iropt-register-updates=allregs-at-mem-access --vex-guest-chase=no",
@@ -57,6 +63,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
     *,
     host: str | None = None,
     images: Mapping[str, bytes] | None = None,
+    models: Sequence[str] = (),
     wall: bool = False,
     seed: int | None = None,
 ) -> Outcome:
@@ -67,6 +74,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         scenario: The text of a scenario, and what to call it in messages.
         host: Which host of it; none for the first one that has a card.
         images: What is loaded in cards, by their names; others have what the scenario says.
+        models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
+            may load, besides those of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
         seed: Replaces the scenario's own seed.
 
@@ -75,14 +84,17 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         ValueError: It has no such host or card, or an image is no bitstream.
         OSError: The program cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="peerlane-") as folder:
+    _remove_dead_sessions()
+    given = [afu.place_of(model) for model in models]
+    given += [model for bits in (images or {}).values() if (model := model_of(bits))]
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         socket = str(Path(folder) / "session")
         session = _core.Session(
             (*scenario, seed),
             host,
             socket,
             (time.time_ns(), time.monotonic_ns()),
-            afu.load,
+            _loader(given),
             list((images or {}).items()),
             wall,
         )
@@ -96,6 +108,42 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
             session.end()
             server.join()
         return Outcome(status, session.elapsed_ns(), took)
+
+
+def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
+    """Loads those models alone that were given: a bitstream is data, and runs nothing by itself."""
+
+    def load(place: str) -> Afu:
+        if place not in given:
+            print(
+                f"peerlane: a program loads a bitstream that names the model {place}, which was "
+                f"not given; add --model {place} to opae run",
+                file=sys.stderr,
+            )
+            raise ValueError(f"the model {place} was not given")
+        return afu.load(place)
+
+    return load
+
+
+_PREFIX = "peerlane-"
+
+_YOUNG = 60.0
+"""Seconds in which a folder may belong to a session that is about to begin."""
+
+
+def _remove_dead_sessions() -> None:
+    """Removes the folders of sessions that were killed: their sockets have no server."""
+    for socket in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/session"):
+        with suppress(OSError):
+            seen = socket.lstat()
+            if seen.st_uid != os.getuid() or time.time() - seen.st_mtime < _YOUNG:
+                continue
+            with sockets.socket(sockets.AF_UNIX, sockets.SOCK_SEQPACKET) as process:
+                try:
+                    process.connect(str(socket))
+                except ConnectionRefusedError:
+                    shutil.rmtree(socket.parent)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from peerlane.cli import completion
 from peerlane.cli.files import scenario_text
 from peerlane.opae import slots
 from peerlane.opae.afu import load
-from peerlane.opae.bitstream import bitstream
+from peerlane.opae.bitstream import bitstream, read
 from peerlane.opae.card import configure, places
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def first(simulation: Simulation) -> str:
     return found[0].name
 
 
-def image_of(image: str) -> bytes:
-    """The bytes of an image that the command line names."""
+def image_of(image: str, *, for_session: bool = False) -> bytes:
+    """The bytes of an image that the command line names; a session judges its model itself."""
     with wrong_use():
-        return bitstream(image)
+        return read(image) if for_session else bitstream(image)

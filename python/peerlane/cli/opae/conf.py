@@ -41,7 +41,7 @@ def conf(
     loaded, so that the scenario's own counts again.
     """
     if live.is_in_session():
-        live.configure(image_of(image))
+        live.configure(image_of(image, for_session=True))
         say(f"{image} is loaded")
         return
     text, source = text_of(scenario)

@@ -35,6 +35,13 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             metavar="IMAGE", help="The image to load before: a name, a .gbs file or FILE.py."
         ),
     ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE.py[:CLASS]",
+            help="A model in Python whose bitstream the program may load; may be repeated.",
+        ),
+    ] = None,
     card: Card = None,
     wall: Annotated[
         bool,
@@ -66,7 +73,9 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         images[card or first(Simulation(text, source=source))] = image_of(afu)
     with wrong_use():
         try:
-            outcome = run_program(program, (text, source), host=host, images=images, wall=wall)
+            outcome = run_program(
+                program, (text, source), host=host, images=images, models=model or (), wall=wall
+            )
         except FileNotFoundError:
             raise typer.BadParameter(f"there is no program {program[0]!r}") from None
         except PermissionError:
