@@ -7,9 +7,11 @@ module dma_engine_core #(
     parameter int USER = 0,
     // Descriptors in the engine's memory for each direction, a power of two, 2 to 4096.
     parameter int DESCRIPTORS = 2048,
+    // Bytes of a request for descriptors where lists stay in host memory, a power of two, 16 to 4096; 0 where they are in the engine's.
+    parameter int FETCH = 0,
     // Bytes of each of the four FIFOs, a power of two, 16 to 4096.
     parameter int FIFO_BYTES = 4096,
-    // Most outstanding reads of data, a power of two, 2 to 64.
+    // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
@@ -96,6 +98,7 @@ module dma_engine_core #(
   logic [3:0]   completion_bytes;
   logic         completion_first;
   logic         completion_last;
+  logic [7:0]   completion_tag;
   logic         completion_valid;
   logic         completion_ready;
   logic [17:3]  write_word;
@@ -114,11 +117,8 @@ module dma_engine_core #(
   logic         peer_ready;
   logic [12:0]  peer_size;
   logic         receiving;
-  /* verilator lint_off UNUSEDSIGNAL */
-  logic         dropped;
-  logic         unexpected;
-  logic         timed_out;
-  /* verilator lint_on UNUSEDSIGNAL */
+  logic         poisoned;
+  logic         unsupported;
 
   dma_receive receive (
       .clk_i,
@@ -134,6 +134,7 @@ module dma_engine_core #(
       .completion_bytes_o(completion_bytes),
       .completion_first_o(completion_first),
       .completion_last_o (completion_last),
+      .completion_tag_o  (completion_tag),
       .completion_valid_o(completion_valid),
       .completion_ready_i(completion_ready),
       .write_word_o      (write_word),
@@ -151,7 +152,8 @@ module dma_engine_core #(
       .peer_valid_o      (peer_valid),
       .peer_ready_i      (peer_ready),
       .peer_size_o       (peer_size),
-      .dropped_o         (dropped),
+      .poisoned_o        (poisoned),
+      .unsupported_o     (unsupported),
       .busy_o            (receiving)
   );
 
@@ -174,6 +176,7 @@ module dma_engine_core #(
   logic [63:0]         reply;
   logic [1:0][63:0]    list_data;
   logic [17:16]        from_q;
+  logic [63:0]         count;
 
   dma_registers registers (
       .clk_i,
@@ -184,6 +187,7 @@ module dma_engine_core #(
       .write_valid_i  (write_valid),
       .write_last_i   (write_last),
       .read_word_i    (read_word[15:3]),
+      .count_i        (count),
       .read_data_o    (register_data),
       .busy_i         (busy),
       .done_i         (done),
@@ -209,55 +213,14 @@ module dma_engine_core #(
     if (from_q == peerlane_pkg::DMA_READ_LIST[17:16]) read_data = list_data[READ];
   end
 
-  // The lists of both directions.
-  logic [1:0][63:0] range_address;
-  logic [1:0][31:0] range_length;
-  logic [1:0]  range_valid;
-  logic [1:0]  range_ready;
-  logic [1:0]  range_end;
-  logic [1:0]  list_failed;
-
-  for (genvar u = 0; u < 2; u = u + 1) begin : gen_list
-    dma_list #(
-        .DESCRIPTORS(DESCRIPTORS)
-    ) list (
-        .clk_i,
-        .rst_i,
-        .write_word_i (write_word[15:3]),
-        .write_data_i (write_data),
-        .write_lanes_i(write_lanes),
-        .write_valid_i(write_valid && write_word[17:16] == 2'(u + 1)),
-        .read_word_i  (read_word[15:3]),
-        .read_data_o  (list_data[u]),
-        .start_i      (starts[u]),
-        .count_i      (lengths[64*u+:64]),
-        .address_o    (range_address[u]),
-        .length_o     (range_length[u]),
-        .valid_o      (range_valid[u]),
-        .ready_i      (range_ready[u]),
-        .end_o        (range_end[u]),
-        .failed_o     (list_failed[u])
-    );
-  end
-
-  // The largest payload of a sending unit: as the register says, at most MPS.
-  logic [12:0] mps;
-  logic [UNITS-1:0][12:0] largest;
-  assign mps = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i);
-  always_comb begin
-    for (int u = 0; u < UNITS; u = u + 1) begin
-      largest[u] = mps;
-      if (payloads[32*u+2+:30] != '0 && payloads[32*u+2+:30] < {19'b0, mps[12:2]}) largest[u] = {payloads[32*u+2+:11], 2'b0};
-    end
-  end
-
   // The streams to the link: completions first, the others in turn.
-  localparam int PORTS = 5;
+  localparam int PORTS = 7;
   localparam int COMPLETIONS = 0;
   localparam int READS = 1;
   localparam int REFLECTIONS = 2;
   localparam int WRITES = 3;
   localparam int PEERS = 4;
+  localparam int FETCHES = 5;
   logic [PORTS*64-1:0] port_data;
   logic [PORTS*4-1:0]  port_bytes;
   logic [PORTS-1:0]    port_first;
@@ -287,6 +250,150 @@ module dma_engine_core #(
       .label_o(tx_label_o),
       .ready_i(tx_ready_i)
   );
+
+  // The ranges of the units: of a list in the engine's memory or in host memory, or of EP_TX_CMD, from START on.
+  logic [UNITS-1:0][63:0] range_address;
+  logic [UNITS-1:0][31:0] range_length;
+  logic [UNITS-1:0] offered;
+  logic [UNITS-1:0] range_valid;
+  logic [UNITS-1:0] range_ready;
+  logic [UNITS-1:0] range_end;
+  logic [UNITS-1:0] range_failed;
+  logic [UNITS-1:0] stop;
+  logic [1:0][2:0]  list_result;
+  logic             read_failed;
+  logic             command_q;
+
+  for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_guard
+    range_guard guard (
+        .clk_i,
+        .rst_i,
+        .start_i  (starts[u]),
+        .address_i(range_address[u]),
+        .length_i (range_length[u]),
+        .valid_i  (offered[u]),
+        .valid_o  (range_valid[u]),
+        .failed_o (range_failed[u])
+    );
+  end
+
+  // An error ends the list.
+  assign stop = range_failed | UNITS'(read_failed ? 1 << READ : 0);
+
+  assign range_address[PEER] = addresses[64*PEER+:64];
+  assign range_length[PEER]  = lengths[64*PEER+:32];
+  assign offered[PEER]       = command_q;
+  assign range_end[PEER]     = !command_q;
+
+  always_ff @(posedge clk_i) begin
+    if (starts[PEER]) command_q <= lengths[64*PEER+:32] != '0;
+    else if (range_ready[PEER] || stop[PEER]) command_q <= 1'b0;
+    if (rst_i) command_q <= 1'b0;
+  end
+
+  // Completions with the tags of fetches go to the lists, the others to the read unit.
+  logic data_ready;
+  logic to_fetch;
+  logic to_fetch_q;
+  logic fetch_ready;
+  logic fetch_unexpected;
+  logic fetch_malformed;
+  logic fetch_timed_out;
+  assign to_fetch         = FETCH != 0 && (completion_first ? completion_tag[7:1] == 7'(TAGS / 2) : to_fetch_q);
+  assign completion_ready = to_fetch ? fetch_ready : data_ready;
+  always_ff @(posedge clk_i) if (completion_valid && completion_ready) to_fetch_q <= to_fetch;
+
+  generate
+    if (FETCH == 0) begin : gen_memory
+      for (genvar u = 0; u < 2; u = u + 1) begin : gen_list
+        logic too_long;
+        dma_list #(
+            .DESCRIPTORS(DESCRIPTORS)
+        ) list (
+            .clk_i,
+            .rst_i,
+            .write_word_i (write_word[15:3]),
+            .write_data_i (write_data),
+            .write_lanes_i(write_lanes),
+            .write_valid_i(write_valid && write_word[17:16] == 2'(u + 1)),
+            .read_word_i  (read_word[15:3]),
+            .read_data_o  (list_data[u]),
+            .start_i      (starts[u]),
+            .count_i      (lengths[64*u+:64]),
+            .stop_i       (stop[u]),
+            .address_o    (range_address[u]),
+            .length_o     (range_length[u]),
+            .valid_o      (offered[u]),
+            .ready_i      (range_ready[u]),
+            .end_o        (range_end[u]),
+            .failed_o     (too_long)
+        );
+        assign list_result[u] = too_long ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
+        assign port_data[64*(FETCHES+u)+:64] = '0;
+        assign port_bytes[4*(FETCHES+u)+:4]  = '0;
+        assign port_first[FETCHES+u]         = 1'b0;
+        assign port_last[FETCHES+u]          = 1'b0;
+        assign port_valid[FETCHES+u]         = 1'b0;
+      end
+      assign fetch_ready      = 1'b1;
+      assign fetch_unexpected = 1'b0;
+      assign fetch_malformed  = 1'b0;
+      assign fetch_timed_out  = 1'b0;
+      logic unused_fetch;
+      assign unused_fetch = &{1'b0, addresses[127:0], completion_tag, port_ready[FETCHES+:2]};
+    end else begin : gen_fetch
+      dma_fetch #(
+          .FETCH(FETCH),
+          .FIRST_TAG(TAGS),
+          .TIMEOUT(TIMEOUT)
+      ) fetch (
+          .clk_i,
+          .rst_i,
+          .function_id_i,
+          .max_read_request_i,
+          .start_i           (starts[1:0]),
+          .stop_i            (stop[1:0]),
+          .list_address_i    ({addresses[127:68], addresses[63:4]}),
+          .count_i           (lengths[127:0]),
+          .address_o         (range_address[1:0]),
+          .length_o          (range_length[1:0]),
+          .range_valid_o     (offered[1:0]),
+          .range_ready_i     (range_ready[1:0]),
+          .end_o             (range_end[1:0]),
+          .result_o          (list_result),
+          .data_o            (port_data[64*FETCHES+:128]),
+          .bytes_o           (port_bytes[4*FETCHES+:8]),
+          .first_o           (port_first[FETCHES+:2]),
+          .last_o            (port_last[FETCHES+:2]),
+          .valid_o           (port_valid[FETCHES+:2]),
+          .ready_i           (port_ready[FETCHES+:2]),
+          .completion_data_i (completion_data),
+          .completion_bytes_i(completion_bytes),
+          .completion_first_i(completion_first),
+          .completion_last_i (completion_last),
+          .completion_valid_i(completion_valid && to_fetch),
+          .completion_ready_o(fetch_ready),
+          .unexpected_o      (fetch_unexpected),
+          .malformed_o       (fetch_malformed),
+          .timed_out_o       (fetch_timed_out)
+      );
+      assign list_data = '0;
+      logic unused_memory;
+      assign unused_memory = &{1'b0, completion_tag[0], write_word[17:16], addresses[67:64], addresses[3:0]};
+    end
+  endgenerate
+  assign port_label[16*FETCHES+:32] = '0;
+
+  // The largest payload of a sending unit: as the register says, at most MPS.
+  logic [12:0] mps;
+  logic [UNITS-1:0][12:0] largest;
+  assign mps = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i);
+  always_comb begin
+    for (int u = 0; u < UNITS; u = u + 1) begin
+      largest[u] = mps;
+      if (payloads[32*u+2+:30] != '0 && payloads[32*u+2+:30] < {19'b0, mps[12:2]}) largest[u] = {payloads[32*u+2+:11], 2'b0};
+    end
+  end
 
   logic completing;
   dma_completer completer (
@@ -346,12 +453,9 @@ module dma_engine_core #(
       .done_o         (done[WRITE]),
       .timer_o        (timers[32*WRITE+:32])
   );
-  assign results[3*WRITE+:3] = list_failed[WRITE] ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
+  assign results[3*WRITE+:3] = range_failed[WRITE] ? peerlane_pkg::RESULT_DESCRIPTOR : list_result[WRITE];
   assign port_label[16*WRITES+:16] = labels_q[WRITE];
 
-  // EP_TX_CMD: one range, from START on.
-  logic command_q;
-  logic command_ready;
   dma_sender peer (
       .clk_i,
       .rst_i,
@@ -359,11 +463,11 @@ module dma_engine_core #(
       .payload_i      (largest[PEER]),
       .traffic_class_i(classes[3*PEER+:3]),
       .start_i        (starts[PEER]),
-      .address_i      (addresses[64*PEER+:64]),
-      .length_i       (lengths[64*PEER+:32]),
-      .range_valid_i  (command_q),
-      .range_ready_o  (command_ready),
-      .range_end_i    (!command_q),
+      .address_i      (range_address[PEER]),
+      .length_i       (range_length[PEER]),
+      .range_valid_i  (range_valid[PEER]),
+      .range_ready_o  (range_ready[PEER]),
+      .range_end_i    (range_end[PEER]),
       .data_i         (source_data[PEER]),
       .level_i        (source_level[PEER]),
       .pop_o          (source_pop[PEER]),
@@ -377,19 +481,20 @@ module dma_engine_core #(
       .done_o         (done[PEER]),
       .timer_o        (timers[32*PEER+:32])
   );
-  assign results[3*PEER+:3] = peerlane_pkg::RESULT_SUCCESSFUL;
+  assign results[3*PEER+:3] = range_failed[PEER] ? peerlane_pkg::RESULT_DESCRIPTOR : peerlane_pkg::RESULT_SUCCESSFUL;
   assign port_label[16*PEERS+:16] = labels_q[PEER];
 
   // A label holds for its whole transfer, whatever is written to START meanwhile.
   always_ff @(posedge clk_i) begin
     for (int u = 0; u < UNITS; u = u + 1) if (starts[u]) labels_q[u] <= labels[32*u+:16];
-    if (starts[PEER]) command_q <= lengths[64*PEER+:32] != '0;
-    else if (command_ready) command_q <= 1'b0;
-    if (rst_i) command_q <= 1'b0;
   end
 
-  logic       read_failed;
   logic [2:0] read_result;
+  logic       data_unexpected;
+  logic       data_malformed;
+  logic       data_timed_out;
+  logic       waits_tags;
+  logic       waits_space;
   dma_reader #(
       .TAGS(TAGS),
       .SLOT_BYTES(SLOT_BYTES),
@@ -418,8 +523,8 @@ module dma_engine_core #(
       .completion_bytes_i(completion_bytes),
       .completion_first_i(completion_first),
       .completion_last_i (completion_last),
-      .completion_valid_i(completion_valid),
-      .completion_ready_o(completion_ready),
+      .completion_valid_i(completion_valid && !to_fetch),
+      .completion_ready_o(data_ready),
       .read_data_o       (rx_data),
       .read_bytes_o      (rx_bytes),
       .read_valid_o      (rx_valid),
@@ -429,10 +534,13 @@ module dma_engine_core #(
       .failed_o          (read_failed),
       .result_o          (read_result),
       .timer_o           (timers[32*READ+:32]),
-      .unexpected_o      (unexpected),
-      .timed_out_o       (timed_out)
+      .unexpected_o      (data_unexpected),
+      .malformed_o       (data_malformed),
+      .timed_out_o       (data_timed_out),
+      .tags_o            (waits_tags),
+      .outstanding_o     (waits_space)
   );
-  assign results[3*READ+:3] = read_failed ? read_result : list_failed[READ] ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
+  assign results[3*READ+:3] = read_failed ? read_result : range_failed[READ] ? peerlane_pkg::RESULT_DESCRIPTOR : list_result[READ];
   assign port_label[16*READS+:16] = labels_q[READ];
   assign source_data[READ]  = '0;
   assign source_level[READ] = '0;
@@ -527,6 +635,29 @@ module dma_engine_core #(
     end
   endgenerate
 
+  dma_counters counters (
+      .clk_i,
+      .rst_i,
+      .tx_valid_i(tx_valid_o),
+      .tx_ready_i,
+      .tx_first_i(tx_first_o),
+      .tx_data_i (tx_data_o[31:0]),
+      .rx_move_i (rx_valid_i && rx_ready_o),
+      .rx_first_i,
+      .rx_data_i (rx_data_i[31:0]),
+      .events_i  ({
+        data_timed_out || fetch_timed_out,
+        data_unexpected || fetch_unexpected,
+        poisoned,
+        data_malformed || fetch_malformed,
+        unsupported,
+        waits_space,
+        waits_tags
+      }),
+      .number_i  (read_word[6:3]),
+      .count_o   (count)
+  );
+
   logic interrupting;
   dma_interrupts interrupts (
       .clk_i,
@@ -554,6 +685,6 @@ module dma_engine_core #(
   assign active_o = receiving || completing || reflecting || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
 
   logic unused;
-  assign unused = &{1'b0, addresses[64*WRITE+:64], addresses[64*READ+:64], lengths[64*PEER+32+:32], largest[READ], source_pop[READ], payloads, labels};
+  assign unused = &{1'b0, lengths[64*PEER+32+:32], largest[READ], source_pop[READ], payloads, labels};
 
 endmodule

@@ -26,6 +26,8 @@ module dma_list #(
     input  logic        start_i,
     // Number of its descriptors.
     input  logic [63:0] count_i,
+    // No further range is wanted. Stays until a transfer begins.
+    input  logic        stop_i,
     // First address of the next range.
     output logic [63:0] address_o,
     // Number of bytes of the range, at least 1.
@@ -92,6 +94,10 @@ module dma_list #(
       index_q <= index_q + 1'b1;
       left_q  <= left_q - 1'b1;
     end else if (ready_i || length_q[31:0] == '0) begin
+      there_q <= 1'b0;
+    end
+    if (stop_i) begin
+      left_q  <= '0;
       there_q <= 1'b0;
     end
     if (start_i) begin

@@ -17,6 +17,8 @@ module dma_registers (
     input  logic         write_last_i,
     // Offset of a word to read, in the first 64 KiB.
     input  logic [15:3]  read_word_i,
+    // The counter of the number in bits 6:3 of that offset. Combinational.
+    input  logic [63:0]  count_i,
     // The word that was to be read before the last edge.
     output logic [63:0]  read_data_o,
     // The unit is working. Bit 0 is of the write unit, bit 1 of the read unit, bit 2 of the peer unit; so in all ports.
@@ -94,6 +96,7 @@ module dma_registers (
     for (int u = 0; u < UNITS; u = u + 1) if (read_word_i[15:6] == 10'(u)) read_q <= words[64*u+:64];
     if (read_word_i == peerlane_pkg::DMA_CROSSED[15:3]) read_q <= crossed_q;
     if (read_word_i == peerlane_pkg::DMA_REPLY[15:3]) read_q <= reply_q;
+    if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) read_q <= count_i;
     if (rst_i) begin
       crossed_q <= '0;
       reply_q   <= '0;
