@@ -1,4 +1,4 @@
-"""Proves properties by induction, reaches covers, and shows that each mutant fails its property.
+"""Proves properties by induction or to a depth, reaches covers, and shows that each mutant fails its property.
 
 python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
 """
@@ -51,9 +51,13 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Proof:
-    """A circuit with its parameters, the depth of the induction and that of the covers."""
+    """A circuit with its parameters, the depth of the proof and that of covers and mutants.
+
+    The mode is "prove", by induction, or "bmc", from reset to the depth.
+    """
 
     module: str
+    mode: str = "prove"
     depth: int = 4
     cover: int = 20
     parameters: dict[str, int] = field(default_factory=dict)
@@ -73,8 +77,9 @@ class Proof:
         folder.mkdir(parents=True)
         sources = [ROOM / "rtl" / "peerlane_pkg.sv", ROOM / "rtl" / "require.svh"]
         modules = [self.module, *self.needs]
-        sources += [ROOM / "rtl" / "common" / f"{name}.sv" for name in modules]
-        sources += [ROOM / "formal" / "common" / f"{self.module}.svh"]
+        sources += [next((ROOM / "rtl").glob(f"*/{name}.sv")) for name in modules]
+        properties = next((ROOM / "formal").glob(f"*/{self.module}.svh"))
+        sources += [properties, *properties.parent.glob("packet.svh")]
         for source in sources:
             text = source.read_text(encoding="utf-8")
             if change and source.name == f"{self.module}.sv":
@@ -89,7 +94,7 @@ class Proof:
         ]
         job = SBY.format(
             mode=mode,
-            depth=self.depth if mode == "prove" else self.cover,
+            depth=self.depth if mode == self.mode and not change else self.cover,
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters="\n".join(chosen),
@@ -111,7 +116,7 @@ class Proof:
     def judge(self) -> list[str]:
         """What is wrong, if anything."""
         faults = []
-        for mode in ("prove", "cover"):
+        for mode in (self.mode, "cover"):
             said = self.run(mode)
             passed = "DONE (PASS" in said
             print(f"{self.name:40} {mode:8} {'ok' if passed else 'FAILED'}", flush=True)

@@ -159,6 +159,7 @@ module dma_engine_core #(
 
   // Registers of the units, and the two of the user circuit.
   logic [17:3]         read_word;
+  logic                reads;
   logic [63:0]         read_data;
   logic [63:0]         register_data;
   logic [UNITS-1:0]    starts;
@@ -188,6 +189,7 @@ module dma_engine_core #(
       .write_last_i   (write_last),
       .read_word_i    (read_word[15:3]),
       .count_i        (count),
+      .read_i         (reads),
       .read_data_o    (register_data),
       .busy_i         (busy),
       .done_i         (done),
@@ -204,7 +206,7 @@ module dma_engine_core #(
       .reply_o        (reply)
   );
 
-  always_ff @(posedge clk_i) from_q <= read_word[17:16];
+  always_ff @(posedge clk_i) if (reads) from_q <= read_word[17:16];
 
   always_comb begin
     read_data = '0;
@@ -317,6 +319,7 @@ module dma_engine_core #(
             .write_lanes_i(write_lanes),
             .write_valid_i(write_valid && write_word[17:16] == 2'(u + 1)),
             .read_word_i  (read_word[15:3]),
+            .read_i       (reads),
             .read_data_o  (list_data[u]),
             .start_i      (starts[u]),
             .count_i      (lengths[64*u+:64]),
@@ -406,6 +409,7 @@ module dma_engine_core #(
       .request_valid_i (request_valid),
       .request_ready_o (request_ready),
       .word_o          (read_word),
+      .read_o          (reads),
       .word_data_i     (read_data),
       .data_o          (port_data[64*COMPLETIONS+:64]),
       .bytes_o         (port_bytes[4*COMPLETIONS+:4]),

@@ -95,7 +95,7 @@ module dma_reader #(
 
   `REQUIRE(gen_tags, TAGS >= 2 && TAGS <= 64 && TAGS == 1 << BITS, "dma_reader: TAGS is the number of outstanding requests; it must be a power of two, 2 to 64")
   `REQUIRE(gen_slot, SLOT_BYTES <= FIFO_BYTES, "dma_reader: SLOT_BYTES is the largest request; the FIFO must have space for it")
-  `REQUIRE(gen_timeout, TIMEOUT >= 64, "dma_reader: TIMEOUT counts the cycles to wait for a completion; it must be at least 64")
+  `REQUIRE(gen_timeout, TIMEOUT >= 16, "dma_reader: TIMEOUT counts the cycles to wait for a completion; it must be at least 16")
 
   logic [63:0]     rest_address_q;
   logic [31:0]     rest_q;
@@ -370,5 +370,9 @@ module dma_reader #(
       look_q       <= '0;
     end
   end
+
+`ifdef FORMAL
+  `include "dma_reader.svh"
+`endif
 
 endmodule

@@ -19,7 +19,9 @@ module dma_registers (
     input  logic [15:3]  read_word_i,
     // The counter of the number in bits 6:3 of that offset. Combinational.
     input  logic [63:0]  count_i,
-    // The word that was to be read before the last edge.
+    // The word is read at the next edge.
+    input  logic         read_i,
+    // The word that was read last.
     output logic [63:0]  read_data_o,
     // The unit is working. Bit 0 is of the write unit, bit 1 of the read unit, bit 2 of the peer unit; so in all ports.
     input  logic [2:0]   busy_i,
@@ -88,15 +90,17 @@ module dma_registers (
   assign read_data_o = read_q;
 
   always_ff @(posedge clk_i) begin
-    for (int b = 0; b < 8; b = b + 1) begin
-      if (write_valid_i && write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_CROSSED[17:3]) crossed_q[8*b+:8] <= write_data_i[8*b+:8];
-      if (write_valid_i && write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_REPLY[17:3]) reply_q[8*b+:8] <= write_data_i[8*b+:8];
+    if (write_valid_i) for (int b = 0; b < 8; b = b + 1) begin
+      if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_CROSSED[17:3]) crossed_q[8*b+:8] <= write_data_i[8*b+:8];
+      if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_REPLY[17:3]) reply_q[8*b+:8] <= write_data_i[8*b+:8];
     end
-    read_q <= '0;
-    for (int u = 0; u < UNITS; u = u + 1) if (read_word_i[15:6] == 10'(u)) read_q <= words[64*u+:64];
-    if (read_word_i == peerlane_pkg::DMA_CROSSED[15:3]) read_q <= crossed_q;
-    if (read_word_i == peerlane_pkg::DMA_REPLY[15:3]) read_q <= reply_q;
-    if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) read_q <= count_i;
+    if (read_i) begin
+      read_q <= '0;
+      for (int u = 0; u < UNITS; u = u + 1) if (read_word_i[15:6] == 10'(u)) read_q <= words[64*u+:64];
+      if (read_word_i == peerlane_pkg::DMA_CROSSED[15:3]) read_q <= crossed_q;
+      if (read_word_i == peerlane_pkg::DMA_REPLY[15:3]) read_q <= reply_q;
+      if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) read_q <= count_i;
+    end
     if (rst_i) begin
       crossed_q <= '0;
       reply_q   <= '0;

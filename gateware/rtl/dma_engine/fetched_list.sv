@@ -111,6 +111,7 @@ module fetched_list #(
   logic            leaves;
   logic            ends;
   logic            comes;
+  logic            writes;
   logic [127:0]    header;
   logic            wide;
   logic [BITS-1:0] row;
@@ -167,15 +168,16 @@ module fetched_list #(
       .ready_i
   );
 
-  assign row  = write_q + BITS'(write_place_i[8:1]);
-  assign asks = level_q != '0 && (!there_q || range_ready_i || length_q == '0);
+  assign writes = write_i && open_q;
+  assign row    = write_q + BITS'(write_place_i[8:1]);
+  assign asks   = level_q != '0 && (!there_q || range_ready_i || length_q == '0);
 
   always_ff @(posedge clk_i) begin
-    for (int b = 0; b < 8; b = b + 1) begin
-      if (write_i && open_q && write_lanes_i[b] && !write_place_i[0]) addresses_q[row][8*b+:8] <= write_data_i[8*b+:8];
+    if (writes) for (int b = 0; b < 8; b = b + 1) begin
+      if (write_lanes_i[b] && !write_place_i[0]) addresses_q[row][8*b+:8] <= write_data_i[8*b+:8];
     end
-    for (int b = 0; b < 4; b = b + 1) begin
-      if (write_i && open_q && write_lanes_i[b] && write_place_i[0]) lengths_q[row][8*b+:8] <= write_data_i[8*b+:8];
+    if (writes) for (int b = 0; b < 4; b = b + 1) begin
+      if (write_lanes_i[b] && write_place_i[0]) lengths_q[row][8*b+:8] <= write_data_i[8*b+:8];
     end
     if (asks) begin
       address_q <= addresses_q[read_q];

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ReadOnly, RisingEdge
-from handshake import Pause, never, reset, start_clock
+from cocotb.clock import Clock
+from cocotb.triggers import ReadOnly, RisingEdge, Timer
+from handshake import Pause, never, reset
 from packets import PacketSink, PacketSource
 
 CPU = 0x0008
@@ -168,10 +169,12 @@ class World:
         self.pending: list[list[bytes]] = []
         self.completions: list[bytes] = []
         self.outbound = 0
-        start_clock(dut.clk_i)
+        self.clocks = [Clock(dut.clk_i, 4, unit="ns")]
         if self.user_period:
-            start_clock(dut.user_clk_i, self.user_period)
+            self.clocks.append(Clock(dut.user_clk_i, self.user_period, unit="ns"))
             dut.user_rst_i.value = 1
+        for clock in self.clocks:
+            clock.start()
         names = [
             "rx_valid",
             "rx_data",
@@ -188,10 +191,15 @@ class World:
             [f"{name}_i" for name in names]
             + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"],
         )
-        for _ in range(3 if self.user_period else 0):
-            await RisingEdge(dut.user_clk_i)
+        # Both resets are active together for three cycles of the slower clock.
+        dut.rst_i.value = 1
+        await Timer(4 * max(4, self.user_period), unit="ns")
         if self.user_period:
+            await RisingEdge(dut.user_clk_i)
             dut.user_rst_i.value = 0
+        await RisingEdge(dut.clk_i)
+        dut.rst_i.value = 0
+        await RisingEdge(dut.clk_i)
         dut.function_id_i.value = ENGINE
         dut.max_payload_i.value = (self.mps // 128).bit_length() - 1
         dut.max_read_request_i.value = (self.mrrs // 128).bit_length() - 1
@@ -209,6 +217,8 @@ class World:
         for task in self.tasks:
             task.cancel()
         await RisingEdge(self.dut.clk_i)
+        for clock in self.clocks:
+            clock.stop()
 
     async def watch(self) -> None:
         """Note beats and interrupts, cycle by cycle."""
