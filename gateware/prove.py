@@ -1,4 +1,4 @@
-"""Proves properties by induction or to a depth, reaches covers, and shows that each mutant fails its property.
+"""Proves properties by induction or to a depth, reaches covers, shows that mutants fail.
 
 python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
 """
@@ -78,8 +78,7 @@ class Proof:
         sources = [ROOM / "rtl" / "peerlane_pkg.sv", ROOM / "rtl" / "require.svh"]
         modules = [self.module, *self.needs]
         sources += [next((ROOM / "rtl").glob(f"*/{name}.sv")) for name in modules]
-        properties = next((ROOM / "formal").glob(f"*/{self.module}.svh"))
-        sources += [properties, *properties.parent.glob("packet.svh")]
+        sources += [next((ROOM / "formal").glob(f"*/{self.module}.svh"))]
         for source in sources:
             text = source.read_text(encoding="utf-8")
             if change and source.name == f"{self.module}.sv":

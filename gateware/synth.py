@@ -15,7 +15,7 @@ from lint import ROOM, circuits, files, run
 
 Row = tuple[str, str, int, int, int, int, int, str]
 WITHOUT_REGISTERS = "delete t:FD* t:RAMB*"
-"""A path ends at a register: Yosys' `ltp` does not know those of Xilinx. Memories that are read in the same cycle stay."""
+"""Paths end at registers, which `ltp` does not know of Xilinx; memories read at once stay."""
 
 CIRCUITS: list[tuple[str, dict[str, int]]] = [
     ("dma_write_path", {"W": 64}),
@@ -68,7 +68,8 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
 def main() -> None:
     """Synthesize the modules that are named, or CIRCUITS."""
     wanted = [one for one in CIRCUITS if not sys.argv[1:] or one[0] in sys.argv[1:]]
-    wanted += [one for one in circuits() if one[0] in set(sys.argv[1:]) - {name for name, _ in wanted}]
+    others = set(sys.argv[1:]) - {name for name, _ in wanted}
+    wanted += [one for one in circuits() if one[0] in others]
     print("| circuit | parameters | LUT2..6 | FF | INV | distributed RAM | block RAM | depth |")
     print("|---|---|---|---|---|---|---|---|")
     with ThreadPoolExecutor(1) as pool:  # parallel runs of this Yosys have failed in ABC

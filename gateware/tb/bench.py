@@ -23,7 +23,7 @@ PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 
 
 def benches() -> list[dict[str, object]]:
-    """The benches of benches.toml: `module`, `needs`, `parameters`, and `tests` if not test_MODULE."""
+    """The benches of benches.toml: `module`, `needs`, `parameters`, `tests` (test_MODULE)."""
     return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
 
 

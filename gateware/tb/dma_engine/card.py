@@ -1,4 +1,4 @@
-"""The engine as a card of cocotbext-pcie: its endpoint has the configuration space, the circuit has the packets."""
+"""The engine as a card of cocotbext-pcie: registers of configuration there, packets here."""
 
 from __future__ import annotations
 

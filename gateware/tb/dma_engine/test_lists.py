@@ -1,4 +1,4 @@
-"""Lists of descriptors: fetched ahead of the data, stopped where they are wrong, and nothing else is lost."""
+"""Lists of descriptors: fetched ahead of the data, stopped where wrong, and nothing else lost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ async def both_lists_are_fetched_at_once_while_completions_come_in_any_order(dut
         reads = odd_ranges(draw, 40, 0x100000, 200)
         total = sum(size for _, size in reads)
         parts = [total // 29] * 28
-        writes = [(0x20_0000_0003 + 0x1000 * k, n) for k, n in enumerate([*parts, total - sum(parts)])]
+        parts.append(total - sum(parts))
+        writes = [(0x20_0000_0003 + 0x1000 * k, size) for k, size in enumerate(parts)]
         world.writes.clear()
         world.describe(READ, reads)
         world.describe(WRITE, writes)
@@ -152,10 +153,11 @@ async def any_bytes_as_descriptors_end_with_a_status(dut: Any) -> None:
     world = await World(dut, mps=256, mrrs=256, seed=5).begin()
     draw = random.Random(31)
     for label in range(1, 1 + PACKETS // 5):
-        ranges = [
-            (draw.choice([draw.getrandbits(64), 2**64 - draw.randrange(1, 600)]), draw.randrange(500))
+        starts = [
+            draw.choice([draw.getrandbits(64), 2**64 - draw.randrange(1, 600)])
             for _ in range(draw.randrange(1, 12))
         ]
+        ranges = [(start, draw.randrange(500)) for start in starts]
         good = 0
         for address, size in ranges:
             if address + size > 2**64 and size:

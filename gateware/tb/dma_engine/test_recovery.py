@@ -1,4 +1,4 @@
-"""What comes from outside: resets, clocks, back-pressure, sizes and alignments, packets that do not belong here."""
+"""Resets, clocks, back-pressure, sizes, alignments, and packets that do not belong here."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ async def the_counters_say_what_the_link_and_the_errors_were(dut: Any) -> None:
     assert grown["unexpected_completion"] == 1
     assert grown["completion_timeout"] == 1
     assert grown["malformed_tlp"] == 0
-    # The first reading of the counters left after it was taken: its completion is in the second one, as that of two words.
+    # The completions of the first reading of the counters, of ERROR, and of the read of BAR 0.
     answers = 1 + 1 + 1
     assert grown["tlps"] == len(world.writes) + len(world.reads) + len(world.fetches) + answers
     payload = sum(4 * packet.dwords for packet in world.writes)

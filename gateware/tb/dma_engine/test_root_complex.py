@@ -1,4 +1,4 @@
-"""The engine in the slot of cocotbext-pcie's root complex: enumeration, host reads and writes, lists in its memory, MSI."""
+"""The engine in a slot of cocotbext-pcie: enumeration, host reads and writes, lists, MSI."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class World:
     beats: list[tuple[int, int, int]] = field(default_factory=list)
     """Cycle, label and `last` of each beat that left."""
     refusals: dict[int, int] = field(default_factory=dict)
-    """The status with which the read request of a number is answered, or POISONED, SILENT, COUNT or LONG."""
+    """The status of the answer to a read request, by its number, or POISONED, SILENT and so on."""
     fetches: list[Packet] = field(default_factory=list)
     """Reads of descriptors."""
     fetch_refusals: dict[int, int] = field(default_factory=dict)
@@ -353,7 +353,7 @@ class World:
         self.store(unit + ADDRESS, struct.pack("<QQII", *target, payload, label))
 
     def describe(self, unit: int, ranges: list[tuple[int, int]]) -> None:
-        """Write descriptors into host memory, or into the engine's memory in packets of 64 bytes."""
+        """Write descriptors into host memory, or into the engine in packets of 64 bytes."""
         data = b"".join(struct.pack("<QII", address, length, 0) for address, length in ranges)
         if FETCH:
             self.memory.update(enumerate(data, HOST_LISTS[unit]))
