@@ -30,6 +30,7 @@ smtbmc z3
 read_verilog -formal -sv -I. {names}
 {parameters}
 prep -top {module}
+{cuts}
 {alone}
 
 [files]
@@ -53,7 +54,7 @@ class Mutant:
 class Proof:
     """A circuit with its parameters, the depth of the proof and that of covers and mutants.
 
-    The mode is "prove", by induction, or "bmc", from reset to the depth.
+    The mode is "prove", by induction, or "bmc", from reset to the depth. Cells of `cut` have any output.
     """
 
     module: str
@@ -62,6 +63,7 @@ class Proof:
     cover: int = 20
     parameters: dict[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
     mutants: tuple[Mutant, ...] = ()
 
     @property
@@ -97,6 +99,7 @@ class Proof:
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters="\n".join(chosen),
+            cuts="\n".join(f"cutpoint {cell}" for cell in self.cut),
             alone=ALONE.format(module=self.module, label=change.fails) if change else "",
             files="\n".join(str(folder / source.name) for source in sources),
         )
@@ -137,7 +140,8 @@ def proofs() -> list[Proof]:
     found = []
     for table in document["proof"]:
         changes = tuple(Mutant(**mutant) for mutant in table.pop("mutant", []))
-        found.append(Proof(**table | {"needs": tuple(table.pop("needs", []))}, mutants=changes))
+        lists = {name: tuple(table.pop(name, [])) for name in ("needs", "cut")}
+        found.append(Proof(**table | lists, mutants=changes))
     return found
 
 

@@ -17,6 +17,9 @@ Row = tuple[str, str, int, int, int, int, int, str]
 WITHOUT_REGISTERS = "delete t:FD* t:RAMB*"
 """Paths end at registers, which `ltp` does not know of Xilinx; memories read at once stay."""
 
+ATTEMPTS = 3
+"""The Yosys of PyPI has ended within ABC, without a word, when other runs were in progress."""
+
 CIRCUITS: list[tuple[str, dict[str, int]]] = [
     ("dma_write_path", {"W": 64}),
     ("dma_write_path", {"W": 128}),
@@ -44,8 +47,11 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
         f"synth_xilinx -family xc7 -flatten -noiopad -top {module}; "
         f"tee -q -o {target} stat -json; {WITHOUT_REGISTERS}; ltp"
     )
-    status, said = run("yosys", "-p", script)
-    if status:
+    for _ in range(ATTEMPTS):
+        status, said = run("yosys", "-p", script)
+        if not status:
+            break
+    else:
         sys.exit(f"{module} {parameters}\n{said[-2000:]}")
     cells = Counter(json.loads(target.read_text(encoding="utf-8"))["design"]["num_cells_by_type"])
 

@@ -244,7 +244,8 @@ module dma_reader #(
       .unexpected_o
   );
 
-  assign lands   = ends && open_q[end_tag];
+  // A stray completion may fit a request that has not left yet: it ends nothing, and the tag stays taken.
+  assign lands   = ends && open_q[end_tag] && sent_q[end_tag];
   assign expires = !ends && open_q[look_q] && sent_q[look_q] && now_q - begun_q[look_q] >= 32'(TIMEOUT);
 
   reorder_buffer #(

@@ -130,7 +130,7 @@ module fetched_list #(
   assign open_o       = loads;
   assign open_bytes_o = {take, 4'b0};
   assign timed_out_o  = open_q && !request_q && !end_i && waited_q >= 32'(TIMEOUT);
-  assign ends         = open_q && (end_i || timed_out_o);
+  assign ends         = open_q && !request_q && (end_i || timed_out_o);
   assign comes        = ends && end_i && end_result_i == peerlane_pkg::RESULT_SUCCESSFUL && !stop_i;
 
   request_header builder (
