@@ -6,6 +6,7 @@ python gateware/synth.py [MODULE...]
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -45,7 +46,7 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
     script = (
         f"read_verilog -sv -Irtl {' '.join(files())}; {values}"
         f"synth_xilinx -family xc7 -flatten -noiopad -top {module}; "
-        f"tee -q -o {target} stat -json; {WITHOUT_REGISTERS}; ltp"
+        f"tee -q -o {os.path.relpath(target, ROOM)} stat -json; {WITHOUT_REGISTERS}; ltp"
     )
     for _ in range(ATTEMPTS):
         status, said = run("yosys", "-p", script)

@@ -84,5 +84,4 @@ always_comb if (started_q && !rst_i) begin
   nothing_is_in_flight_at_the_end: assert (!done_o || flight_q == '0);
   a_read_ends: cover (done_o && !failed_o && size_q == 13'd7);
   all_tags_in_flight: cover (flight_q == '1);
-  a_read_times_out: cover (expires);
 end
