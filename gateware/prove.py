@@ -37,7 +37,7 @@ prep -top {module}
 {files}
 """
 
-ALONE = "chformal -assert -remove {module}/* {module}/c:{label} %d"
+ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 """A mutant is judged by its own property alone."""
 
 

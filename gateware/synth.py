@@ -43,10 +43,12 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
         / f"synth-{module}-{'-'.join(map(str, parameters.values()))}.json"
     )
     target.parent.mkdir(parents=True, exist_ok=True)
+    path = target.with_suffix(".txt")
     script = (
         f"read_verilog -sv -Irtl {' '.join(files())}; {values}"
         f"synth_xilinx -family xc7 -flatten -noiopad -top {module}; "
-        f"tee -q -o {os.path.relpath(target, ROOM)} stat -json; {WITHOUT_REGISTERS}; ltp"
+        f"tee -q -o {os.path.relpath(target, ROOM)} stat -json; "
+        f"{WITHOUT_REGISTERS}; tee -q -o {os.path.relpath(path, ROOM)} ltp"
     )
     for _ in range(ATTEMPTS):
         status, said = run("yosys", "-p", script)
@@ -59,7 +61,7 @@ def size(circuit: tuple[str, dict[str, int]]) -> Row:
     def count(pattern: str) -> int:
         return sum(number for kind, number in cells.items() if re.fullmatch(pattern, kind))
 
-    longest = re.findall(r"Longest topological path in \S+ \(length=(\d+)\)", said)
+    longest = re.findall(r"\(length=(\d+)\)", path.read_text(encoding="utf-8"))
     shown = ", ".join(f"{key} {value}" for key, value in parameters.items())
     others = (count("INV"), count(r"RAM(32|64|128|256)\w+"), count(r"RAMB\d+E1"))
     return (

@@ -1,6 +1,7 @@
 // Properties of the reading unit: no tag is twice in flight, nothing is read outside the ranges, every request is waited for.
 //
 // Tag pool, reassembly and reorder buffer are cut off; in their place are assumptions on their ports. The pool's is proven on its own.
+// The memories of times and sizes are cut off too: a request may time out whenever it is out.
 
 logic started_q;
 initial started_q = 1'b0;
