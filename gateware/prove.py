@@ -1,4 +1,4 @@
-"""Proves properties by induction or to a depth, reaches covers, shows that mutants fail.
+"""Proves properties by induction, reaches covers, shows that mutants fail.
 
 python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
 """
@@ -52,13 +52,12 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Proof:
-    """A circuit with its parameters, the depth of the proof and that of covers and mutants.
+    """A circuit with its parameters, the depth of the induction and that of covers and mutants.
 
-    The mode is "prove", by induction, or "bmc", from reset to the depth. Cells of `cut` have any output.
+    Cells of `cut` have any output.
     """
 
     module: str
-    mode: str = "prove"
     depth: int = 4
     cover: int = 20
     parameters: dict[str, int] = field(default_factory=dict)
@@ -95,7 +94,7 @@ class Proof:
         ]
         job = SBY.format(
             mode=mode,
-            depth=self.depth if mode == self.mode and not change else self.cover,
+            depth=self.depth if mode == "prove" else self.cover,
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters="\n".join(chosen),
@@ -118,7 +117,7 @@ class Proof:
     def judge(self) -> list[str]:
         """What is wrong, if anything."""
         faults = []
-        for mode in (self.mode, "cover"):
+        for mode in ("prove", "cover"):
             said = self.run(mode)
             passed = "DONE (PASS" in said
             print(f"{self.name:40} {mode:8} {'ok' if passed else 'FAILED'}", flush=True)
