@@ -1,4 +1,4 @@
-"""Proves properties by induction, reaches covers, and shows that each mutant fails its property.
+"""Proves properties by induction, reaches covers, shows that mutants fail.
 
 python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
 """
@@ -30,13 +30,14 @@ smtbmc z3
 read_verilog -formal -sv -I. {names}
 {parameters}
 prep -top {module}
+{cuts}
 {alone}
 
 [files]
 {files}
 """
 
-ALONE = "chformal -assert -remove {module}/* {module}/c:{label} %d"
+ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 """A mutant is judged by its own property alone."""
 
 
@@ -51,13 +52,17 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Proof:
-    """A circuit with its parameters, the depth of the induction and that of the covers."""
+    """A circuit with its parameters, the depth of the induction and that of covers and mutants.
+
+    Cells of `cut` have any output.
+    """
 
     module: str
     depth: int = 4
     cover: int = 20
     parameters: dict[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
     mutants: tuple[Mutant, ...] = ()
 
     @property
@@ -73,8 +78,8 @@ class Proof:
         folder.mkdir(parents=True)
         sources = [ROOM / "rtl" / "peerlane_pkg.sv", ROOM / "rtl" / "require.svh"]
         modules = [self.module, *self.needs]
-        sources += [ROOM / "rtl" / "common" / f"{name}.sv" for name in modules]
-        sources += [ROOM / "formal" / "common" / f"{self.module}.svh"]
+        sources += [next((ROOM / "rtl").glob(f"*/{name}.sv")) for name in modules]
+        sources += [next((ROOM / "formal").glob(f"*/{self.module}.svh"))]
         for source in sources:
             text = source.read_text(encoding="utf-8")
             if change and source.name == f"{self.module}.sv":
@@ -93,6 +98,7 @@ class Proof:
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters="\n".join(chosen),
+            cuts="\n".join(f"cutpoint {cell}" for cell in self.cut),
             alone=ALONE.format(module=self.module, label=change.fails) if change else "",
             files="\n".join(str(folder / source.name) for source in sources),
         )
@@ -133,7 +139,8 @@ def proofs() -> list[Proof]:
     found = []
     for table in document["proof"]:
         changes = tuple(Mutant(**mutant) for mutant in table.pop("mutant", []))
-        found.append(Proof(**table | {"needs": tuple(table.pop("needs", []))}, mutants=changes))
+        lists = {name: tuple(table.pop(name, [])) for name in ("needs", "cut")}
+        found.append(Proof(**table | lists, mutants=changes))
     return found
 
 

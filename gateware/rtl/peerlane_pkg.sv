@@ -26,7 +26,7 @@ package peerlane_pkg;
   localparam logic [2:0] STATUS_RETRY = 3'h2; // a configuration request came too early
   localparam logic [2:0] STATUS_ABORT = 3'h4; // the completer could not carry it out
 
-  // The result of a request in a circuit: a Completion Status, or one of three that no completer sends.
+  // The result of a request in a circuit: a Completion Status, or one of four that no completer sends.
   localparam logic [2:0] RESULT_SUCCESSFUL = 3'h0; // all data came
   localparam logic [2:0] RESULT_UNSUPPORTED = 3'h1; // a completion with Unsupported Request or a reserved status
   localparam logic [2:0] RESULT_RETRY = 3'h2; // a completion with Configuration Request Retry Status
@@ -34,6 +34,7 @@ package peerlane_pkg;
   localparam logic [2:0] RESULT_POISONED = 3'h3; // all data came, some of it poisoned
   localparam logic [2:0] RESULT_MALFORMED = 3'h5; // a completion that does not fit its request
   localparam logic [2:0] RESULT_TIMEOUT = 3'h6; // no completion came in time
+  localparam logic [2:0] RESULT_DESCRIPTOR = 3'h7; // a descriptor or a command whose range ends beyond 64 bits of address
 
   // Sizes in bytes.
   localparam int HEADER_SHORT = 12; // a header with a 32-bit address, or of a completion
@@ -83,6 +84,20 @@ package peerlane_pkg;
   localparam logic [5:0] DMA_PATTERN = 6'h28; // first word of the source's data, 64 bits
   localparam logic [17:0] DMA_CROSSED = 18'h00100; // bit 0 crosses the interconnect matrix
   localparam logic [17:0] DMA_REPLY = 18'h00108; // address to which a reflector sends, 64 bits
+  localparam logic [17:0] DMA_COUNTERS = 18'h00200; // the counters, 64 bits each, in the order of DMA_COUNTER
+  localparam int DMA_COUNTERS_END = 12; // number of counters
+  localparam int DMA_COUNTER_TLPS = 0; // TLPs sent
+  localparam int DMA_COUNTER_PAYLOAD_BYTES = 1; // payload bytes sent, in whole dwords
+  localparam int DMA_COUNTER_RECEIVED_TLPS = 2; // TLPs received
+  localparam int DMA_COUNTER_RECEIVED_PAYLOAD_BYTES = 3; // payload bytes received, in whole dwords
+  localparam int DMA_COUNTER_WIRE = 4; // cycles in which a beat waited for the link
+  localparam int DMA_COUNTER_TAGS = 5; // cycles in which a read of data waited for a tag
+  localparam int DMA_COUNTER_OUTSTANDING = 6; // cycles in which a read of data waited for space for its completions
+  localparam int DMA_COUNTER_UNSUPPORTED_REQUEST = 7; // received requests that no part serves
+  localparam int DMA_COUNTER_MALFORMED_TLP = 8; // received completions that do not fit their request
+  localparam int DMA_COUNTER_POISONED_TLP = 9; // received packets with poisoned data
+  localparam int DMA_COUNTER_UNEXPECTED_COMPLETION = 10; // received completions of no request
+  localparam int DMA_COUNTER_COMPLETION_TIMEOUT = 11; // reads whose completions did not come in time
   localparam int DMA_STATUS_RUNNING = 1; // value of DMA_STATUS
   localparam int DMA_STATUS_DONE = 2; // value of DMA_STATUS
   localparam int DMA_STATUS_FAILED = 3; // value of DMA_STATUS

@@ -23,7 +23,7 @@ PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 
 
 def benches() -> list[dict[str, object]]:
-    """The benches of benches.toml: `module`, `needs` and `parameters`."""
+    """The benches of benches.toml: `module`, `needs`, `parameters`, `tests` (test_MODULE)."""
     return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
 
 
@@ -49,6 +49,7 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     )
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
     os.environ["MAKEFLAGS"] = PRECOMPILED
+    tests = bench.get("tests", [f"test_{module}"])
     runner = get_runner(simulator)
     runner.build(
         sources=sources,
@@ -63,7 +64,7 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     )
     results = runner.test(
         hdl_toplevel=module,
-        test_module=f"{sources[-1].parent.name}.test_{module}",
+        test_module=[f"{sources[-1].parent.name}.{test}" for test in tests],
         build_dir=folder,
         test_dir=folder,
         extra_env={
@@ -94,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build and run the benches of circuits.")
     parser.add_argument("module", nargs="*", help="modules; all without one")
     parser.add_argument("--simulator", choices=["icarus", "verilator"], default="icarus")
-    parser.add_argument("--packets", type=int, default=100, help="length of the random tests")
+    parser.add_argument("--packets", type=int, default=25, help="length of the random tests")
     parser.add_argument("--waves", action="store_true", help="write a file of waves")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="benches at a time")
     parser.add_argument("--number", type=int, help=argparse.SUPPRESS)

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use device::sg_dma::registers::{
-    CROSSED, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, SIZE, Status as Transfer, Unit, offset,
+    COUNTERS, CROSSED, Counter, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, SIZE, Status as Transfer,
+    Unit, offset,
 };
 use protocol::{
     Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Message, Page,
@@ -192,7 +193,7 @@ fn results(list: &mut Constants) {
     }
     list.end();
 
-    list.title("The result of a request in a circuit: a Completion Status, or one of three that no completer sends.");
+    list.title("The result of a request in a circuit: a Completion Status, or one of four that no completer sends.");
     for (name, value, help) in [
         (
             "RESULT_SUCCESSFUL",
@@ -221,6 +222,11 @@ fn results(list: &mut Constants) {
             "a completion that does not fit its request",
         ),
         ("RESULT_TIMEOUT", 6, "no completion came in time"),
+        (
+            "RESULT_DESCRIPTOR",
+            7,
+            "a descriptor or a command whose range ends beyond 64 bits of address",
+        ),
     ] {
         list.bits(name, 3, u64::from(value), help);
     }
@@ -415,6 +421,21 @@ fn engine(list: &mut Constants) {
         REPLY,
         "address to which a reflector sends, 64 bits",
     );
+    list.bits(
+        "DMA_COUNTERS",
+        18,
+        COUNTERS,
+        "the counters, 64 bits each, in the order of DMA_COUNTER",
+    );
+    list.number(
+        "DMA_COUNTERS_END",
+        Counter::ALL.len() as u64,
+        "number of counters",
+    );
+    for (number, counter) in Counter::ALL.into_iter().enumerate() {
+        let (name, help) = counter.constant();
+        list.number(&format!("DMA_COUNTER_{name}"), number as u64, help);
+    }
     for (name, status) in [
         ("RUNNING", Transfer::Running),
         ("DONE", Transfer::Done),

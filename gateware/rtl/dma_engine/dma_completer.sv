@@ -17,9 +17,11 @@ module dma_completer (
     input  logic         request_valid_i,
     // The request is taken.
     output logic         request_ready_o,
-    // The word to read; its data comes in the cycle after the next edge, and stays while this does.
+    // The word to read.
     output logic [17:3]  word_o,
-    // The data of the word that was to be read before the last edge.
+    // The word is read at the next edge; without it the data stays as it is.
+    output logic         read_o,
+    // The data of the word that was read last.
     input  logic [63:0]  word_data_i,
     // Data of a completion.
     output logic [63:0]  data_o,
@@ -113,6 +115,7 @@ module dma_completer (
   logic         piece_valid;
 
   assign word_o    = word_q;
+  assign read_o    = !word_valid_q;
   assign left      = fresh_q ? part : left_q;
   assign reach     = {1'b0, left} + {11'b0, fresh_q && at_q[2]};
   assign feed_last = reach <= 12'd2;

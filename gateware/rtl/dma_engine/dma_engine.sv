@@ -1,11 +1,15 @@
 // The DMA engine with the ports of a leaf: it takes the place of the model. Its user circuit has the same clock.
 
+`include "require.svh"
+
 module dma_engine #(
     // User circuit: 0 source and sink that never stall, 1 loopback, 2 interconnect matrix, 3 reflector.
     parameter int USER = 0,
     // Descriptors in the engine's memory for each direction, a power of two, 2 to 4096.
     parameter int DESCRIPTORS = 2048,
-    // Most outstanding reads of data, a power of two, 2 to 64.
+    // Bytes of a request for descriptors where lists stay in host memory, a power of two, 16 to 4096; 0 where they are in the engine's.
+    parameter int FETCH = 0,
+    // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
@@ -69,9 +73,12 @@ module dma_engine #(
     output logic        active_o
 );
 
+  `REQUIRE(gen_timeout, TIMEOUT >= 12_500, "dma_engine: TIMEOUT counts the cycles to wait for a completion; it must be at least 12500, 50 us at 250 MHz")
+
   dma_engine_core #(
       .USER(USER),
       .DESCRIPTORS(DESCRIPTORS),
+      .FETCH(FETCH),
       .TAGS(TAGS),
       .SLOT_BYTES(SLOT_BYTES),
       .TIMEOUT(TIMEOUT)

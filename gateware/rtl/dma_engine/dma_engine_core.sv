@@ -7,9 +7,11 @@ module dma_engine_core #(
     parameter int USER = 0,
     // Descriptors in the engine's memory for each direction, a power of two, 2 to 4096.
     parameter int DESCRIPTORS = 2048,
+    // Bytes of a request for descriptors where lists stay in host memory, a power of two, 16 to 4096; 0 where they are in the engine's.
+    parameter int FETCH = 0,
     // Bytes of each of the four FIFOs, a power of two, 16 to 4096.
     parameter int FIFO_BYTES = 4096,
-    // Most outstanding reads of data, a power of two, 2 to 64.
+    // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
@@ -82,7 +84,6 @@ module dma_engine_core #(
   localparam int REFLECTOR = 3;
   // Source and sink, and the reflector, never let a unit wait for data or space.
   localparam bit NEVER_STALLS = USER == SOURCE_SINK || USER == REFLECTOR;
-  localparam int LEVEL = $clog2(FIFO_BYTES);
   localparam int UNITS = 3;
   localparam int WRITE = 0;
   localparam int READ = 1;
@@ -97,6 +98,7 @@ module dma_engine_core #(
   logic [3:0]   completion_bytes;
   logic         completion_first;
   logic         completion_last;
+  logic [7:0]   completion_tag;
   logic         completion_valid;
   logic         completion_ready;
   logic [17:3]  write_word;
@@ -115,11 +117,8 @@ module dma_engine_core #(
   logic         peer_ready;
   logic [12:0]  peer_size;
   logic         receiving;
-  /* verilator lint_off UNUSEDSIGNAL */
-  logic         dropped;
-  logic         unexpected;
-  logic         timed_out;
-  /* verilator lint_on UNUSEDSIGNAL */
+  logic         poisoned;
+  logic         unsupported;
 
   dma_receive receive (
       .clk_i,
@@ -135,6 +134,7 @@ module dma_engine_core #(
       .completion_bytes_o(completion_bytes),
       .completion_first_o(completion_first),
       .completion_last_o (completion_last),
+      .completion_tag_o  (completion_tag),
       .completion_valid_o(completion_valid),
       .completion_ready_i(completion_ready),
       .write_word_o      (write_word),
@@ -152,118 +152,240 @@ module dma_engine_core #(
       .peer_valid_o      (peer_valid),
       .peer_ready_i      (peer_ready),
       .peer_size_o       (peer_size),
-      .dropped_o         (dropped),
+      .poisoned_o        (poisoned),
+      .unsupported_o     (unsupported),
       .busy_o            (receiving)
   );
 
   // Registers of the units, and the two of the user circuit.
   logic [17:3]         read_word;
+  logic                reads;
   logic [63:0]         read_data;
+  logic [63:0]         register_data;
   logic [UNITS-1:0]    starts;
   logic [UNITS-1:0]    busy;
   logic [UNITS-1:0]    done;
   logic [3*UNITS-1:0]  results;
   logic [32*UNITS-1:0] timers;
-  logic [64*UNITS-1:0] words;
   logic [64*UNITS-1:0] addresses;
   logic [64*UNITS-1:0] lengths;
   logic [32*UNITS-1:0] payloads;
   logic [32*UNITS-1:0] labels;
   logic [3*UNITS-1:0]  classes;
   logic [64*UNITS-1:0] patterns;
+  logic                crossed;
+  logic [63:0]         reply;
+  logic [1:0][63:0]    list_data;
+  logic [17:16]        from_q;
+  logic [63:0]         count;
 
-  for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_registers
-    dma_unit_registers #(
-        .BLOCK(u)
-    ) registers (
-        .clk_i,
-        .rst_i,
-        .write_word_i   (write_word),
-        .write_data_i   (write_data),
-        .write_lanes_i  (write_lanes),
-        .write_valid_i  (write_valid),
-        .write_last_i   (write_last),
-        .word_i         (read_word[5:3]),
-        .word_o         (words[64*u+:64]),
-        .busy_i         (busy[u]),
-        .done_i         (done[u]),
-        .result_i       (results[3*u+:3]),
-        .timer_i        (timers[32*u+:32]),
-        .start_o        (starts[u]),
-        .address_o      (addresses[64*u+:64]),
-        .length_o       (lengths[64*u+:64]),
-        .payload_o      (payloads[32*u+:32]),
-        .label_o        (labels[32*u+:32]),
-        .traffic_class_o(classes[3*u+:3]),
-        .pattern_o      (patterns[64*u+:64])
-    );
-  end
+  dma_registers registers (
+      .clk_i,
+      .rst_i,
+      .write_word_i   (write_word),
+      .write_data_i   (write_data),
+      .write_lanes_i  (write_lanes),
+      .write_valid_i  (write_valid),
+      .write_last_i   (write_last),
+      .read_word_i    (read_word[15:3]),
+      .count_i        (count),
+      .read_i         (reads),
+      .read_data_o    (register_data),
+      .busy_i         (busy),
+      .done_i         (done),
+      .result_i       (results),
+      .timer_i        (timers),
+      .start_o        (starts),
+      .address_o      (addresses),
+      .length_o       (lengths),
+      .payload_o      (payloads),
+      .label_o        (labels),
+      .traffic_class_o(classes),
+      .pattern_o      (patterns),
+      .crossed_o      (crossed),
+      .reply_o        (reply)
+  );
 
-  logic [63:0] crossed_q;
-  logic [63:0] reply_q;
-  logic [63:0] register_q;
-  logic [1:0][63:0] list_data;
-  logic [17:16] from_q;
-
-  always_ff @(posedge clk_i) begin
-    for (int b = 0; b < 8; b = b + 1) begin
-      if (write_valid && write_lanes[b] && write_word == peerlane_pkg::DMA_CROSSED[17:3]) crossed_q[8*b+:8] <= write_data[8*b+:8];
-      if (write_valid && write_lanes[b] && write_word == peerlane_pkg::DMA_REPLY[17:3]) reply_q[8*b+:8] <= write_data[8*b+:8];
-    end
-    from_q <= read_word[17:16];
-    case (read_word[15:6])
-      10'(WRITE): register_q <= words[64*WRITE+:64];
-      10'(READ): register_q <= words[64*READ+:64];
-      10'(PEER): register_q <= words[64*PEER+:64];
-      default: begin
-        register_q <= '0;
-        if (read_word[15:3] == peerlane_pkg::DMA_CROSSED[15:3]) register_q <= crossed_q;
-        if (read_word[15:3] == peerlane_pkg::DMA_REPLY[15:3]) register_q <= reply_q;
-      end
-    endcase
-    if (rst_i) begin
-      crossed_q <= '0;
-      reply_q   <= '0;
-    end
-  end
+  always_ff @(posedge clk_i) if (reads) from_q <= read_word[17:16];
 
   always_comb begin
     read_data = '0;
-    if (from_q == 2'd0) read_data = register_q;
+    if (from_q == 2'd0) read_data = register_data;
     if (from_q == peerlane_pkg::DMA_WRITE_LIST[17:16]) read_data = list_data[WRITE];
     if (from_q == peerlane_pkg::DMA_READ_LIST[17:16]) read_data = list_data[READ];
   end
 
-  // The lists of both directions.
-  logic [1:0][63:0] range_address;
-  logic [1:0][31:0] range_length;
-  logic [1:0]  range_valid;
-  logic [1:0]  range_ready;
-  logic [1:0]  range_end;
-  logic [1:0]  list_failed;
+  // The streams to the link: completions first, the others in turn.
+  localparam int PORTS = 7;
+  localparam int COMPLETIONS = 0;
+  localparam int READS = 1;
+  localparam int REFLECTIONS = 2;
+  localparam int WRITES = 3;
+  localparam int PEERS = 4;
+  localparam int FETCHES = 5;
+  logic [PORTS*64-1:0] port_data;
+  logic [PORTS*4-1:0]  port_bytes;
+  logic [PORTS-1:0]    port_first;
+  logic [PORTS-1:0]    port_last;
+  logic [PORTS-1:0]    port_valid;
+  logic [PORTS-1:0]    port_ready;
+  logic [PORTS*16-1:0] port_label;
 
-  for (genvar u = 0; u < 2; u = u + 1) begin : gen_list
-    dma_list #(
-        .DESCRIPTORS(DESCRIPTORS)
-    ) list (
+  dma_transmit #(
+      .PORTS(PORTS)
+  ) transmit (
+      .clk_i,
+      .rst_i,
+      .bus_master_i,
+      .data_i (port_data),
+      .bytes_i(port_bytes),
+      .first_i(port_first),
+      .last_i (port_last),
+      .valid_i(port_valid),
+      .label_i(port_label),
+      .ready_o(port_ready),
+      .data_o (tx_data_o),
+      .bytes_o(tx_bytes_o),
+      .first_o(tx_first_o),
+      .last_o (tx_last_o),
+      .valid_o(tx_valid_o),
+      .label_o(tx_label_o),
+      .ready_i(tx_ready_i)
+  );
+
+  // The ranges of the units: of a list in the engine's memory or in host memory, or of EP_TX_CMD, from START on.
+  logic [UNITS-1:0][63:0] range_address;
+  logic [UNITS-1:0][31:0] range_length;
+  logic [UNITS-1:0] offered;
+  logic [UNITS-1:0] range_valid;
+  logic [UNITS-1:0] range_ready;
+  logic [UNITS-1:0] range_end;
+  logic [UNITS-1:0] range_failed;
+  logic [UNITS-1:0] stop;
+  logic [1:0][2:0]  list_result;
+  logic             read_failed;
+  logic             command_q;
+
+  for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_guard
+    range_guard guard (
         .clk_i,
         .rst_i,
-        .write_word_i (write_word[15:3]),
-        .write_data_i (write_data),
-        .write_lanes_i(write_lanes),
-        .write_valid_i(write_valid && write_word[17:16] == 2'(u + 1)),
-        .read_word_i  (read_word[15:3]),
-        .read_data_o  (list_data[u]),
-        .start_i      (starts[u]),
-        .count_i      (lengths[64*u+:64]),
-        .address_o    (range_address[u]),
-        .length_o     (range_length[u]),
-        .valid_o      (range_valid[u]),
-        .ready_i      (range_ready[u]),
-        .end_o        (range_end[u]),
-        .failed_o     (list_failed[u])
+        .start_i  (starts[u]),
+        .address_i(range_address[u]),
+        .length_i (range_length[u]),
+        .valid_i  (offered[u]),
+        .valid_o  (range_valid[u]),
+        .failed_o (range_failed[u])
     );
   end
+
+  // An error ends the list.
+  assign stop = range_failed | UNITS'(read_failed ? 1 << READ : 0);
+
+  assign range_address[PEER] = addresses[64*PEER+:64];
+  assign range_length[PEER]  = lengths[64*PEER+:32];
+  assign offered[PEER]       = command_q;
+  assign range_end[PEER]     = !command_q;
+
+  always_ff @(posedge clk_i) begin
+    if (starts[PEER]) command_q <= lengths[64*PEER+:32] != '0;
+    else if (range_ready[PEER] || stop[PEER]) command_q <= 1'b0;
+    if (rst_i) command_q <= 1'b0;
+  end
+
+  // Completions with the tags of fetches go to the lists, the others to the read unit.
+  logic data_ready;
+  logic to_fetch;
+  logic to_fetch_q;
+  logic fetch_ready;
+  logic fetch_unexpected;
+  logic fetch_malformed;
+  logic fetch_timed_out;
+  assign to_fetch         = FETCH != 0 && (completion_first ? completion_tag[7:1] == 7'(TAGS / 2) : to_fetch_q);
+  assign completion_ready = to_fetch ? fetch_ready : data_ready;
+  always_ff @(posedge clk_i) if (completion_valid && completion_ready) to_fetch_q <= to_fetch;
+
+  generate
+    if (FETCH == 0) begin : gen_memory
+      for (genvar u = 0; u < 2; u = u + 1) begin : gen_list
+        logic too_long;
+        dma_list #(
+            .DESCRIPTORS(DESCRIPTORS)
+        ) list (
+            .clk_i,
+            .rst_i,
+            .write_word_i (write_word[15:3]),
+            .write_data_i (write_data),
+            .write_lanes_i(write_lanes),
+            .write_valid_i(write_valid && write_word[17:16] == 2'(u + 1)),
+            .read_word_i  (read_word[15:3]),
+            .read_i       (reads),
+            .read_data_o  (list_data[u]),
+            .start_i      (starts[u]),
+            .count_i      (lengths[64*u+:64]),
+            .stop_i       (stop[u]),
+            .address_o    (range_address[u]),
+            .length_o     (range_length[u]),
+            .valid_o      (offered[u]),
+            .ready_i      (range_ready[u]),
+            .end_o        (range_end[u]),
+            .failed_o     (too_long)
+        );
+        assign list_result[u] = too_long ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
+        assign port_data[64*(FETCHES+u)+:64] = '0;
+        assign port_bytes[4*(FETCHES+u)+:4]  = '0;
+        assign port_first[FETCHES+u]         = 1'b0;
+        assign port_last[FETCHES+u]          = 1'b0;
+        assign port_valid[FETCHES+u]         = 1'b0;
+      end
+      assign fetch_ready      = 1'b1;
+      assign fetch_unexpected = 1'b0;
+      assign fetch_malformed  = 1'b0;
+      assign fetch_timed_out  = 1'b0;
+      logic unused_fetch;
+      assign unused_fetch = &{1'b0, addresses[127:0], completion_tag, port_ready[FETCHES+:2]};
+    end else begin : gen_fetch
+      dma_fetch #(
+          .FETCH(FETCH),
+          .FIRST_TAG(TAGS),
+          .TIMEOUT(TIMEOUT)
+      ) fetch (
+          .clk_i,
+          .rst_i,
+          .function_id_i,
+          .max_read_request_i,
+          .start_i           (starts[1:0]),
+          .stop_i            (stop[1:0]),
+          .list_address_i    ({addresses[127:68], addresses[63:4]}),
+          .count_i           (lengths[127:0]),
+          .address_o         (range_address[1:0]),
+          .length_o          (range_length[1:0]),
+          .range_valid_o     (offered[1:0]),
+          .range_ready_i     (range_ready[1:0]),
+          .end_o             (range_end[1:0]),
+          .result_o          (list_result),
+          .data_o            (port_data[64*FETCHES+:128]),
+          .bytes_o           (port_bytes[4*FETCHES+:8]),
+          .first_o           (port_first[FETCHES+:2]),
+          .last_o            (port_last[FETCHES+:2]),
+          .valid_o           (port_valid[FETCHES+:2]),
+          .ready_i           (port_ready[FETCHES+:2]),
+          .completion_data_i (completion_data),
+          .completion_bytes_i(completion_bytes),
+          .completion_first_i(completion_first),
+          .completion_last_i (completion_last),
+          .completion_valid_i(completion_valid && to_fetch),
+          .completion_ready_o(fetch_ready),
+          .unexpected_o      (fetch_unexpected),
+          .malformed_o       (fetch_malformed),
+          .timed_out_o       (fetch_timed_out)
+      );
+      assign list_data = '0;
+      logic unused_memory;
+      assign unused_memory = &{1'b0, completion_tag[0], write_word[17:16], addresses[67:64], addresses[3:0]};
+    end
+  endgenerate
+  assign port_label[16*FETCHES+:32] = '0;
 
   // The largest payload of a sending unit: as the register says, at most MPS.
   logic [12:0] mps;
@@ -274,59 +396,6 @@ module dma_engine_core #(
       largest[u] = mps;
       if (payloads[32*u+2+:30] != '0 && payloads[32*u+2+:30] < {19'b0, mps[12:2]}) largest[u] = {payloads[32*u+2+:11], 2'b0};
     end
-  end
-
-  // The streams to the link: completions first, the others in turn.
-  localparam int PORTS = 5;
-  localparam int COMPLETIONS = 0;
-  localparam int READS = 1;
-  localparam int REFLECTIONS = 2;
-  localparam int WRITES = 3;
-  localparam int PEERS = 4;
-  logic [PORTS*64-1:0] port_data;
-  logic [PORTS*4-1:0]  port_bytes;
-  logic [PORTS-1:0]    port_first;
-  logic [PORTS-1:0]    port_last;
-  logic [PORTS-1:0]    port_valid;
-  logic [PORTS-1:0]    port_open;
-  logic [PORTS-1:0]    port_ready;
-  logic [PORTS-1:0]    offered_q;
-  logic [PORTS*16-1:0] port_label;
-
-  // Without Bus Master Enable no request begins; one that was offered goes on.
-  assign port_open = port_valid & (offered_q | (bus_master_i ? '1 : PORTS'(1 << COMPLETIONS)));
-
-  stream_arbiter #(
-      .W(64),
-      .PORTS(PORTS),
-      .FIXED(1)
-  ) sends (
-      .clk_i,
-      .rst_i,
-      .data_i (port_data),
-      .bytes_i(port_bytes),
-      .first_i(port_first),
-      .last_i (port_last),
-      .valid_i(port_open),
-      .ready_o(port_ready),
-      .data_o (tx_data_o),
-      .bytes_o(tx_bytes_o),
-      .first_o(tx_first_o),
-      .last_o (tx_last_o),
-      .valid_o(tx_valid_o),
-      .ready_i(tx_ready_i)
-  );
-
-  always_comb begin
-    tx_label_o = '0;
-    for (int p = 0; p < PORTS; p = p + 1) if (port_ready[p]) tx_label_o = tx_label_o | port_label[16*p+:16];
-  end
-
-  always_ff @(posedge clk_i) begin
-    for (int p = 0; p < PORTS; p = p + 1) begin
-      if (port_open[p]) offered_q[p] <= !(port_ready[p] && port_last[p]);
-    end
-    if (rst_i) offered_q <= '0;
   end
 
   logic completing;
@@ -340,6 +409,7 @@ module dma_engine_core #(
       .request_valid_i (request_valid),
       .request_ready_o (request_ready),
       .word_o          (read_word),
+      .read_o          (reads),
       .word_data_i     (read_data),
       .data_o          (port_data[64*COMPLETIONS+:64]),
       .bytes_o         (port_bytes[4*COMPLETIONS+:4]),
@@ -387,12 +457,9 @@ module dma_engine_core #(
       .done_o         (done[WRITE]),
       .timer_o        (timers[32*WRITE+:32])
   );
-  assign results[3*WRITE+:3] = list_failed[WRITE] ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
+  assign results[3*WRITE+:3] = range_failed[WRITE] ? peerlane_pkg::RESULT_DESCRIPTOR : list_result[WRITE];
   assign port_label[16*WRITES+:16] = labels_q[WRITE];
 
-  // EP_TX_CMD: one range, from START on.
-  logic command_q;
-  logic command_ready;
   dma_sender peer (
       .clk_i,
       .rst_i,
@@ -400,11 +467,11 @@ module dma_engine_core #(
       .payload_i      (largest[PEER]),
       .traffic_class_i(classes[3*PEER+:3]),
       .start_i        (starts[PEER]),
-      .address_i      (addresses[64*PEER+:64]),
-      .length_i       (lengths[64*PEER+:32]),
-      .range_valid_i  (command_q),
-      .range_ready_o  (command_ready),
-      .range_end_i    (!command_q),
+      .address_i      (range_address[PEER]),
+      .length_i       (range_length[PEER]),
+      .range_valid_i  (range_valid[PEER]),
+      .range_ready_o  (range_ready[PEER]),
+      .range_end_i    (range_end[PEER]),
       .data_i         (source_data[PEER]),
       .level_i        (source_level[PEER]),
       .pop_o          (source_pop[PEER]),
@@ -418,19 +485,20 @@ module dma_engine_core #(
       .done_o         (done[PEER]),
       .timer_o        (timers[32*PEER+:32])
   );
-  assign results[3*PEER+:3] = peerlane_pkg::RESULT_SUCCESSFUL;
+  assign results[3*PEER+:3] = range_failed[PEER] ? peerlane_pkg::RESULT_DESCRIPTOR : peerlane_pkg::RESULT_SUCCESSFUL;
   assign port_label[16*PEERS+:16] = labels_q[PEER];
 
   // A label holds for its whole transfer, whatever is written to START meanwhile.
   always_ff @(posedge clk_i) begin
     for (int u = 0; u < UNITS; u = u + 1) if (starts[u]) labels_q[u] <= labels[32*u+:16];
-    if (starts[PEER]) command_q <= lengths[64*PEER+:32] != '0;
-    else if (command_ready) command_q <= 1'b0;
-    if (rst_i) command_q <= 1'b0;
   end
 
-  logic       read_failed;
   logic [2:0] read_result;
+  logic       data_unexpected;
+  logic       data_malformed;
+  logic       data_timed_out;
+  logic       waits_tags;
+  logic       waits_space;
   dma_reader #(
       .TAGS(TAGS),
       .SLOT_BYTES(SLOT_BYTES),
@@ -459,8 +527,8 @@ module dma_engine_core #(
       .completion_bytes_i(completion_bytes),
       .completion_first_i(completion_first),
       .completion_last_i (completion_last),
-      .completion_valid_i(completion_valid),
-      .completion_ready_o(completion_ready),
+      .completion_valid_i(completion_valid && !to_fetch),
+      .completion_ready_o(data_ready),
       .read_data_o       (rx_data),
       .read_bytes_o      (rx_bytes),
       .read_valid_o      (rx_valid),
@@ -470,16 +538,21 @@ module dma_engine_core #(
       .failed_o          (read_failed),
       .result_o          (read_result),
       .timer_o           (timers[32*READ+:32]),
-      .unexpected_o      (unexpected),
-      .timed_out_o       (timed_out)
+      .unexpected_o      (data_unexpected),
+      .malformed_o       (data_malformed),
+      .timed_out_o       (data_timed_out),
+      .tags_o            (waits_tags),
+      .outstanding_o     (waits_space)
   );
-  assign results[3*READ+:3] = read_failed ? read_result : list_failed[READ] ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
+  assign results[3*READ+:3] = read_failed ? read_result : range_failed[READ] ? peerlane_pkg::RESULT_DESCRIPTOR : list_result[READ];
   assign port_label[16*READS+:16] = labels_q[READ];
   assign source_data[READ]  = '0;
   assign source_level[READ] = '0;
   assign source_pop[READ]   = '0;
 
+  // The user circuit: it takes RX and EP_RX, and gives TX and EP_TX.
   logic moves_user;
+  logic reflecting;
   generate
     if (NEVER_STALLS) begin : gen_source
       for (genvar u = 0; u < UNITS; u = u + 2) begin : gen_unit
@@ -492,221 +565,63 @@ module dma_engine_core #(
         );
         assign source_level[u] = FULL;
       end
-      assign rx_level = '0;
-      assign rx_ready = 1'b1;
+      assign rx_level   = '0;
+      assign rx_ready   = 1'b1;
+      assign moves_user = 1'b0;
       logic unused_sink;
-      assign unused_sink = &{1'b0, rx_data, rx_bytes, rx_valid, patterns[64*READ+:64], user_clk_i, user_rst_i, crossed_q[0]};
-    end else begin : gen_fifos
-      // RX and EP_RX go to the user circuit, TX and EP_TX come from it.
-      logic [1:0]  in_valid;
-      logic [1:0]  in_ready;
-      logic [2*64-1:0] in_data;
-      logic [2*4-1:0] in_bytes;
-      logic [2*68-1:0] user_in;
-      logic [1:0]  user_in_valid;
-      logic [1:0]  user_in_ready;
-      logic [2*68-1:0] user_out;
-      logic [1:0]  user_out_valid;
-      logic [1:0]  user_out_ready;
-      logic [1:0]  moved;
-      logic [2*(LEVEL+1)-1:0] in_level;
-      assign in_data[64*0+:64]  = rx_data;
-      assign in_bytes[4*0+:4] = rx_bytes;
-      assign in_valid[0] = rx_valid;
-      assign rx_ready    = in_ready[0];
-      assign rx_level    = in_level[(LEVEL+1)*0+:(LEVEL+1)];
-      assign in_data[64*1+:64]  = peer_data;
-      assign in_bytes[4*1+:4] = peer_bytes;
-      assign in_valid[1] = peer_valid;
-      for (genvar d = 0; d < 2; d = d + 1) begin : gen_direction
-        logic [LEVEL:0] out_level;
-        logic [63:0]    from_data;
-        logic [3:0]     from_bytes;
-        logic           from_ready;
-        logic [67:0]    to_word;
-        logic           to_valid;
-        logic           to_ready;
-        byte_fifo #(
-            .BYTES(FIFO_BYTES)
-        ) in (
-            .clk_i,
-            .rst_i,
-            .data_i (in_data[64*d+:64]),
-            .bytes_i(in_bytes[4*d+:4]),
-            .valid_i(in_valid[d]),
-            .ready_o(in_ready[d]),
-            .data_o (from_data),
-            .level_o(in_level[(LEVEL+1)*d+:(LEVEL+1)]),
-            .pop_i  (from_ready ? from_bytes : 4'd0)
-        );
-        assign from_bytes = in_level[(LEVEL+1)*d+:(LEVEL+1)] > (LEVEL + 1)'(8) ? 4'd8 : in_level[(LEVEL+1)*d+:4];
-        fifo_cdc #(
-            .WIDTH(68),
-            .DEPTH(16)
-        ) to_user (
-            .write_clk_i(clk_i),
-            .write_rst_i(rst_i),
-            .data_i     ({from_bytes, from_data}),
-            .valid_i    (from_bytes != '0),
-            .ready_o    (from_ready),
-            .read_clk_i (user_clk_i),
-            .read_rst_i (user_rst_i),
-            .data_o     (user_in[68*d+:68]),
-            .valid_o    (user_in_valid[d]),
-            .ready_i    (user_in_ready[d])
-        );
-        fifo_cdc #(
-            .WIDTH(68),
-            .DEPTH(16)
-        ) from_user (
-            .write_clk_i(user_clk_i),
-            .write_rst_i(user_rst_i),
-            .data_i     (user_out[68*d+:68]),
-            .valid_i    (user_out_valid[d]),
-            .ready_o    (user_out_ready[d]),
-            .read_clk_i (clk_i),
-            .read_rst_i (rst_i),
-            .data_o     (to_word),
-            .valid_o    (to_valid),
-            .ready_i    (to_ready)
-        );
-        byte_fifo #(
-            .BYTES(FIFO_BYTES)
-        ) out (
-            .clk_i,
-            .rst_i,
-            .data_i (to_word[63:0]),
-            .bytes_i(to_word[67:64]),
-            .valid_i(to_valid),
-            .ready_o(to_ready),
-            .data_o (source_data[2*d]),
-            .level_o(out_level),
-            .pop_i  (source_pop[2*d])
-        );
-        assign source_level[2*d] = out_level;
-        assign moved[d] = (from_ready && from_bytes != '0) || (to_valid && to_ready) || in_valid[d];
-      end
-      user_circuit #(
-          .LOOPBACK(USER == LOOPBACK ? 1 : 0)
-      ) user (
-          .clk_i        (user_clk_i),
-          .crossed_i    (crossed_q[0]),
-          .rx_data_i    (user_in[68*0+:68]),
-          .rx_valid_i   (user_in_valid[0]),
-          .rx_ready_o   (user_in_ready[0]),
-          .ep_rx_data_i (user_in[68*1+:68]),
-          .ep_rx_valid_i(user_in_valid[1]),
-          .ep_rx_ready_o(user_in_ready[1]),
-          .tx_data_o    (user_out[68*0+:68]),
-          .tx_valid_o   (user_out_valid[0]),
-          .tx_ready_i   (user_out_ready[0]),
-          .ep_tx_data_o (user_out[68*1+:68]),
-          .ep_tx_valid_o(user_out_valid[1]),
-          .ep_tx_ready_i(user_out_ready[1])
+      assign unused_sink = &{1'b0, rx_data, rx_bytes, rx_valid, patterns[64*READ+:64], user_clk_i, user_rst_i, crossed};
+    end else begin : gen_streams
+      user_streams #(
+          .LOOPBACK(USER == LOOPBACK ? 1 : 0),
+          .FIFO_BYTES(FIFO_BYTES)
+      ) streams (
+          .clk_i,
+          .rst_i,
+          .user_clk_i,
+          .user_rst_i,
+          .crossed_i (crossed),
+          .data_i    ({peer_data, rx_data}),
+          .bytes_i   ({peer_bytes, rx_bytes}),
+          .valid_i   ({peer_valid, rx_valid}),
+          .ready_o   ({peer_ready, rx_ready}),
+          .rx_level_o(rx_level),
+          .data_o    ({source_data[PEER], source_data[WRITE]}),
+          .level_o   ({source_level[PEER], source_level[WRITE]}),
+          .pop_i     ({source_pop[PEER], source_pop[WRITE]}),
+          .moves_o   (moves_user)
       );
-      assign peer_ready = in_ready[1];
-      assign moves_user = moved != '0;
-      logic unused_fifos;
-      assign unused_fifos = &{1'b0, patterns, peer_last, peer_size, reply_q, rx_label_i};
+      logic unused_streams;
+      assign unused_streams = &{1'b0, patterns};
     end
-  endgenerate
 
-  logic reflecting;
-  generate
     if (USER == REFLECTOR) begin : gen_reflector
-      // The writes to send back: their sizes and labels, and their data.
-      logic [28:0]     next;
-      logic            next_valid;
-      logic            next_ready;
-      logic            next_taken;
-      logic            space;
-      logic            fits;
-      logic [63:0]     back_data;
-      logic [LEVEL:0]  back_level;
-      logic [3:0]      back_pop;
-      logic [15:0]     label_q;
-      logic [15:0]     rx_label_q;
-      logic            started_q;
-      logic            label_taken_q;
-      logic            working;
-      logic            ended;
-      /* verilator lint_off UNUSEDSIGNAL */
-      logic [31:0]     back_timer;
-      logic [5:0]      queued;
-      /* verilator lint_on UNUSEDSIGNAL */
-      fifo #(
-          .WIDTH(29),
-          .DEPTH(32)
-      ) sizes (
-          .clk_i,
-          .rst_i,
-          .data_i ({rx_label_q, peer_size}),
-          .valid_i(peer_valid && peer_last && fits),
-          .ready_o(space),
-          .data_o (next),
-          .valid_o(next_valid),
-          .ready_i(next_taken),
-          .level_o(queued)
-      );
-      byte_fifo #(
-          .BYTES(FIFO_BYTES)
-      ) data (
-          .clk_i,
-          .rst_i,
-          .data_i (peer_data),
-          .bytes_i(peer_bytes),
-          .valid_i(peer_valid && space),
-          .ready_o(fits),
-          .data_o (back_data),
-          .level_o(back_level),
-          .pop_i  (back_pop)
-      );
-      dma_sender back (
+      logic [15:0] rx_label_q;
+      always_ff @(posedge clk_i) if (rx_valid_i && rx_ready_o && rx_first_i) rx_label_q <= rx_label_i;
+      dma_reflector #(
+          .FIFO_BYTES(FIFO_BYTES)
+      ) reflector (
           .clk_i,
           .rst_i,
           .function_id_i,
-          .payload_i      (mps),
-          .traffic_class_i(3'd0),
-          .start_i        (next_valid && !started_q),
-          .address_i      (reply_q),
-          .length_i       ({19'b0, next[12:0]}),
-          .range_valid_i  (next_valid && started_q && !label_taken_q),
-          .range_ready_o  (next_ready),
-          .range_end_i    (label_taken_q),
-          .data_i         (back_data),
-          .level_i        (back_level),
-          .pop_o          (back_pop),
-          .data_o         (port_data[64*REFLECTIONS+:64]),
-          .bytes_o        (port_bytes[4*REFLECTIONS+:4]),
-          .first_o        (port_first[REFLECTIONS]),
-          .last_o         (port_last[REFLECTIONS]),
-          .valid_o        (port_valid[REFLECTIONS]),
-          .ready_i        (port_ready[REFLECTIONS]),
-          .busy_o         (working),
-          .done_o         (ended),
-          .timer_o        (back_timer)
+          .payload_i   (mps),
+          .reply_i     (reply),
+          .peer_data_i (peer_data),
+          .peer_bytes_i(peer_bytes),
+          .peer_last_i (peer_last),
+          .peer_size_i (peer_size),
+          .peer_label_i(rx_label_q),
+          .peer_valid_i(peer_valid),
+          .peer_ready_o(peer_ready),
+          .data_o      (port_data[64*REFLECTIONS+:64]),
+          .bytes_o     (port_bytes[4*REFLECTIONS+:4]),
+          .first_o     (port_first[REFLECTIONS]),
+          .last_o      (port_last[REFLECTIONS]),
+          .valid_o     (port_valid[REFLECTIONS]),
+          .label_o     (port_label[16*REFLECTIONS+:16]),
+          .ready_i     (port_ready[REFLECTIONS]),
+          .busy_o      (reflecting)
       );
-      assign next_taken = next_valid && started_q && !label_taken_q && next_ready;
-      always_ff @(posedge clk_i) begin
-        if (rx_valid_i && rx_ready_o && rx_first_i) rx_label_q <= rx_label_i;
-        if (next_valid && !started_q) begin
-          started_q     <= 1'b1;
-          label_taken_q <= 1'b0;
-        end
-        if (next_taken) begin
-          label_q       <= next[28:13];
-          label_taken_q <= 1'b1;
-        end
-        if (ended) started_q <= 1'b0;
-        if (rst_i) begin
-          started_q     <= 1'b0;
-          label_taken_q <= 1'b0;
-        end
-      end
-      assign peer_ready = fits && space;
-      assign port_label[16*REFLECTIONS+:16] = label_q;
-      assign reflecting = working || next_valid;
-    end else begin : gen_none
+    end else begin : gen_no_reflector
       assign port_data[64*REFLECTIONS+:64]  = '0;
       assign port_bytes[4*REFLECTIONS+:4]   = '0;
       assign port_first[REFLECTIONS]        = 1'b0;
@@ -714,28 +629,50 @@ module dma_engine_core #(
       assign port_valid[REFLECTIONS]        = 1'b0;
       assign port_label[16*REFLECTIONS+:16] = '0;
       assign reflecting = 1'b0;
+      logic unused_reflector;
+      assign unused_reflector = &{1'b0, peer_last, peer_size, reply, rx_label_i, port_ready[REFLECTIONS]};
     end
     if (USER == SOURCE_SINK) begin : gen_sink
       assign peer_ready = 1'b1;
-      logic unused_peer;
-      assign unused_peer = &{1'b0, peer_data, peer_bytes, peer_last, peer_valid, peer_size, reply_q, rx_label_i};
-    end
-    if (NEVER_STALLS) begin : gen_still
-      assign moves_user = 1'b0;
+      logic unused_sink;
+      assign unused_sink = &{1'b0, peer_data, peer_bytes, peer_valid};
     end
   endgenerate
 
-  // One interrupt for each unit whose transfer has ended, after its data.
-  logic [UNITS-1:0] interrupts_q;
-  logic [UNITS-1:0] interrupt;
-  assign interrupt   = interrupts_q & (~interrupts_q + 1'b1);
-  assign irq_valid_o = interrupts_q != '0 && bus_master_i;
-  always_comb begin
-    irq_vector_o = '0;
-    if (interrupt[WRITE]) irq_vector_o = 11'(peerlane_pkg::DMA_WRITE_VECTOR);
-    if (interrupt[READ]) irq_vector_o = 11'(peerlane_pkg::DMA_READ_VECTOR);
-    if (interrupt[PEER]) irq_vector_o = 11'(peerlane_pkg::DMA_PEER_VECTOR);
-  end
+  dma_counters counters (
+      .clk_i,
+      .rst_i,
+      .tx_valid_i(tx_valid_o),
+      .tx_ready_i,
+      .tx_first_i(tx_first_o),
+      .tx_data_i (tx_data_o[31:0]),
+      .rx_move_i (rx_valid_i && rx_ready_o),
+      .rx_first_i,
+      .rx_data_i (rx_data_i[31:0]),
+      .events_i  ({
+        data_timed_out || fetch_timed_out,
+        data_unexpected || fetch_unexpected,
+        poisoned,
+        data_malformed || fetch_malformed,
+        unsupported,
+        waits_space,
+        waits_tags
+      }),
+      .number_i  (read_word[6:3]),
+      .count_o   (count)
+  );
+
+  logic interrupting;
+  dma_interrupts interrupts (
+      .clk_i,
+      .rst_i,
+      .bus_master_i,
+      .done_i  (done),
+      .valid_o (irq_valid_o),
+      .ready_i (irq_ready_i),
+      .vector_o(irq_vector_o),
+      .busy_o  (interrupting)
+  );
 
   // A register was written in the cycle before: a transfer may begin now.
   logic starting_q;
@@ -744,18 +681,14 @@ module dma_engine_core #(
   // The clock goes on until the user circuit's FIFOs have not moved for some time.
   logic [5:0] still_q;
   always_ff @(posedge clk_i) begin
-    interrupts_q <= (interrupts_q & ~(irq_valid_o && irq_ready_i ? interrupt : '0)) | done;
     if (moves_user) still_q <= '1;
     else if (still_q != '0) still_q <= still_q - 1'b1;
-    if (rst_i) begin
-      interrupts_q <= '0;
-      still_q      <= '0;
-    end
+    if (rst_i) still_q <= '0;
   end
 
-  assign active_o = receiving || completing || reflecting || busy != '0 || starts != '0 || starting_q || interrupts_q != '0 || still_q != '0;
+  assign active_o = receiving || completing || reflecting || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
 
   logic unused;
-  assign unused = &{1'b0, addresses[64*WRITE+:64], addresses[64*READ+:64], lengths[64*PEER+32+:32], largest[READ], source_pop[READ], payloads, labels};
+  assign unused = &{1'b0, lengths[64*PEER+32+:32], largest[READ], source_pop[READ], payloads, labels};
 
 endmodule

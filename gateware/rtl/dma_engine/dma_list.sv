@@ -20,12 +20,16 @@ module dma_list #(
     input  logic        write_valid_i,
     // Offset of a word to read.
     input  logic [15:3] read_word_i,
-    // The word that was to be read before the last edge.
+    // The word is read at the next edge.
+    input  logic        read_i,
+    // The word that was read last.
     output logic [63:0] read_data_o,
     // A transfer begins.
     input  logic        start_i,
     // Number of its descriptors.
     input  logic [63:0] count_i,
+    // No further range is wanted. Stays until a transfer begins.
+    input  logic        stop_i,
     // First address of the next range.
     output logic [63:0] address_o,
     // Number of bytes of the range, at least 1.
@@ -67,16 +71,18 @@ module dma_list #(
   assign asks      = left_q != '0 && (!there_q || ready_i || length_q[31:0] == '0);
 
   always_ff @(posedge clk_i) begin
-    for (int b = 0; b < 8; b = b + 1) begin
-      if (hits && write_lanes_i[b] && !write_word_i[3]) addresses_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
-      if (hits && write_lanes_i[b] && write_word_i[3]) lengths_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
+    if (hits) for (int b = 0; b < 8; b = b + 1) begin
+      if (write_lanes_i[b] && !write_word_i[3]) addresses_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
+      if (write_lanes_i[b] && write_word_i[3]) lengths_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
     end
     if (asks) address_q <= addresses_q[index_q[BITS-1:0]];
     if (asks) length_q <= lengths_q[index_q[BITS-1:0]];
-    read_address_q <= addresses_q[read_word_i[4+:BITS]];
-    read_length_q  <= lengths_q[read_word_i[4+:BITS]];
-    read_odd_q     <= read_word_i[3];
-    read_valid_q   <= {1'b0, read_word_i[15:4]} < 13'(DESCRIPTORS);
+    if (read_i) begin
+      read_address_q <= addresses_q[read_word_i[4+:BITS]];
+      read_length_q  <= lengths_q[read_word_i[4+:BITS]];
+      read_odd_q     <= read_word_i[3];
+      read_valid_q   <= {1'b0, read_word_i[15:4]} < 13'(DESCRIPTORS);
+    end
   end
 
   assign read_data_o = !read_valid_q ? '0 : read_odd_q ? read_length_q : read_address_q;
@@ -92,6 +98,10 @@ module dma_list #(
       index_q <= index_q + 1'b1;
       left_q  <= left_q - 1'b1;
     end else if (ready_i || length_q[31:0] == '0) begin
+      there_q <= 1'b0;
+    end
+    if (stop_i) begin
+      left_q  <= '0;
       there_q <= 1'b0;
     end
     if (start_i) begin

@@ -81,15 +81,21 @@ module dma_reader #(
     output logic [31:0] timer_o,
     // A completion came that belongs to no request. A pulse.
     output logic        unexpected_o,
+    // A completion came that does not fit its request. A pulse.
+    output logic        malformed_o,
     // A request has timed out. A pulse.
-    output logic        timed_out_o
+    output logic        timed_out_o,
+    // A request waits for a tag.
+    output logic        tags_o,
+    // A request waits for space for its data.
+    output logic        outstanding_o
 );
 
   localparam int BITS = $clog2(TAGS);
 
   `REQUIRE(gen_tags, TAGS >= 2 && TAGS <= 64 && TAGS == 1 << BITS, "dma_reader: TAGS is the number of outstanding requests; it must be a power of two, 2 to 64")
   `REQUIRE(gen_slot, SLOT_BYTES <= FIFO_BYTES, "dma_reader: SLOT_BYTES is the largest request; the FIFO must have space for it")
-  `REQUIRE(gen_timeout, TIMEOUT >= 12_500, "dma_reader: TIMEOUT counts cycles; it must be at least 12500, 50 us at 250 MHz")
+  `REQUIRE(gen_timeout, TIMEOUT >= 16, "dma_reader: TIMEOUT counts the cycles to wait for a completion; it must be at least 16")
 
   logic [63:0]     rest_address_q;
   logic [31:0]     rest_q;
@@ -112,6 +118,7 @@ module dma_reader #(
   logic [12:0]     page;
   logic [12:0]     most;
   logic [12:0]     take;
+  logic            space;
   logic            loads;
   logic            leaves;
   logic [BITS-1:0] tag;
@@ -133,8 +140,10 @@ module dma_reader #(
   assign page    = 13'(peerlane_pkg::PAGE) - {1'b0, rest_address_q[11:0]};
   assign most    = largest < page ? largest : page;
   assign take    = rest_q < {19'b0, most} ? rest_q[12:0] : most;
-  assign loads   = rest_q != '0 && tag_valid && (!request_q || leaves)
-      && {1'b0, level_i} + {1'b0, reserved_q} + {1'b0, take} <= 14'(FIFO_BYTES);
+  assign space   = {1'b0, level_i} + {1'b0, reserved_q} + {1'b0, take} <= 14'(FIFO_BYTES);
+  assign loads   = rest_q != '0 && tag_valid && (!request_q || leaves) && space;
+  assign tags_o  = rest_q != '0 && !tag_valid;
+  assign outstanding_o = rest_q != '0 && tag_valid && !space;
   assign range_ready_o = busy_q && (rest_q == '0 || (loads && rest_q == {19'b0, take}));
 
   tag_pool #(
@@ -196,6 +205,7 @@ module dma_reader #(
   logic [2:0]                        end_result;
   logic                              ends;
   logic [TAGS-1:0]                   open_q;
+  logic [TAGS-1:0]                   sent_q;
   logic [31:0]                       begun_q[TAGS];
   logic [31:0]                       now_q;
   logic [BITS-1:0]                   look_q;
@@ -234,8 +244,9 @@ module dma_reader #(
       .unexpected_o
   );
 
-  assign lands   = ends && open_q[end_tag];
-  assign expires = !ends && open_q[look_q] && now_q - begun_q[look_q] >= 32'(TIMEOUT);
+  // A stray completion may fit a request that has not left yet: it ends nothing, and the tag stays taken.
+  assign lands   = ends && open_q[end_tag] && sent_q[end_tag];
+  assign expires = !ends && open_q[look_q] && sent_q[look_q] && now_q - begun_q[look_q] >= 32'(TIMEOUT);
 
   reorder_buffer #(
       .W(64),
@@ -273,6 +284,7 @@ module dma_reader #(
   assign read_bytes_o = back_bytes;
   assign read_valid_o = back_valid && good && back_bytes != '0;
   assign timed_out_o  = expires;
+  assign malformed_o  = lands && end_result == peerlane_pkg::RESULT_MALFORMED;
 
   logic back_moves;
   logic [12:0] size_of_q[TAGS];
@@ -292,7 +304,7 @@ module dma_reader #(
 
   always_ff @(posedge clk_i) begin
     if (loads) size_of_q[newest_q] <= take;
-    if (loads) begun_q[tag] <= now_q;
+    if (leaves && request_q) begun_q[tag_q] <= now_q;
   end
 
   always_ff @(posedge clk_i) begin
@@ -312,6 +324,9 @@ module dma_reader #(
     end
     if (loads) request_q <= 1'b1;
     else if (leaves) request_q <= 1'b0;
+    // The time of a request counts from when it leaves, however long it waits for the link or for Bus Master Enable.
+    if (leaves && request_q) sent_q[tag_q] <= 1'b1;
+    if (loads) sent_q[tag] <= 1'b0;
     if (loads) open_q[tag] <= 1'b1;
     if (lands) open_q[end_tag] <= 1'b0;
     if (expires) open_q[look_q] <= 1'b0;
@@ -347,6 +362,7 @@ module dma_reader #(
       ticking_q    <= 1'b0;
       failed_q     <= 1'b0;
       open_q       <= '0;
+      sent_q       <= '0;
       open_count_q <= '0;
       reserved_q   <= '0;
       newest_q     <= '0;
@@ -355,5 +371,9 @@ module dma_reader #(
       look_q       <= '0;
     end
   end
+
+`ifdef FORMAL
+  `include "dma_reader.svh"
+`endif
 
 endmodule

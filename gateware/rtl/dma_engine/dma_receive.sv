@@ -28,6 +28,8 @@ module dma_receive (
     output logic         completion_first_o,
     // Last beat of a completion.
     output logic         completion_last_o,
+    // Bits 7 to 0 of the completion's tag, with the first beat.
+    output logic [7:0]   completion_tag_o,
     // There is a beat of a completion.
     output logic         completion_valid_o,
     // The beat is taken.
@@ -66,8 +68,10 @@ module dma_receive (
 
     // The number of bytes of each peer's write, before its data leaves.
     output logic [12:0]  peer_size_o,
-    // A packet was dropped: poisoned, malformed, or of no use here. A pulse.
-    output logic         dropped_o,
+    // A packet with poisoned data has begun. A pulse.
+    output logic         poisoned_o,
+    // A request that no part serves has begun. A pulse.
+    output logic         unsupported_o,
     // A packet is in progress.
     output logic         busy_o
 );
@@ -220,6 +224,7 @@ module dma_receive (
   assign completion_data_o  = data_q;
   assign completion_bytes_o = bytes_q;
   assign completion_first_o = first_q;
+  assign completion_tag_o   = header[peerlane_pkg::COMPLETION_TAG+:8];
   assign completion_last_o  = last_q;
   assign completion_valid_o = valid_q && (first_q ? starts_completion && valid_i && (!out_valid || out_ready) : to_q == COMPLETION);
 
@@ -248,8 +253,10 @@ module dma_receive (
   assign peer_valid_o = out_valid && to_q == PEER;
   assign peer_size_o  = size_q;
 
-  assign dropped_o = valid_q && !first_q && second_q && moves && to_q == DROP;
-  assign busy_o    = valid_q || out_valid;
+  assign poisoned_o    = valid_q && first_q && moves && has_data && poisoned;
+  assign unsupported_o = valid_q && first_q && moves
+      && (to == REQUEST ? !is_memory || !fits : to == DROP && is_memory && !poisoned && size != '0);
+  assign busy_o        = valid_q || out_valid;
 
   always_ff @(posedge clk_i) begin
     if (moves) begin

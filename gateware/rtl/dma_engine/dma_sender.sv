@@ -194,4 +194,8 @@ module dma_sender (
     end
   end
 
+`ifdef FORMAL
+  `include "dma_sender.svh"
+`endif
+
 endmodule

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ReadOnly, RisingEdge
-from handshake import Pause, never, reset, start_clock
+from cocotb.clock import Clock
+from cocotb.triggers import ReadOnly, RisingEdge, Timer
+from handshake import Pause, never, reset
 from packets import PacketSink, PacketSource
 
 CPU = 0x0008
@@ -30,9 +33,28 @@ ADDRESS, LENGTH, PAYLOAD, START, STATUS, TIMER, CLASS, ERROR, PATTERN = (
 )
 WRITE, READ, PEER = 0x00, 0x40, 0x80
 LISTS = {WRITE: 0x10000, READ: 0x20000}
-CROSSED, REPLY = 0x100, 0x108
-SILENT, POISONED = 8, 9
-"""No answer at all, and an answer with poisoned data."""
+CROSSED, REPLY, COUNTERS = 0x100, 0x108, 0x200
+SILENT, POISONED, COUNT, LONG = 8, 9, 10, 11
+"""No answer at all, poisoned data, a wrong byte count, and more data than was asked for."""
+PARAMETERS = json.loads(os.environ.get("PARAMETERS", "{}"))
+FETCH = PARAMETERS.get("FETCH", 0)
+TAGS = PARAMETERS.get("TAGS", 16)
+COUNTED = (
+    "tlps",
+    "payload_bytes",
+    "received_tlps",
+    "received_payload_bytes",
+    "wire",
+    "tags",
+    "outstanding",
+    "unsupported_request",
+    "malformed_tlp",
+    "poisoned_tlp",
+    "unexpected_completion",
+    "completion_timeout",
+)
+HOST_LISTS = {WRITE: 0x30_0000_0FD0, READ: 0x0030_0F70}
+"""Lists in host memory: the first parts end with their page."""
 STEP = 0x9E37_79B9_7F4A_7C15
 
 
@@ -131,9 +153,13 @@ class World:
     interrupts: list[int] = field(default_factory=list)
     beats: list[tuple[int, int, int]] = field(default_factory=list)
     """Cycle, label and `last` of each beat that left."""
-    answers: bool = True
     refusals: dict[int, int] = field(default_factory=dict)
-    """The status with which the read request of a number is answered, or POISONED or SILENT."""
+    """The status of the answer to a read request, by its number, or POISONED, SILENT and so on."""
+    fetches: list[Packet] = field(default_factory=list)
+    """Reads of descriptors."""
+    fetch_refusals: dict[int, int] = field(default_factory=dict)
+    user_period: int = 4
+    """Nanoseconds of the user circuit's clock; 0 where it has no port."""
 
     async def begin(self, receive: Pause = never, send: Pause = never) -> World:
         """Clock, reset, and the processes of the world."""
@@ -143,7 +169,12 @@ class World:
         self.pending: list[list[bytes]] = []
         self.completions: list[bytes] = []
         self.outbound = 0
-        start_clock(dut.clk_i)
+        self.clocks = [Clock(dut.clk_i, 4, unit="ns")]
+        if self.user_period:
+            self.clocks.append(Clock(dut.user_clk_i, self.user_period, unit="ns"))
+            dut.user_rst_i.value = 1
+        for clock in self.clocks:
+            clock.start()
         names = [
             "rx_valid",
             "rx_data",
@@ -160,6 +191,15 @@ class World:
             [f"{name}_i" for name in names]
             + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"],
         )
+        # Both resets are active together for three cycles of the slower clock.
+        dut.rst_i.value = 1
+        await Timer(4 * max(4, self.user_period), unit="ns")
+        if self.user_period:
+            await RisingEdge(dut.user_clk_i)
+            dut.user_rst_i.value = 0
+        await RisingEdge(dut.clk_i)
+        dut.rst_i.value = 0
+        await RisingEdge(dut.clk_i)
         dut.function_id_i.value = ENGINE
         dut.max_payload_i.value = (self.mps // 128).bit_length() - 1
         dut.max_read_request_i.value = (self.mrrs // 128).bit_length() - 1
@@ -168,9 +208,17 @@ class World:
         self.source = PacketSource(dut, receive, "rx_")
         self.sink = PacketSink(dut, send, "tx_")
         self.queue: list[tuple[int, bytes, int]] = []
-        for process in (self.watch(), self.sort(), self.feed()):
-            cocotb.start_soon(process)
+        processes = (self.watch(), self.sort(), self.feed())
+        self.tasks = [cocotb.start_soon(process) for process in processes]
         return self
+
+    async def end(self) -> None:
+        """Stop everything around the engine, wherever it is."""
+        for task in self.tasks:
+            task.cancel()
+        await RisingEdge(self.dut.clk_i)
+        for clock in self.clocks:
+            clock.stop()
 
     async def watch(self) -> None:
         """Note beats and interrupts, cycle by cycle."""
@@ -204,9 +252,10 @@ class World:
             else:
                 assert packet.kind == 0
                 assert packet.dwords * 4 <= self.mrrs
-                self.reads.append(packet)
-                if self.answers:
-                    self.pending.append(self.answer(packet, len(self.reads) - 1))
+                kept = self.fetches if packet.tag >= TAGS else self.reads
+                kept.append(packet)
+                refusals = self.fetch_refusals if packet.tag >= TAGS else self.refusals
+                self.pending.append(self.answer(packet, refusals.get(len(kept) - 1, 0)))
 
     def content(self, address: int, size: int) -> bytes:
         """Memory; what was never written has bytes that depend on the address."""
@@ -214,15 +263,17 @@ class World:
             self.memory.get(k, k * 7 + (k >> 8) & 0xFF) for k in range(address, address + size)
         )
 
-    def answer(self, packet: Packet, number: int) -> list[bytes]:
+    def answer(self, packet: Packet, status: int) -> list[bytes]:
         """Completions for a read, split at random multiples of 64 bytes (PCIe Base 2.3.1.1)."""
-        status = self.refusals.get(number, 0)
         if status == SILENT:
             return []
+        if status in (COUNT, LONG):
+            more = 4 * (status == LONG)
+            data = self.content(packet.address // 4 * 4, 4 * packet.dwords + more)
+            count = packet.size + 8
+            return [completion(0, count, packet.address & 0x7F, packet.tag, data)]
         mark = poison if status == POISONED else bytes
-        if status == POISONED:
-            status = 0
-        if status:
+        if status and status != POISONED:
             return [completion(status, packet.size, 0, packet.tag)]
         found, at, end = [], packet.address, packet.address + packet.size
         while at < end:
@@ -287,16 +338,26 @@ class World:
         """A register of 32 bits."""
         return int.from_bytes(await self.load(at, 4), "little")
 
+    async def counters(self) -> dict[str, int]:
+        """All counters, by name."""
+        data = await self.load(COUNTERS, 8 * len(COUNTED))
+        return dict(zip(COUNTED, struct.unpack(f"<{len(COUNTED)}Q", data), strict=True))
+
     def start(
         self, unit: int, target: tuple[int, int], label: int, payload: int = 0, first: int = 0
     ) -> None:
         """Program a unit and start it, as the driver does."""
+        if FETCH and unit in HOST_LISTS:
+            target = (HOST_LISTS[unit], target[1])
         self.store(unit + PATTERN, struct.pack("<Q", first))
         self.store(unit + ADDRESS, struct.pack("<QQII", *target, payload, label))
 
     def describe(self, unit: int, ranges: list[tuple[int, int]]) -> None:
-        """Write descriptors into the engine's memory, in packets of 64 bytes."""
+        """Write descriptors into host memory, or into the engine in packets of 64 bytes."""
         data = b"".join(struct.pack("<QII", address, length, 0) for address, length in ranges)
+        if FETCH:
+            self.memory.update(enumerate(data, HOST_LISTS[unit]))
+            return
         for at in range(0, len(data), 64):
             self.store(LISTS[unit] + at, data[at : at + 64])
 

@@ -14,6 +14,8 @@
 //! | 0x24 | 32 | `ERROR` | a circuit's code of the error that ended the transfer, 0 for none; the model does not write it |
 //! | 0x28 | 64 | `PATTERN` | first word of the data of a circuit's source; each word is the one before plus `Pattern::STEP`; the model ignores it |
 //!
+//! From [`COUNTERS`] on a circuit has its counters, of 64 bits each, in the order of [`Counter::ALL`]; the model has none.
+//!
 //! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. All registers are
 //! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
 //! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits.
@@ -27,6 +29,8 @@ pub const SIZE: u64 = 256 << 10;
 pub const CROSSED: u64 = 0x100;
 /// The register with the address to which a reflector sends.
 pub const REPLY: u64 = 0x108;
+/// The counters of a circuit.
+pub const COUNTERS: u64 = 0x200;
 /// Size of a descriptor in bytes.
 pub const DESCRIPTOR: u64 = 16;
 /// Most descriptors of a list in the engine.
@@ -60,6 +64,90 @@ impl Unit {
     /// The interrupt vector for the end of a transfer.
     pub const fn vector(self) -> u8 {
         self as u8
+    }
+}
+
+/// A counter of a circuit. Its name is that of the value in a result: a value of a link, a kind of waiting, or an error. Counters
+/// begin with 0 at reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// TLPs sent.
+    Tlps,
+    /// Payload bytes sent, in whole dwords.
+    PayloadBytes,
+    /// TLPs received.
+    ReceivedTlps,
+    /// Payload bytes received, in whole dwords.
+    ReceivedPayloadBytes,
+    /// Cycles in which a beat waited for the link: for the wire or for credit.
+    Wire,
+    /// Cycles in which a read of data waited for a tag.
+    Tags,
+    /// Cycles in which a read of data waited for space for its completions.
+    Outstanding,
+    /// Received requests that no part serves.
+    UnsupportedRequest,
+    /// Received completions that do not fit their request.
+    MalformedTlp,
+    /// Received packets with poisoned data.
+    PoisonedTlp,
+    /// Received completions of no request.
+    UnexpectedCompletion,
+    /// Reads whose completions did not come in time.
+    CompletionTimeout,
+}
+
+impl Counter {
+    /// All counters, in the order of their registers.
+    pub const ALL: [Counter; 12] = [
+        Counter::Tlps,
+        Counter::PayloadBytes,
+        Counter::ReceivedTlps,
+        Counter::ReceivedPayloadBytes,
+        Counter::Wire,
+        Counter::Tags,
+        Counter::Outstanding,
+        Counter::UnsupportedRequest,
+        Counter::MalformedTlp,
+        Counter::PoisonedTlp,
+        Counter::UnexpectedCompletion,
+        Counter::CompletionTimeout,
+    ];
+
+    /// The name in the package of constants, and the meaning.
+    pub const fn constant(self) -> (&'static str, &'static str) {
+        match self {
+            Counter::Tlps => ("TLPS", "TLPs sent"),
+            Counter::PayloadBytes => ("PAYLOAD_BYTES", "payload bytes sent, in whole dwords"),
+            Counter::ReceivedTlps => ("RECEIVED_TLPS", "TLPs received"),
+            Counter::ReceivedPayloadBytes => (
+                "RECEIVED_PAYLOAD_BYTES",
+                "payload bytes received, in whole dwords",
+            ),
+            Counter::Wire => ("WIRE", "cycles in which a beat waited for the link"),
+            Counter::Tags => ("TAGS", "cycles in which a read of data waited for a tag"),
+            Counter::Outstanding => (
+                "OUTSTANDING",
+                "cycles in which a read of data waited for space for its completions",
+            ),
+            Counter::UnsupportedRequest => (
+                "UNSUPPORTED_REQUEST",
+                "received requests that no part serves",
+            ),
+            Counter::MalformedTlp => (
+                "MALFORMED_TLP",
+                "received completions that do not fit their request",
+            ),
+            Counter::PoisonedTlp => ("POISONED_TLP", "received packets with poisoned data"),
+            Counter::UnexpectedCompletion => (
+                "UNEXPECTED_COMPLETION",
+                "received completions of no request",
+            ),
+            Counter::CompletionTimeout => (
+                "COMPLETION_TIMEOUT",
+                "reads whose completions did not come in time",
+            ),
+        }
     }
 }
 
@@ -208,7 +296,7 @@ mod tests {
     #[test]
     fn the_lists_lie_behind_the_registers_and_within_the_bar() {
         let list = u64::from(MOST_DESCRIPTORS) * DESCRIPTOR;
-        assert!(Unit::Write.list() > REPLY);
+        assert!(Unit::Write.list() >= COUNTERS + 8 * Counter::ALL.len() as u64 && COUNTERS > REPLY);
         assert_eq!(Unit::Read.list(), Unit::Write.list() + list);
         assert!(Unit::Read.list() + list <= SIZE);
     }

@@ -1,0 +1,86 @@
+// Counters of 64 bits that registers read, from 0 at reset.
+
+`include "require.svh"
+
+module dma_counters #(
+    // Bits that count; the others are 0. A counter goes on with 0 after its largest value.
+    parameter int BITS = 48
+) (
+    // Clock.
+    input  logic        clk_i,
+    // Synchronous reset.
+    input  logic        rst_i,
+    // A beat of a TLP is sent.
+    input  logic        tx_valid_i,
+    // The link takes the beat.
+    input  logic        tx_ready_i,
+    // First beat of a sent TLP.
+    input  logic        tx_first_i,
+    // The first four bytes of the beat.
+    input  logic [31:0] tx_data_i,
+    // A beat of a received TLP moves.
+    input  logic        rx_move_i,
+    // First beat of a received TLP.
+    input  logic        rx_first_i,
+    // The first four bytes of the beat.
+    input  logic [31:0] rx_data_i,
+    // Bit k counts for the counter DMA_COUNTER_WIRE + 1 + k.
+    input  logic [6:0]  events_i,
+    // Number of the counter to read.
+    input  logic [3:0]  number_i,
+    // The counter. Combinational.
+    output logic [63:0] count_o
+);
+
+  localparam int COUNTERS = peerlane_pkg::DMA_COUNTERS_END;
+  localparam int WIRE = peerlane_pkg::DMA_COUNTER_WIRE;
+
+  `REQUIRE(gen_bits, BITS >= 14 && BITS <= 64, "dma_counters: BITS is the number of bits that count; it must be 14 to 64")
+
+  logic [COUNTERS*BITS-1:0] counts_q;
+  logic                     sent;
+  logic                     received;
+  logic [12:0]              sent_bytes;
+  logic [12:0]              received_bytes;
+
+  // Bytes of payload of a packet whose header has this kind and length.
+  function automatic logic [12:0] payload(input logic [7:0] kind, input logic [9:0] dwords);
+    payload = (kind & peerlane_pkg::TLP_DATA) == '0 ? 13'd0 : {dwords == '0, dwords, 2'b0};
+  endfunction
+
+  assign sent           = tx_valid_i && tx_ready_i && tx_first_i;
+  assign received       = rx_move_i && rx_first_i;
+  assign sent_bytes     = payload(tx_data_i[7:0], {tx_data_i[17:16], tx_data_i[31:24]});
+  assign received_bytes = payload(rx_data_i[7:0], {rx_data_i[17:16], rx_data_i[31:24]});
+
+  always_comb begin
+    count_o = '0;
+    for (int k = 0; k < COUNTERS; k = k + 1) if (number_i == 4'(k)) count_o = 64'(counts_q[BITS*k+:BITS]);
+  end
+
+  // The number of bytes is added a cycle later: header, sum and counter are not in one path.
+  logic [12:0] sent_bytes_q;
+  logic [12:0] received_bytes_q;
+
+  always_ff @(posedge clk_i) begin
+    sent_bytes_q     <= sent ? sent_bytes : '0;
+    received_bytes_q <= received ? received_bytes : '0;
+    counts_q[BITS*peerlane_pkg::DMA_COUNTER_TLPS+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_TLPS+:BITS] + BITS'(sent);
+    counts_q[BITS*peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES+:BITS] + BITS'(sent_bytes_q);
+    counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS+:BITS] + BITS'(received);
+    counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES+:BITS] + BITS'(received_bytes_q);
+    counts_q[BITS*WIRE+:BITS] <= counts_q[BITS*WIRE+:BITS] + BITS'(tx_valid_i && !tx_ready_i);
+    for (int k = 0; k < COUNTERS - WIRE - 1; k = k + 1) begin
+      counts_q[BITS*(WIRE+1+k)+:BITS] <= counts_q[BITS*(WIRE+1+k)+:BITS] + BITS'(events_i[k]);
+    end
+    if (rst_i) begin
+      counts_q         <= '0;
+      sent_bytes_q     <= '0;
+      received_bytes_q <= '0;
+    end
+  end
+
+  logic unused;
+  assign unused = &{1'b0, tx_data_i[23:18], tx_data_i[15:8], rx_data_i[23:18], rx_data_i[15:8]};
+
+endmodule

@@ -1,0 +1,54 @@
+// One interrupt for each unit whose transfer has ended; the lowest unit first. They wait for Bus Master Enable.
+
+module dma_interrupts (
+    // Clock.
+    input  logic        clk_i,
+    // Synchronous reset: no interrupt waits.
+    input  logic        rst_i,
+    // Bus Master Enable.
+    input  logic        bus_master_i,
+    // The transfer of a unit has ended, in the order of the units' registers: write, read, peer. A pulse.
+    input  logic [2:0]  done_i,
+    // An interrupt is requested.
+    output logic        valid_o,
+    // The request is taken.
+    input  logic        ready_i,
+    // The vector of the interrupt.
+    output logic [10:0] vector_o,
+    // An interrupt waits.
+    output logic        busy_o
+);
+
+  logic [2:0]  waiting_q;
+  logic        offered_q;
+  logic [10:0] vector_q;
+  logic [2:0]  first;
+  logic [10:0] vector;
+
+  assign first = waiting_q & (~waiting_q + 1'b1);
+  always_comb begin
+    vector = '0;
+    if (first[0]) vector = 11'(peerlane_pkg::DMA_WRITE_VECTOR);
+    if (first[1]) vector = 11'(peerlane_pkg::DMA_READ_VECTOR);
+    if (first[2]) vector = 11'(peerlane_pkg::DMA_PEER_VECTOR);
+  end
+
+  // An offered interrupt stays until it is taken, even if a unit with a lower number ends meanwhile.
+  assign valid_o  = offered_q;
+  assign vector_o = vector_q;
+  assign busy_o   = waiting_q != '0 || offered_q;
+
+  always_ff @(posedge clk_i) begin
+    waiting_q <= waiting_q | done_i;
+    if (!offered_q || ready_i) begin
+      offered_q <= waiting_q != '0 && bus_master_i;
+      vector_q  <= vector;
+      if (bus_master_i) waiting_q <= (waiting_q & ~first) | done_i;
+    end
+    if (rst_i) begin
+      waiting_q <= '0;
+      offered_q <= 1'b0;
+    end
+  end
+
+endmodule
