@@ -193,6 +193,11 @@ impl Circuit {
         Ok(Events { events, bytes })
     }
 
+    /// The name of the circuit.
+    pub fn name(&self) -> String {
+        name(self.model)
+    }
+
     /// The next cycle.
     pub fn cycle(&self) -> u64 {
         self.cycle

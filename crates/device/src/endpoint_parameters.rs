@@ -48,6 +48,9 @@ kernel::parameters! {
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2. Without it, firmware
         /// enables 10-bit tags at no device of the host, because each may send requests to this one.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
+        /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
+        /// model has one and the build has circuits. The circuit's beats are those of `datapath`, and its clock is `clock`.
+        implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
@@ -77,7 +80,31 @@ kernel::parameters! {
     }
 }
 
+/// The engine behind a PCI Express core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Implementation {
+    /// The device model.
+    Model,
+    /// The circuit.
+    Rtl,
+}
+
+impl Implementation {
+    const NAMES: [(&str, Self); 2] = [("model", Self::Model), ("rtl", Self::Rtl)];
+}
+
+kernel::choices!(Implementation);
+
 impl EndpointParameters {
+    /// Bits of a beat of the circuit, if a circuit takes the place of the model.
+    pub fn circuit_width(&self) -> Option<u32> {
+        let bits = match self.datapath.0 as u32 {
+            0 => 64,
+            bytes => 8 * bytes,
+        };
+        (self.implementation == Implementation::Rtl).then_some(bits)
+    }
+
     /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let places = [
