@@ -55,6 +55,9 @@ kernel::parameters! {
         pasid_execute: bool = false, from "PCIe Base 6.20: optional";
         /// Whether the functions can send requests of privileged software: Privileged Mode Supported.
         pasid_privileged: bool = false, from "PCIe Base 6.20: optional";
+        /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
+        /// model has one and the build has circuits. The circuit's beats are those of `datapath`, and its clock is `clock`.
+        implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
@@ -84,7 +87,31 @@ kernel::parameters! {
     }
 }
 
+/// The engine behind a PCI Express core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Implementation {
+    /// The device model.
+    Model,
+    /// The circuit.
+    Rtl,
+}
+
+impl Implementation {
+    const NAMES: [(&str, Self); 2] = [("model", Self::Model), ("rtl", Self::Rtl)];
+}
+
+kernel::choices!(Implementation);
+
 impl EndpointParameters {
+    /// Bits of a beat of the circuit, if a circuit takes the place of the model.
+    pub fn circuit_width(&self) -> Option<u32> {
+        let bits = match self.datapath.0 as u32 {
+            0 => 64,
+            bytes => 8 * bytes,
+        };
+        (self.implementation == Implementation::Rtl).then_some(bits)
+    }
+
     /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let places = [

@@ -64,6 +64,11 @@ pub trait LeafParameters: Parameters + Any {
         false
     }
 
+    /// The name of the circuit that can take the place of the model, if there is one.
+    fn circuit(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the device exchanges coherence messages with its host, on a virtual channel of their own.
     fn is_coherent(&self) -> bool {
         false

@@ -4,6 +4,7 @@
 
 pub mod accelerator;
 mod block_dma;
+mod circuit;
 pub mod commands;
 mod dma;
 mod endpoint;
@@ -18,9 +19,10 @@ pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
+pub use circuit::{Circuit, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
-pub use endpoint_parameters::EndpointParameters;
+pub use endpoint_parameters::{EndpointParameters, Implementation};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
 pub use leaf::{AnyLeaf, Engine, Leaf, LeafParameters};
 pub use nic::{Nic, NicConfig, NicParameters};

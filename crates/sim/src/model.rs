@@ -29,6 +29,8 @@ macro_rules! models {
             Switch(fabric::Switch),
             /// A crossbar between network interface controllers.
             Controller(fabric::Controller),
+            /// A circuit in the place of a device model.
+            Circuit(device::Circuit),
             $($(#[doc = $help])+ $leaf($type),)+
         }
 
@@ -40,6 +42,7 @@ macro_rules! models {
                     Model::IoPort($model) => $run,
                     Model::Switch($model) => $run,
                     Model::Controller($model) => $run,
+                    Model::Circuit($model) => $run,
                     $(Model::$leaf($model) => $run,)+
                 }
             };
@@ -60,6 +63,7 @@ macro_rules! models {
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
+                    Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
             }
@@ -68,6 +72,7 @@ macro_rules! models {
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
+                    Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
             }

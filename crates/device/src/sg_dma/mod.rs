@@ -111,6 +111,10 @@ impl LeafParameters for SgDmaParameters {
     fn needs_driver(&self) -> bool {
         true
     }
+
+    fn circuit(&self) -> Option<&'static str> {
+        Some("dma_engine")
+    }
 }
 
 impl Leaf for SgDma {

@@ -11,7 +11,7 @@ pub mod sharing;
 use std::iter;
 use std::sync::Arc;
 
-use ::device::{EndpointConfig, Reply};
+use ::device::{Circuit, EndpointConfig, Reply};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
@@ -134,6 +134,12 @@ fn component(
                 patterns: patterns.clone(),
                 marks: marks.clone(),
             };
+            if let Some(core) = device.circuit(endpoint) {
+                return Model::Circuit(Circuit::new(
+                    config,
+                    core.expect("the plan has checked it"),
+                ));
+            }
             let context = LeafContext {
                 plan,
                 index,

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use device::LeafParameters;
+use device::{EndpointParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
 use crate::registry::registry;
@@ -66,6 +66,18 @@ pub struct LeafModel {
 }
 
 impl DeviceParameters {
+    /// The circuit that takes the place of the model, if the parameters of the core ask for one; a message where there is none.
+    pub fn circuit(&self, core: &EndpointParameters) -> Option<Result<cosim::Circuit, String>> {
+        let width = core.circuit_width()?;
+        let Some(name) = self.parameters().circuit() else {
+            let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
+            return Some(Err(message));
+        };
+        let period_ps = core.clock.period().as_fs() / 1000;
+        let circuit = cosim::Circuit::new(name, width, period_ps);
+        Some(circuit.map_err(|missing| missing.to_string()))
+    }
+
     /// The parameters of the model, if they are of type `P`.
     pub fn downcast<P: LeafParameters>(&self) -> Option<&P> {
         let any: &dyn Any = self.parameters();
