@@ -1,22 +1,34 @@
 //! Translates the circuits of `gateware/circuits.toml` with Verilator and compiles them, if the feature `circuits` is on.
 
 #[cfg(feature = "circuits")]
+#[path = "build/ports.rs"]
+mod ports;
+
+#[cfg(feature = "circuits")]
 mod circuits {
     use std::collections::BTreeMap;
     use std::env;
     use std::fmt::Write;
     use std::fs;
     use std::path::{Path, PathBuf};
-    use std::process::{Command, exit};
+    use std::process::{Command, Stdio, exit};
 
     use serde::Deserialize;
+
+    use super::ports;
 
     /// A section of `circuits.toml`.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Circuit {
-        files: Vec<PathBuf>,
+        /// The top module, if its name is not that of the section.
+        top: Option<String>,
+        folder: PathBuf,
         widths: Vec<u32>,
+        /// The parameter that has the bits of a beat.
+        width: Option<String>,
+        #[serde(default)]
+        parameters: BTreeMap<String, u64>,
         /// Whether it is built with the feature `broken-circuits` only.
         #[serde(default)]
         test: bool,
@@ -27,6 +39,8 @@ mod circuits {
         let list = gateware.join("circuits.toml");
         watch(&list);
         watch(Path::new("cpp"));
+        let shared = [PACKAGE, COMMON, "rtl/require.svh"];
+        shared.iter().for_each(|path| watch(&gateware.join(path)));
         println!("cargo::rerun-if-env-changed=VERILATOR");
         let text = fs::read_to_string(&list)
             .unwrap_or_else(|error| fail(&format!("{}: {error}", list.display())));
@@ -38,8 +52,10 @@ mod circuits {
         for (name, circuit) in circuits.iter().filter(|(_, circuit)| built(circuit)) {
             for width in &circuit.widths {
                 let model = format!("{name}_{width}");
-                let sources = verilator.translate(&gateware, name, circuit, *width, &model);
-                verilator.compile(&model, name, &sources);
+                let top = circuit.top.as_deref().unwrap_or(name);
+                let folder = verilator.translate(&gateware, top, circuit, *width, &model);
+                ports::check(top, *width, &folder.join(format!("V{model}.h")));
+                verilator.compile(&model, name, &folder);
                 models.push(model);
             }
         }
@@ -59,9 +75,14 @@ mod circuits {
                 .args(["--getenv", "VERILATOR_ROOT"])
                 .output();
             let output = output.unwrap_or_else(|error| {
-                fail(&format!("{command} cannot be run ({error}): install Verilator 5.036 or later, or set VERILATOR to its command"))
+                fail(&format!("Verilator is missing ({command}: {error}): run `make gateware`, or set VERILATOR to the command of Verilator 5.036 or later"))
             });
             let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+            if !root.join("include/verilated.cpp").is_file() {
+                fail(&format!(
+                    "{command} is no Verilator: `{command} --getenv VERILATOR_ROOT` must print the folder that has include/verilated.cpp"
+                ));
+            }
             Verilator { command, root }
         }
 
@@ -76,34 +97,30 @@ mod circuits {
         ) -> PathBuf {
             let folder = out().join(model);
             let _ = fs::remove_dir_all(&folder);
-            circuit
-                .files
-                .iter()
-                .for_each(|file| watch(&gateware.join(file)));
+            watch(&gateware.join(&circuit.folder));
+            let mut parameters = circuit.parameters.clone();
+            let of_width = circuit.width.clone().map(|name| (name, width.into()));
+            parameters.extend(of_width);
             let status = Command::new(&self.command)
                 .current_dir(gateware)
-                .args([
-                    "--cc",
-                    "--assert",
-                    "--trace-fst",
-                    "--no-timing",
-                    "-O3",
-                    "-Wno-fatal",
-                ])
-                .args([
-                    "--top-module",
-                    top,
-                    "--prefix",
-                    &format!("V{model}"),
-                    &format!("-GWIDTH={width}"),
-                ])
+                .args(OPTIONS)
+                .args(["--top-module", top, "--prefix", &format!("V{model}")])
+                .args(
+                    parameters
+                        .iter()
+                        .map(|(name, value)| format!("-G{name}={value}")),
+                )
                 .arg("--Mdir")
                 .arg(&folder)
-                .args(&circuit.files)
+                .args(["-Irtl", "-y", COMMON, "-y"])
+                .arg(&circuit.folder)
+                .arg(PACKAGE)
+                .arg(circuit.folder.join(format!("{top}.sv")))
+                .stdout(Stdio::null())
                 .status();
             if !status.is_ok_and(|status| status.success()) {
                 fail(&format!(
-                    "{}: the circuit {top} cannot be translated",
+                    "the circuit {top} cannot be translated: see the messages of {} above",
                     self.command
                 ));
             }
@@ -121,9 +138,22 @@ mod circuits {
                 .filter(|path| path.extension().is_some_and(|end| end == "cpp"))
                 .collect();
             sources.sort();
+            // What runs once, or for waveforms, is compiled fast; what runs in each cycle is compiled for speed.
+            let is_rare = |path: &PathBuf| {
+                let name = path.to_string_lossy();
+                name.contains("__Slow") || name.contains("__Trace")
+            };
+            let (rare, often) = sources.into_iter().partition::<Vec<_>, _>(is_rare);
+            let rare = self
+                .compiler()
+                .include(folder)
+                .opt_level(0)
+                .files(rare)
+                .compile_intermediates();
             self.compiler()
                 .include(folder)
-                .files(sources)
+                .files(often)
+                .objects(rare)
                 .file("cpp/circuit.cpp")
                 .define("CIRCUIT_CLASS", Some(&*format!("V{model}")))
                 .define("CIRCUIT_HEADER", Some(&*format!("\"V{model}.h\"")))
@@ -179,6 +209,19 @@ mod circuits {
         table.push_str("] }\n}\n");
         fs::write(out().join("models.rs"), table).expect("Cargo's output folder is writable");
     }
+
+    /// The generated constants, before every circuit.
+    const PACKAGE: &str = "rtl/peerlane_pkg.sv";
+    /// The modules that all circuits share.
+    const COMMON: &str = "rtl/common";
+    const OPTIONS: [&str; 6] = [
+        "--cc",
+        "--assert",
+        "--trace-fst",
+        "--no-timing",
+        "-O3",
+        "-Wno-fatal",
+    ];
 
     fn out() -> PathBuf {
         PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"))

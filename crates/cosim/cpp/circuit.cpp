@@ -30,6 +30,7 @@ struct Tlp {
     size_t size = 0;
     uint64_t cycle = 0;
     uint32_t label = 0;
+    uint32_t bar = 0;
 };
 
 // TLPs in order, in buffers that are used again.
@@ -100,16 +101,19 @@ public:
         evaluate(0);
     }
 
-    void push(const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label) {
+    void push(const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar) {
         Tlp& tlp = m_waiting.push();
         tlp.bytes.assign(bytes, bytes + size);
         tlp.bytes.resize((size + WIDTH - 1) / WIDTH * WIDTH);
         tlp.size = size;
         tlp.cycle = cycle;
         tlp.label = label;
+        tlp.bar = bar;
     }
 
     void allow(uint32_t count) { m_allowed = count; }
+
+    bool is_sending() const { return m_is_sending; }
 
     bool is_active() const { return m_top->active_o || m_taken != 0 || m_is_sending; }
 
@@ -172,6 +176,7 @@ private:
         m_top->rx_last_i = rest <= WIDTH;
         m_top->rx_bytes_i = std::min(WIDTH, rest);
         m_top->rx_label_i = tlp.label;
+        m_top->rx_bar_i = tlp.bar;
     }
 
     // The circuit has taken the beat that was offered.
@@ -255,9 +260,10 @@ extern "C" const circuit_model CIRCUIT_MODEL = {
     .reset = [](void* circuit) { of(circuit).reset(); },
     .configure = [](void* circuit, const circuit_settings* settings) { of(circuit).configure(*settings); },
     .push = [](void* circuit, const uint8_t* bytes, uint64_t size, uint64_t cycle,
-               uint32_t label) { of(circuit).push(bytes, size, cycle, label); },
+               uint32_t label, uint32_t bar) { of(circuit).push(bytes, size, cycle, label, bar); },
     .allow = [](void* circuit, uint32_t count) { of(circuit).allow(count); },
     .run = [](void* circuit, uint64_t until, circuit_events* into) { of(circuit).run(until, *into); },
+    .is_sending = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_sending(); },
     .is_active = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_active(); },
     .open_waves = [](void* circuit, const char* path) { of(circuit).open_waves(path); },
     .close_waves = [](void* circuit) { of(circuit).close_waves(); },

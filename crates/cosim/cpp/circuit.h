@@ -47,12 +47,14 @@ struct circuit_model {
     // Applies reset for some cycles, and forgets the TLPs that wait.
     void (*reset)(void*);
     void (*configure)(void*, const circuit_settings*);
-    // Adds a TLP, which the circuit may take from `cycle` on.
-    void (*push)(void*, const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label);
+    // Adds a TLP, which the circuit may take from `cycle` on; a memory request hits BAR `bar`.
+    void (*push)(void*, const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar);
     // Sets the number of TLPs that the circuit may begin to send.
     void (*allow)(void*, uint32_t count);
     // Runs up to cycle `until`.
     void (*run)(void*, uint64_t until, circuit_events* into);
+    // Whether the circuit is in the middle of a TLP that it sends.
+    bool (*is_sending)(const void*);
     // Whether the circuit needs its clock although no TLP waits for it.
     bool (*is_active)(const void*);
     // Writes waveforms from the current cycle on to a file that can be written.

@@ -56,6 +56,8 @@ pub struct Tlp<'b> {
     pub cycle: u64,
     /// Label for measurements.
     pub label: u32,
+    /// The BAR that a memory request hits.
+    pub bar: u8,
 }
 
 /// What has happened at the ports of a circuit in one batch of cycles.
@@ -155,9 +157,24 @@ impl Circuit {
 
     /// Gives the circuit a TLP, behind all that it was given before.
     pub fn push(&mut self, tlp: &Tlp<'_>) {
-        let (bytes, size) = (tlp.bytes.as_ptr(), tlp.bytes.len() as u64);
+        let Tlp {
+            bytes,
+            cycle,
+            label,
+            bar,
+        } = *tlp;
+        let (first, size) = (bytes.as_ptr(), bytes.len() as u64);
         // SAFETY: the instance is of this model, and the bytes are copied during the call.
-        unsafe { (self.model.push)(self.instance.as_ptr(), bytes, size, tlp.cycle, tlp.label) }
+        unsafe {
+            (self.model.push)(
+                self.instance.as_ptr(),
+                first,
+                size,
+                cycle,
+                label,
+                bar.into(),
+            )
+        }
     }
 
     /// Sets the number of TLPs that the circuit may begin to send; while there are none, its port is not ready.
@@ -206,6 +223,12 @@ impl Circuit {
     /// Bytes of a beat.
     pub fn width(&self) -> usize {
         self.model.width as usize
+    }
+
+    /// Whether the circuit has sent the first beat of a TLP, and not yet the last one.
+    pub fn is_sending(&self) -> bool {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.is_sending)(self.instance.as_ptr()) }
     }
 
     /// Whether the circuit works although it is given nothing; if not, its clock stands still.

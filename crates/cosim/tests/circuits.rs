@@ -15,6 +15,7 @@ fn tlp(bytes: &[u8], cycle: u64) -> Tlp<'_> {
         bytes,
         cycle,
         label: 7,
+        bar: 0,
     }
 }
 
@@ -69,7 +70,7 @@ fn a_circuit_that_is_not_there_says_what_is() {
     let unknown = Circuit::new("dma", 64, 4000).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "there is no circuit 'dma'; the circuits are: broken, loopback"
+        "there is no circuit 'dma'; the circuits are: broken, dma_engine_loopback, dma_engine_matrix, dma_engine_reflector, dma_engine_source_sink, loopback"
     );
     let wide = Circuit::new("loopback", 512, 4000).unwrap_err();
     assert!(matches!(wide, Missing::Width { .. }), "{wide}");
@@ -92,6 +93,7 @@ fn a_circuit_that_breaks_a_rule_stops_with_its_name_and_cycle() {
             bytes: &bytes,
             cycle: 20,
             label,
+            bar: 0,
         });
         let failure = circuit.run(1000).unwrap_err();
         let message = failure.to_string();

@@ -2,45 +2,57 @@
 //!
 //! The circuit runs behind the time of the fabric, a batch of cycles at once: what arrives waits with its cycle until the batch, and
 //! what leaves is given the time of its first beat, from which the send path counts. That is exact while a batch and a packet
-//! together take no longer than `send_latency`; the signal that the send queue is full comes up to a batch late.
+//! together take no longer than `send_latency`. Space in the send queue counts from the event that made it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
-use packet::{Charge, FlowId, Observation, PacketId, Stamp};
-use protocol::{Class, Completion, Header, Kind, Status};
-use transaction::{FunctionPlace, Pattern, arrived};
+use packet::{Charge, FlowId, Observation, Packet, PacketId, Refusal, Stamp};
+use protocol::{Bar, Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status};
+use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
 use crate::leaf::{Engine, one_port};
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
+use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
 
 /// A circuit in the place of a device model.
 #[derive(Debug)]
 pub struct Circuit {
     endpoint: Endpoint,
     core: cosim::Circuit,
-    name: String,
+    choice: CircuitChoice,
+    bars: Vec<Bar>,
     settings: Settings,
     /// The period of the circuit's clock.
     period: Span,
     /// Most cycles from one run of the circuit to the next while it works.
     batch: u64,
-    /// The packets that wait for the circuit, oldest first: the receive buffer that each takes.
-    held: VecDeque<Charge>,
+    /// The packets that wait for the circuit, oldest first.
+    held: VecDeque<Held>,
     labels: Labels,
     patterns: Arc<[Pattern]>,
-    failure: Option<Failure>,
+    failure: Option<(Time, Failure)>,
 }
 
-/// The flows to which the circuit's packets belong, by their labels.
+/// A packet that waits for the circuit.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Its receive buffer, which it holds until the circuit has taken it.
+    charge: Charge,
+    /// The cycle in which the circuit can take its last beat at the earliest.
+    earliest: u64,
+}
+
+/// The flows to which the circuit's packets belong, by their labels: the number of the flow plus 1, and 0 for none.
 #[derive(Debug, Default)]
 struct Labels {
     /// Bytes of the requests of each label so far.
     begun: BTreeMap<u32, u64>,
     /// The outstanding reads by tag.
     reads: BTreeMap<u16, Read>,
+    /// Writes of peers that the circuit will send back, by their labels.
+    returning: BTreeMap<u32, VecDeque<Stamp>>,
 }
 
 /// An outstanding read.
@@ -79,27 +91,39 @@ impl Leaf for Circuit {
             return;
         }
         self.core.reset();
-        for charge in std::mem::take(&mut self.held) {
-            self.endpoint.free(charge, fx);
+        for held in std::mem::take(&mut self.held) {
+            self.endpoint.free(held.charge, fx);
         }
-        self.labels = Labels::default();
+        for label in std::mem::take(&mut self.labels).begun.into_keys() {
+            if let Some(flow) = flow_of(label) {
+                fx.observe(Observation::Forgotten { flow });
+            }
+        }
         self.configure();
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.failure.is_some() {
+            return;
+        }
         while let Some((packet, charge)) = self.endpoint.take_held(fx) {
             self.take(packet, charge, fx);
         }
-        self.endpoint.is_open(fx);
-        if self.failure.is_none() && (self.core.is_active() || !self.held.is_empty()) {
+        if self.is_working() {
             self.advance(fx);
         }
+        self.endpoint.is_open(fx);
     }
 }
 
 impl Circuit {
-    /// The circuit `core` at an endpoint.
-    pub fn new(config: EndpointConfig, core: cosim::Circuit) -> Self {
+    /// The circuit `core` at an endpoint with these BARs.
+    pub fn new(
+        config: EndpointConfig,
+        core: cosim::Circuit,
+        choice: CircuitChoice,
+        bars: Vec<Bar>,
+    ) -> Self {
         let parameters = &config.parameters;
         let period = parameters.clock.period();
         let patterns = config.patterns.clone();
@@ -109,8 +133,9 @@ impl Circuit {
         let mut circuit = Circuit {
             batch: ahead.saturating_sub(packet as u64).max(1),
             endpoint,
-            name: core.name(),
             core,
+            choice,
+            bars,
             settings: Settings::default(),
             period,
             held: VecDeque::new(),
@@ -122,9 +147,23 @@ impl Circuit {
         circuit
     }
 
-    /// The reason why the circuit has stopped, if it has.
-    pub fn failure(&self) -> Option<&Failure> {
+    /// The time at which the circuit has stopped, and the reason, if it has.
+    pub fn failure(&self) -> Option<&(Time, Failure)> {
         self.failure.as_ref()
+    }
+
+    /// The circuit itself, to write its waveforms.
+    pub fn core_mut(&mut self) -> &mut cosim::Circuit {
+        &mut self.core
+    }
+
+    /// The first cycle that begins at `time` or later.
+    pub fn cycle_at(&self, time: Time) -> u64 {
+        time.since(Time::ZERO).as_fs().div_ceil(self.period.as_fs())
+    }
+
+    fn is_working(&self) -> bool {
+        self.core.is_active() || !self.held.is_empty()
     }
 
     /// Applies the registers of the function to the circuit.
@@ -143,20 +182,24 @@ impl Circuit {
 
     /// Gives a packet to the circuit, unless it is one for the PCI Express core.
     fn take(&mut self, packet: PacketId, charge: Charge, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
         let content = &fx.store()[packet];
         let header = *content.header();
         if let Err(why) = self.endpoint.check_size(&header) {
             self.endpoint.free(charge, fx);
             return self.endpoint.refuse(packet, why, fx);
         }
-        let label = content.stamp.flow.map_or(0, |flow| flow.0);
-        let told = match &header.kind {
-            Kind::MemoryWrite(request) => arrived(content, request, &self.patterns),
-            Kind::MemoryRead(_) => None,
-            Kind::Completion(completion) => {
-                self.labels
-                    .answered(completion, content.payload(), &self.patterns)
+        let bar = match &header.kind {
+            Kind::MemoryWrite(request) | Kind::MemoryRead(request) => {
+                let Some(bar) = self.bar_of(request) else {
+                    self.endpoint.free(charge, fx);
+                    return self
+                        .endpoint
+                        .refuse(packet, Refusal::UnsupportedRequest, fx);
+                };
+                bar
+            }
+            Kind::Completion(completion) if self.labels.expects(completion, self.endpoint.id()) => {
+                0
             }
             _ => {
                 self.endpoint.free(charge, fx);
@@ -167,49 +210,81 @@ impl Circuit {
                 return;
             }
         };
-        let cycle = now.since(Time::ZERO).as_fs().div_ceil(self.period.as_fs());
-        self.core.push(&Tlp {
-            bytes: content.bytes(),
-            cycle,
-            label,
+        let cycle = self.cycle_at(fx.now());
+        let content = &fx.store()[packet];
+        let told = match &header.kind {
+            Kind::MemoryWrite(request) if bar == PEERS => match self.choice.peer_writes {
+                PeerWrites::Stored => {
+                    let base = self.endpoint.base_of(PEERS.into());
+                    let memory = self.endpoint.bar_mut();
+                    deliver(content, request, memory, base, &self.patterns)
+                }
+                PeerWrites::Passed => arrived(content, request, &self.patterns),
+                PeerWrites::Returned => {
+                    let label = label_of(content.stamp.flow);
+                    let stamps = self.labels.returning.entry(label).or_default();
+                    stamps.push_back(content.stamp);
+                    None
+                }
+            },
+            Kind::MemoryWrite(request) => arrived(content, request, &self.patterns),
+            Kind::Completion(completion) => {
+                self.labels
+                    .answered(completion, content.payload(), &self.patterns)
+            }
+            _ => None,
+        };
+        let beats = give(&mut self.core, content, cycle, bar);
+        let behind = self.held.back().map_or(cycle, |held| held.earliest);
+        self.held.push_back(Held {
+            charge,
+            earliest: behind.max(cycle) + beats,
         });
-        self.held.push_back(charge);
         if let Some(told) = told {
             fx.observe(told);
         }
         fx.store().release(packet);
     }
 
+    /// The BAR that a request hits with all its bytes.
+    fn bar_of(&self, request: &MemoryRequest) -> Option<u8> {
+        let hit = |bar: &&Bar| {
+            let base = self.endpoint.base_of(bar.index.into());
+            let at = request.first_byte().checked_sub(base);
+            at.is_some_and(|at| at + u64::from(request.byte_len()) <= bar.size)
+        };
+        self.bars.iter().find(hit).map(|bar| bar.index)
+    }
+
     /// Runs the circuit up to now.
     fn advance(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let until = now.since(Time::ZERO).as_fs() / self.period.as_fs() + 1;
-        self.core.allow(self.endpoint.openings(now));
         let events = match self.core.run(until) {
             Ok(events) => events,
             Err(failure) => {
-                self.failure = Some(failure);
+                self.failure = Some(stopped(failure, self.period, fx));
                 return;
             }
         };
         for ((first, last), label, happening) in events.iter() {
+            let began = Time::ZERO + self.period * first;
             match happening {
                 Happening::Taken => {
-                    if let Some(charge) = self.held.pop_front() {
-                        self.endpoint.free(charge, fx);
+                    if let Some(held) = self.held.pop_front() {
+                        self.endpoint.free(held.charge, fx);
                     }
                 }
                 Happening::Sent(bytes) => {
-                    let began = Time::ZERO + self.period * first;
                     let (header, payload) = match parse(bytes) {
                         Ok(parts) => parts,
                         Err(message) => {
-                            let circuit = self.name.clone();
-                            self.failure = Some(Failure {
-                                circuit,
+                            let failure = Failure {
+                                circuit: self.choice.name.into(),
                                 cycle: last,
                                 message,
-                            });
+                            };
+                            self.failure = Some(stopped(failure, self.period, fx));
                             return;
                         }
                     };
@@ -221,20 +296,76 @@ impl Circuit {
                     self.endpoint.hand_over_at(began, packet, fx);
                 }
                 Happening::Interrupt => {
-                    let message = self
-                        .endpoint
-                        .interrupt(FunctionPlace::Own, label as u16, fx);
+                    let place = FunctionPlace::Own;
+                    let message = self.endpoint.interrupt(place, label as u16, fx);
                     if let Some(packet) = message {
-                        self.endpoint.hand_over_at(now, packet, fx);
+                        self.endpoint.hand_over_at(began, packet, fx);
                     }
                 }
             }
         }
-        if self.core.is_active() || !self.held.is_empty() {
-            let next = Time::ZERO + self.period * (until + self.batch - 1);
-            self.endpoint.wake_engine(next, fx);
+        let openings = self.endpoint.openings(now);
+        let begun = u32::from(self.core.is_sending());
+        self.core.allow(openings.saturating_sub(begun));
+        if self.is_working() {
+            self.endpoint.wake_engine(self.next_run(until), fx);
         }
     }
+
+    /// The time of the next run of the circuit, if nothing comes before it.
+    fn next_run(&self, cycle: u64) -> Time {
+        let mut next = cycle + self.batch - 1;
+        if let Some(held) = self.held.front() {
+            // The buffer is free again once the circuit has taken the last beat.
+            next = next.min(held.earliest.max(cycle + STALLED - 1));
+        }
+        Time::ZERO + self.period * next
+    }
+}
+
+/// Reports that a circuit has stopped; returns its time and reason.
+#[cold]
+fn stopped(failure: Failure, period: Span, fx: &mut Effects<'_, Circuit>) -> (Time, Failure) {
+    fx.observe(Observation::Stopped);
+    (Time::ZERO + period * failure.cycle, failure)
+}
+
+/// Gives a packet to a circuit, without its prefix and its digest; returns the number of its beats.
+fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64 {
+    let label = label_of(content.stamp.flow);
+    let (header, payload) = (content.header_behind_prefix(), content.payload());
+    let len = header.len() + payload.len();
+    let bytes = content.bytes();
+    if len == bytes.len() {
+        let tlp = Tlp {
+            bytes,
+            cycle,
+            label,
+            bar,
+        };
+        core.push(&tlp);
+    } else {
+        let mut bare = [header, payload].concat();
+        bare[TD.0] &= !TD.1;
+        let tlp = Tlp {
+            bytes: &bare,
+            cycle,
+            label,
+            bar,
+        };
+        core.push(&tlp);
+    }
+    len.div_ceil(core.width()) as u64
+}
+
+/// The label of a flow's packets.
+fn label_of(flow: Option<FlowId>) -> u32 {
+    flow.map_or(0, |flow| flow.0 + 1)
+}
+
+/// The flow of a label.
+fn flow_of(label: u32) -> Option<FlowId> {
+    label.checked_sub(1).map(FlowId)
 }
 
 impl Labels {
@@ -243,7 +374,13 @@ impl Labels {
         let (Kind::MemoryWrite(request) | Kind::MemoryRead(request)) = &header.kind else {
             return Stamp::default();
         };
-        let flow = (label > 0).then(|| FlowId(label));
+        if header.class() == Class::Posted
+            && let Some(stamps) = self.returning.get_mut(&label)
+            && let Some(stamp) = stamps.pop_front()
+        {
+            return stamp;
+        }
+        let flow = flow_of(label);
         let len = request.byte_len();
         let begun = self.begun.entry(label).or_default();
         let offset = *begun;
@@ -263,6 +400,11 @@ impl Labels {
             born: began,
             last: true,
         }
+    }
+
+    /// Whether a completion answers an outstanding read of the function `id`.
+    fn expects(&self, completion: &Completion, id: FunctionId) -> bool {
+        completion.requester == id && self.reads.contains_key(&completion.tag.0)
     }
 
     /// The observation of a completion of a read.
@@ -332,6 +474,15 @@ fn size_code(bytes: u32) -> u8 {
 
 /// Bytes of the longest header of a request.
 const LONGEST_HEADER: usize = 16;
+
+/// The BAR to which peers write data.
+const PEERS: u8 = 0;
+
+/// Cycles from one run to the next while a circuit does not take what waits for it.
+const STALLED: u64 = 8;
+
+/// The byte of a header with the bit TD, and the bit.
+const TD: (usize, u8) = (2, 0x80);
 
 kernel::parameters! {
     /// The parameters of a circuit; those of the model that it replaces are the plan's.

@@ -64,8 +64,12 @@ pub trait LeafParameters: Parameters + Any {
         false
     }
 
-    /// The name of the circuit that can take the place of the model, if there is one.
-    fn circuit(&self) -> Option<&'static str> {
+    /// The circuit that can take the place of the model with these parameters, if the model has one; the key and a message if the
+    /// circuit cannot do what a parameter asks for.
+    fn circuit(
+        &self,
+        _: &EndpointParameters,
+    ) -> Option<Result<CircuitChoice, (&'static str, String)>> {
         None
     }
 
@@ -73,6 +77,28 @@ pub trait LeafParameters: Parameters + Any {
     fn is_coherent(&self) -> bool {
         false
     }
+}
+
+/// A circuit that takes the place of a device model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitChoice {
+    /// Its name in `gateware/circuits.toml`.
+    pub name: &'static str,
+    /// What becomes of writes to BAR 0.
+    pub peer_writes: PeerWrites,
+    /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
+    pub makes_data: bool,
+}
+
+/// What becomes of writes to BAR 0 of a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerWrites {
+    /// They end in the circuit. The memory behind BAR 0 keeps what was written.
+    Stored,
+    /// They end in a FIFO of the circuit, which sends the data on.
+    Passed,
+    /// The circuit sends each back with its label.
+    Returned,
 }
 
 /// A Xilinx FPGA with a DMA engine, as a processing accelerator.

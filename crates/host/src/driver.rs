@@ -32,6 +32,8 @@ pub struct Transfer {
     pub list: Option<u64>,
     /// The address of the register that holds a reflector's reply address, and the reply address.
     pub reply: Option<(u64, u64)>,
+    /// The first word of the data that the engine's circuit makes; `None` where it makes none, or is a model.
+    pub pattern: Option<u64>,
     /// Whether the driver begins again after a reset of the engine; not if FIFOs have lost bytes of another transfer.
     pub restarts: bool,
     /// The lock of the unit, which one call holds at a time.
@@ -171,6 +173,9 @@ impl Driver<'_> {
         if let Some(class) = transfer.class {
             let class = u32::from(class.number());
             self.set(offset::CLASS, &class.to_le_bytes()).await;
+        }
+        if let Some(word) = transfer.pattern {
+            self.set(offset::PATTERN, &word.to_le_bytes()).await;
         }
         let label = transfer.flow.0 + 1;
         self.set(offset::START, &label.to_le_bytes()).await;

@@ -32,6 +32,8 @@ module broken #(
     input  wire [$clog2(WIDTH/8):0]   rx_bytes_i,
     // Label of the TLP for measurements.
     input  wire [15:0]                rx_label_i,
+    // The BAR that a memory request hits, with its first beat.
+    input  wire [2:0]                 rx_bar_i,
 
     // A beat of a TLP is to be sent.
     output wire                       tx_valid_o,
@@ -97,5 +99,5 @@ module broken #(
         end
     end
 
-    wire unused = &{1'b0, function_id_i, max_payload_i, max_read_request_i, bus_master_i, irq_ready_i};
+    wire unused = &{1'b0, function_id_i, max_payload_i, max_read_request_i, bus_master_i, rx_bar_i, irq_ready_i};
 endmodule

@@ -11,7 +11,9 @@ pub mod sharing;
 use std::iter;
 use std::sync::Arc;
 
-use ::device::{Circuit, EndpointConfig, Reply};
+#[cfg(feature = "circuits")]
+use ::device::Circuit;
+use ::device::{EndpointConfig, Reply};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
@@ -134,11 +136,11 @@ fn component(
                 patterns: patterns.clone(),
                 marks: marks.clone(),
             };
-            if let Some(core) = device.circuit(endpoint) {
-                return Model::Circuit(Circuit::new(
-                    config,
-                    core.expect("the plan has checked it"),
-                ));
+            #[cfg(feature = "circuits")]
+            if let Some(circuit) = device.circuit(endpoint) {
+                let (choice, core) = circuit.expect("the plan has checked it");
+                let bars = device.parameters().bars(endpoint, None);
+                return Model::Circuit(Circuit::new(config, core, choice, bars));
             }
             let context = LeafContext {
                 plan,

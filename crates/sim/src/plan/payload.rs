@@ -131,9 +131,9 @@ pub(crate) fn check_core(scenario: &Scenario, node: &Node) -> Result<(), Scenari
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
-    if let Some(Err(wrong)) = device.circuit(endpoint) {
-        let message = format!("{}.implementation: {wrong}", node.name.value);
-        return Err(scenario.error(node.lines.of("implementation"), message));
+    if let Some(Err((key, wrong))) = device.circuit(endpoint) {
+        let message = format!("{}.{key}: {wrong}", node.name.value);
+        return Err(scenario.error(node.lines.of(key), message));
     }
     endpoint.contradiction().map_or(Ok(()), |(key, wrong)| {
         let message = format!("{}.{key}: {wrong}", node.name.value);

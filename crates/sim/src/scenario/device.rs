@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use device::{EndpointParameters, LeafParameters};
+use device::{CircuitChoice, EndpointParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
 use crate::registry::registry;
@@ -66,16 +66,23 @@ pub struct LeafModel {
 }
 
 impl DeviceParameters {
-    /// The circuit that takes the place of the model, if the parameters of the core ask for one; a message where there is none.
-    pub fn circuit(&self, core: &EndpointParameters) -> Option<Result<cosim::Circuit, String>> {
+    /// The circuit that takes the place of the model, if the parameters of the core ask for one; the key that is wrong and a message
+    /// where there is none.
+    pub fn circuit(
+        &self,
+        core: &EndpointParameters,
+    ) -> Option<Result<(CircuitChoice, cosim::Circuit), (&'static str, String)>> {
         let width = core.circuit_width()?;
-        let Some(name) = self.parameters().circuit() else {
+        let Some(choice) = self.parameters().circuit(core) else {
             let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
-            return Some(Err(message));
+            return Some(Err(("implementation", message)));
         };
         let period_ps = core.clock.period().as_fs() / 1000;
-        let circuit = cosim::Circuit::new(name, width, period_ps);
-        Some(circuit.map_err(|missing| missing.to_string()))
+        Some(choice.and_then(|choice| {
+            let circuit = cosim::Circuit::new(choice.name, width, period_ps);
+            let circuit = circuit.map_err(|missing| ("implementation", missing.to_string()))?;
+            Ok((choice, circuit))
+        }))
     }
 
     /// The parameters of the model, if they are of type `P`.

@@ -99,6 +99,9 @@ pub(super) fn spawn_call(
             let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
             (registers + REPLY, to)
         }),
+        pattern: engine
+            .makes_data_as_circuit()
+            .then(|| plan.pattern(flow.pattern).start()),
         restarts: engine
             .engine()
             .is_some_and(|engine| engine.user.never_stalls()),
