@@ -5,6 +5,7 @@
 //! together take no longer than `send_latency`. Space in the send queue counts from the event that made it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
@@ -33,6 +34,8 @@ pub struct Circuit {
     labels: Labels,
     patterns: Arc<[Pattern]>,
     failure: Option<(Time, Failure)>,
+    /// The file of the waveforms, and the cycles of their begin and end that are still to come.
+    waves: Option<(PathBuf, VecDeque<u64>)>,
 }
 
 /// A packet that waits for the circuit.
@@ -122,10 +125,15 @@ impl Circuit {
         config: EndpointConfig,
         core: cosim::Circuit,
         choice: CircuitChoice,
-        bars: Vec<Bar>,
+        (bars, name): (Vec<Bar>, &str),
     ) -> Self {
         let parameters = &config.parameters;
         let period = parameters.clock.period();
+        let cycle = |time: Span| time.as_fs() / period.as_fs();
+        let waves = parameters.waves.map(|window| {
+            let bounds = [cycle(window.from), cycle(window.to)];
+            (PathBuf::from(format!("{name}.fst")), bounds.into())
+        });
         let patterns = config.patterns.clone();
         let ahead = parameters.send_latency.as_fs() / period.as_fs();
         let endpoint = Endpoint::new(config);
@@ -142,6 +150,7 @@ impl Circuit {
             labels: Labels::default(),
             patterns,
             failure: None,
+            waves,
         };
         circuit.configure();
         circuit
@@ -150,11 +159,6 @@ impl Circuit {
     /// The time at which the circuit has stopped, and the reason, if it has.
     pub fn failure(&self) -> Option<&(Time, Failure)> {
         self.failure.as_ref()
-    }
-
-    /// The circuit itself, to write its waveforms.
-    pub fn core_mut(&mut self) -> &mut cosim::Circuit {
-        &mut self.core
     }
 
     /// The first cycle that begins at `time` or later.
@@ -260,6 +264,12 @@ impl Circuit {
     fn advance(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let until = now.since(Time::ZERO).as_fs() / self.period.as_fs() + 1;
+        if self.waves.is_some()
+            && let Err(failure) = self.write_waves(until)
+        {
+            self.failure = Some(stopped(failure, self.period, fx));
+            return;
+        }
         let events = match self.core.run(until) {
             Ok(events) => events,
             Err(failure) => {
@@ -310,6 +320,27 @@ impl Circuit {
         if self.is_working() {
             self.endpoint.wake_engine(self.next_run(until), fx);
         }
+    }
+
+    /// Begins the waveforms before the run up to the cycle `until` that reaches their begin, and ends them after the run that reaches
+    /// their end.
+    #[cold]
+    fn write_waves(&mut self, until: u64) -> Result<(), Failure> {
+        let Some((path, bounds)) = &mut self.waves else {
+            return Ok(());
+        };
+        let cycle = self.core.cycle();
+        if bounds.len() == BOUNDS && bounds.pop_front_if(|from| *from < until).is_some() {
+            self.core.open_waves(path).map_err(|error| Failure {
+                circuit: self.choice.name.into(),
+                cycle,
+                message: format!("{} cannot be written: {error}", path.display()),
+            })?;
+        }
+        if bounds.len() < BOUNDS && bounds.pop_front_if(|to| *to <= cycle).is_some() {
+            self.core.close_waves();
+        }
+        Ok(())
     }
 
     /// The time of the next run of the circuit, if nothing comes before it.
@@ -480,6 +511,9 @@ const PEERS: u8 = 0;
 
 /// Cycles from one run to the next while a circuit does not take what waits for it.
 const STALLED: u64 = 8;
+
+/// Number of the bounds of an interval.
+const BOUNDS: usize = 2;
 
 /// The byte of a header with the bit TD, and the bit.
 const TD: (usize, u8) = (2, 0x80);

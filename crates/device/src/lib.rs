@@ -24,7 +24,7 @@ pub use block_dma::{BlockDma, BlockDmaParameters};
 pub use circuit::{Circuit, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
-pub use endpoint_parameters::{EndpointParameters, Implementation};
+pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
 pub use leaf::{AnyLeaf, CircuitChoice, Engine, Leaf, LeafParameters, PeerWrites};
 pub use nic::{Nic, NicConfig, NicParameters};

@@ -32,6 +32,8 @@ pub struct Transfer {
     pub list: Option<u64>,
     /// The address of the register that holds a reflector's reply address, and the reply address.
     pub reply: Option<(u64, u64)>,
+    /// Whether the engine is a circuit, which does not tell the probes how much it has moved.
+    pub is_circuit: bool,
     /// The first word of the data that the engine's circuit makes; `None` where it makes none, or is a model.
     pub pattern: Option<u64>,
     /// Whether the driver begins again after a reset of the engine; not if FIFOs have lost bytes of another transfer.
@@ -100,6 +102,10 @@ async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {
         is_first = false;
         driver.program(transfer).await;
         if interrupt.take(system, driver.costs, resets).await {
+            if transfer.is_circuit {
+                let (flow, bytes) = (transfer.flow, transfer.len);
+                system.report(Observation::Ended { flow, bytes }).await;
+            }
             return true;
         }
         interrupted(system, transfer.flow).await;

@@ -140,7 +140,7 @@ fn component(
             if let Some(circuit) = device.circuit(endpoint) {
                 let (choice, core) = circuit.expect("the plan has checked it");
                 let bars = device.parameters().bars(endpoint, None);
-                return Model::Circuit(Circuit::new(config, core, choice, bars));
+                return Model::Circuit(Circuit::new(config, core, choice, (bars, &node.name)));
             }
             let context = LeafContext {
                 plan,
