@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
 import pytest
-from world import peerlane
 
 from peerlane import Fabric, ScenarioError, Simulation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run
 
 NO_CIRCUITS = "this build has no circuits"
 
@@ -16,13 +20,13 @@ def pair(*circuits: str, size: str = "16 KiB", **keys: str) -> Fabric:
     """Two engines below a switch; those named in `circuits` are circuits."""
     fabric = Fabric("pair")
     fabric.host("h0", memory="16 MiB")
-    fabric.switch("s0", upstream="h0", profile="plx")
+    fabric.switch("s0", "h0", profile="plx")
     for name in ("a", "b"):
-        fabric.device(name, model="sg-dma", upstream="s0", bar="1 MiB", datapath="8 B")
-        fabric.set(name, send_latency="260 ns", receive_latency="260 ns", **keys)
+        fabric.device(name, "s0", model="sg-dma", bar="1 MiB", datapath="8 B")
+        fabric.set(name, send_latency="260 ns", receive_latency="260 ns")
         if name in circuits:
-            fabric.set(name, implementation="rtl")
-    fabric.flow("a", "b", size=size, offset="0 B", clock="sender")
+            fabric.set(name, implementation="rtl", **keys)
+    fabric.flow("a", "b", size=size, clock="sender")
     return fabric
 
 
@@ -45,7 +49,7 @@ def received(fabric: Fabric, node: str, size: int) -> bytes:
     """The bytes at a node's memory after a run in which everything arrived intact."""
     simulation = fabric.simulation()
     result = simulation.run()
-    assert result.failures() == []
+    assert result.failures == []
     assert all(flow.intact for flow in result.flows)
     return simulation.memory(node, 0, size)
 
@@ -71,7 +75,7 @@ def test_two_circuits_write_to_each_other() -> None:
     fabric = pair("a", "b").flow("b", "a", size="16 KiB", clock="sender")
     result = fabric.run()
     assert [flow.intact for flow in result.flows] == [True, True]
-    assert result.failures() == []
+    assert result.failures == []
 
 
 @needs_circuits
@@ -80,16 +84,48 @@ def test_a_run_with_circuits_is_the_same_each_time() -> None:
 
 
 @needs_circuits
-def test_a_command_runs_the_circuits_that_it_is_told() -> None:
-    told = peerlane("run", "rosta", "--rtl", "a1,a2")
-    assert "intact" in told
+def test_a_reflector_sends_back_what_a_circuit_writes_to_it() -> None:
+    fabric = pair("a", "b").without_flows().set("b", user="reflector")
+    fabric.flow("a", "b", size="8 B", direction="round-trip")
+    (flow,) = fabric.run().flows
+    assert (flow.completed, flow.intact) == (True, True)
 
 
-def test_a_device_that_is_not_there_cannot_be_a_circuit() -> None:
-    told = peerlane("run", "rosta", "--rtl", "c9", fails=2)
-    assert "there is no device 'c9' in the scenario; its devices are a1, a2" in re.sub(
-        r"\s+", " ", told.replace("│", "")
-    )
+@needs_circuits
+def test_a_crossed_matrix_sends_what_it_reads_to_a_peer() -> None:
+    fabric = pair("a").without_flows().set("a", user="matrix", crossed=True)
+    fabric.flow("a", "h0", id="in", direction="read", size="8 KiB", offset="0 B")
+    fabric.flow("a", "b", size="8 KiB", carries="in")
+    assert [flow.intact for flow in fabric.run().flows] == [True, True]
+
+
+@needs_circuits
+def test_waveforms_of_a_window_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = pair("a", waves="5 us..6 us").run()
+    assert result.failures == []
+    assert (tmp_path / "a.fst").stat().st_size > 1000
+    assert not (tmp_path / "b.fst").exists()
+
+
+@needs_circuits
+def test_waveforms_that_cannot_be_written_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.fst").mkdir()
+    result = pair("a", waves="5 us..6 us").run()
+    (stopped,) = result.stopped_circuits
+    assert stopped.startswith("a at ")
+    assert "a.fst cannot be written" in stopped
+    assert result.failures[0] == stopped
+
+
+def test_a_device_that_is_not_there_cannot_be_a_circuit(peerlane: Run) -> None:
+    told = peerlane("run", "driver", "--rtl", "c9")
+    told.refuses("there is no device 'c9' in the scenario", "its devices are")
 
 
 def test_a_model_without_a_circuit_says_so() -> None:
@@ -100,7 +136,7 @@ model = "dma"
 upstream = "h0"
 implementation = "rtl"
 """
-    with pytest.raises(ScenarioError, match=r'line 6: .*model = "dma" has no circuit'):
+    with pytest.raises(ScenarioError, match=r'6: .*model = "dma" has no circuit'):
         Simulation(text, source="wrong.toml")
 
 

@@ -41,8 +41,8 @@ pub struct Circuit {
 /// A packet that waits for the circuit.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// Its receive buffer, which it holds until the circuit has taken it.
-    charge: Charge,
+    /// Its receive buffer, which it holds until the circuit has taken it; none for a value after reset.
+    charge: Option<Charge>,
     /// The cycle in which the circuit can take its last beat at the earliest.
     earliest: u64,
 }
@@ -94,8 +94,11 @@ impl Leaf for Circuit {
             return;
         }
         self.core.reset();
-        for held in std::mem::take(&mut self.held) {
-            self.endpoint.free(held.charge, fx);
+        for charge in std::mem::take(&mut self.held)
+            .into_iter()
+            .filter_map(|held| held.charge)
+        {
+            self.endpoint.free(charge, fx);
         }
         for label in std::mem::take(&mut self.labels).begun.into_keys() {
             if let Some(flow) = flow_of(label) {
@@ -103,6 +106,7 @@ impl Leaf for Circuit {
             }
         }
         self.configure();
+        self.preset(self.cycle_at(fx.now()));
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
@@ -153,6 +157,7 @@ impl Circuit {
             waves,
         };
         circuit.configure();
+        circuit.preset(0);
         circuit
     }
 
@@ -182,6 +187,26 @@ impl Circuit {
             self.core.configure(settings);
             self.settings = settings;
         }
+    }
+
+    /// Writes the register that has another value after reset than the circuit's, as its first packet.
+    fn preset(&mut self, cycle: u64) {
+        let Some((bar, offset, value)) = self.choice.preset else {
+            return;
+        };
+        let write = Header::memory_write(self.endpoint.id(), offset, size_of_val(&value) as u32);
+        let (header, len) = write.expect("a register is within a page").emit();
+        let bytes = [&header[..len], &value.to_le_bytes()].concat();
+        self.core.push(&Tlp {
+            bytes: &bytes,
+            cycle,
+            label: 0,
+            bar,
+        });
+        self.held.push_back(Held {
+            charge: None,
+            earliest: cycle + bytes.len().div_ceil(self.core.width()) as u64,
+        });
     }
 
     /// Gives a packet to the circuit, unless it is one for the PCI Express core.
@@ -241,7 +266,7 @@ impl Circuit {
         let beats = give(&mut self.core, content, cycle, bar);
         let behind = self.held.back().map_or(cycle, |held| held.earliest);
         self.held.push_back(Held {
-            charge,
+            charge: Some(charge),
             earliest: behind.max(cycle) + beats,
         });
         if let Some(told) = told {
@@ -281,8 +306,9 @@ impl Circuit {
             let began = Time::ZERO + self.period * first;
             match happening {
                 Happening::Taken => {
-                    if let Some(held) = self.held.pop_front() {
-                        self.endpoint.free(held.charge, fx);
+                    let held = self.held.pop_front();
+                    if let Some(charge) = held.and_then(|held| held.charge) {
+                        self.endpoint.free(charge, fx);
                     }
                 }
                 Happening::Sent(bytes) => {

@@ -86,6 +86,8 @@ pub struct CircuitChoice {
     pub name: &'static str,
     /// What becomes of writes to BAR 0.
     pub peer_writes: PeerWrites,
+    /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
+    pub preset: Option<(u8, u64, u32)>,
     /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
     pub makes_data: bool,
 }

@@ -630,9 +630,9 @@ module dma_engine_core #(
       logic            label_taken_q;
       logic            working;
       logic            ended;
+      logic [5:0]      queued;
       /* verilator lint_off UNUSEDSIGNAL */
       logic [31:0]     back_timer;
-      logic [5:0]      queued;
       /* verilator lint_on UNUSEDSIGNAL */
       fifo #(
           .WIDTH(29),
@@ -705,7 +705,7 @@ module dma_engine_core #(
       end
       assign peer_ready = fits && space;
       assign port_label[16*REFLECTIONS+:16] = label_q;
-      assign reflecting = working || next_valid;
+      assign reflecting = working || next_valid || queued != '0;
     end else begin : gen_none
       assign port_data[64*REFLECTIONS+:64]  = '0;
       assign port_bytes[4*REFLECTIONS+:4]   = '0;

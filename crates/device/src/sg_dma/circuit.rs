@@ -2,7 +2,8 @@
 
 use crate::{CircuitChoice, EndpointParameters, PeerWrites};
 
-use super::{SgDmaParameters, UserLogic};
+use super::registers::CROSSED;
+use super::{REGISTERS, SgDmaParameters, UserLogic};
 
 /// The engine's circuit with these parameters; the key and a message if it cannot have one of them.
 pub(super) fn choice(
@@ -32,11 +33,6 @@ pub(super) fn choice(
             "the circuit does not fetch descriptors; write false",
         ),
         (
-            "crossed",
-            parameters.crossed,
-            "the circuit's matrix is straight after reset; write false, and set bit 0 of register CROSSED",
-        ),
-        (
             "completion_timeout",
             cycles != TIMEOUT,
             "the circuit waits 2,500,000 cycles; write \"10 ms\" with a clock of 250 MHz",
@@ -55,6 +51,7 @@ pub(super) fn choice(
     Ok(CircuitChoice {
         name,
         peer_writes,
+        preset: parameters.crossed.then_some((REGISTERS as u8, CROSSED, 1)),
         makes_data,
     })
 }
