@@ -1,4 +1,4 @@
-"""Circuits in the place of device models. Most tests need a package that `make gateware` has built."""
+"""Circuits in the place of device models. Most tests need what `make gateware` builds."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def has_circuits() -> bool:
     try:
         pair("a").simulation()
     except ScenarioError as error:
-        assert NO_CIRCUITS in str(error)
-        return False
+        return NO_CIRCUITS not in str(error)
     return True
 
 
@@ -100,9 +99,7 @@ def test_a_crossed_matrix_sends_what_it_reads_to_a_peer() -> None:
 
 
 @needs_circuits
-def test_waveforms_of_a_window_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waveforms_of_a_window_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = pair("a", waves="5 us..6 us").run()
     assert result.failures == []
@@ -141,7 +138,7 @@ implementation = "rtl"
 
 
 def test_a_parameter_that_the_circuit_cannot_have_is_named() -> None:
-    with pytest.raises(ScenarioError, match=r'a\.fifo: each FIFO of the circuit has 4 KiB'):
+    with pytest.raises(ScenarioError, match=r"a\.fifo: each FIFO of the circuit has 4 KiB"):
         pair("a", fifo="64 KiB").simulation()
 
 

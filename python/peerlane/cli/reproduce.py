@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from peerlane.reproduction.report import Report
 
 
-def reproduce(  # noqa: PLR0913 - each is an option
+def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     system: Annotated[
         str | None,
         typer.Argument(
