@@ -50,7 +50,8 @@ def received(fabric: Fabric, node: str, size: int) -> bytes:
     result = simulation.run()
     assert result.failures == []
     assert all(flow.intact for flow in result.flows)
-    return simulation.memory(node, 0, size)
+    (memory, *_) = simulation.tree().nodes[node].regions
+    return simulation.memory(node, memory.base, size)
 
 
 @needs_circuits
