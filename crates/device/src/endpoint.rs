@@ -470,6 +470,36 @@ impl Endpoint {
         }
     }
 
+    /// Number of packets of a circuit that may come to the send path before it is full.
+    #[cfg(feature = "circuits")]
+    pub(crate) fn openings(&mut self, now: Time) -> u32 {
+        let waiting = self.waiting(now) as u32;
+        self.parameters.send_queue.saturating_sub(waiting)
+    }
+
+    /// Sends a packet of which the engine's own datapath transferred the first beat at `began`, or earlier than now.
+    #[cfg(feature = "circuits")]
+    pub(crate) fn hand_over_at<C: Device>(
+        &mut self,
+        began: Time,
+        packet: PacketId,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let packet = if self.changes_packets {
+            self.as_sent(packet, fx.store())
+        } else {
+            packet
+        };
+        let ready = fx.now().max(began + self.parameters.send_latency);
+        if ready > fx.now() {
+            // An answer of the core may be ahead with a later time.
+            let place = self.outbound.partition_point(|other| *other <= ready);
+            self.outbound.insert(place, ready);
+        }
+        let waiting = Waiting::new(packet, fx.store(), ready);
+        self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
+    }
+
     /// Sends a packet by the datapath, which must be [open](Endpoint::is_open); returns the time at which its last beat has passed.
     pub(crate) fn hand_over<C: Device>(
         &mut self,

@@ -1,6 +1,6 @@
 //! Parameters of the PCI Express core of every device.
 
-use kernel::{Bytes, Frequency, Span};
+use kernel::{Bytes, Frequency, Quantity, Span, Value};
 use protocol::{AddressSpaces, Bar, MsixTable, SrIov, TrafficClass};
 use transaction::{CompletionBuffer, OutstandingLimits};
 
@@ -55,6 +55,12 @@ kernel::parameters! {
         pasid_execute: bool = false, from "PCIe Base 6.20: optional";
         /// Whether the functions can send requests of privileged software: Privileged Mode Supported.
         pasid_privileged: bool = false, from "PCIe Base 6.20: optional";
+        /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
+        /// model has one and the build has circuits. The circuit's beats are those of `datapath`, and its clock is `clock`.
+        implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
+        /// Times, from the beginning of the run, between which the circuit's signals are written to DEVICE.fst in the current folder,
+        /// such as "10 us..12 us"; with implementation = "rtl" only.
+        waves: Option<Window> = None, from "our choice: slow, and large";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
@@ -84,7 +90,64 @@ kernel::parameters! {
     }
 }
 
+/// An interval of time, from the beginning of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its begin.
+    pub from: Span,
+    /// Its end.
+    pub to: Span,
+}
+
+impl Quantity for Window {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        let wanted =
+            || "write two times, the earlier one first, such as \"10 us..12 us\"".to_owned();
+        let Value::Text(text) = value else {
+            return Err(wanted());
+        };
+        let (from, to) = text.split_once("..").ok_or_else(wanted)?;
+        let (from, to) = (
+            Span::read(&Value::Text(from.trim()))?,
+            Span::read(&Value::Text(to.trim()))?,
+        );
+        (from < to)
+            .then_some(Window { from, to })
+            .ok_or_else(wanted)
+    }
+
+    fn show(&self) -> String {
+        format!("{}..{}", self.from.show(), self.to.show())
+    }
+}
+
+/// The engine behind a PCI Express core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Implementation {
+    /// The device model.
+    Model,
+    /// The circuit.
+    Rtl,
+}
+
+impl Implementation {
+    const NAMES: [(&str, Self); 2] = [("model", Self::Model), ("rtl", Self::Rtl)];
+}
+
+kernel::choices!(Implementation);
+
 impl EndpointParameters {
+    /// Bits of a beat of the circuit, if a circuit takes the place of the model.
+    pub fn circuit_width(&self) -> Option<u32> {
+        let bits = match self.datapath.0 as u32 {
+            0 => 64,
+            bytes => 8 * bytes,
+        };
+        (self.implementation == Implementation::Rtl).then_some(bits)
+    }
+
     /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let places = [

@@ -64,10 +64,43 @@ pub trait LeafParameters: Parameters + Any {
         false
     }
 
+    /// The circuit that can take the place of the model with these parameters, if the model has one; the key and a message if the
+    /// circuit cannot do what a parameter asks for.
+    fn circuit(
+        &self,
+        _: &EndpointParameters,
+    ) -> Option<Result<CircuitChoice, (&'static str, String)>> {
+        None
+    }
+
     /// Whether the device exchanges coherence messages with its host, on a virtual channel of their own.
     fn is_coherent(&self) -> bool {
         false
     }
+}
+
+/// A circuit that takes the place of a device model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitChoice {
+    /// Its name in `gateware/circuits.toml`.
+    pub name: &'static str,
+    /// What becomes of writes to BAR 0.
+    pub peer_writes: PeerWrites,
+    /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
+    pub preset: Option<(u8, u64, u32)>,
+    /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
+    pub makes_data: bool,
+}
+
+/// What becomes of writes to BAR 0 of a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerWrites {
+    /// They end in the circuit. The memory behind BAR 0 keeps what was written.
+    Stored,
+    /// They end in a FIFO of the circuit, which sends the data on.
+    Passed,
+    /// The circuit sends each back with its label.
+    Returned,
 }
 
 /// A Xilinx FPGA with a DMA engine, as a processing accelerator.

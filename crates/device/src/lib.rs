@@ -4,6 +4,8 @@
 
 pub mod accelerator;
 mod block_dma;
+#[cfg(feature = "circuits")]
+mod circuit;
 pub mod commands;
 mod dma;
 mod endpoint;
@@ -18,11 +20,13 @@ pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
+#[cfg(feature = "circuits")]
+pub use circuit::{Circuit, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
-pub use endpoint_parameters::EndpointParameters;
+pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
-pub use leaf::{AnyLeaf, Engine, Leaf, LeafParameters};
+pub use leaf::{AnyLeaf, CircuitChoice, Engine, Leaf, LeafParameters, PeerWrites};
 pub use nic::{Nic, NicConfig, NicParameters};
 pub use nvme::{Nvme, NvmeParameters};
 pub use reflector::{Reflector, ReflectorParameters, Reply};

@@ -32,6 +32,10 @@ pub struct Transfer {
     pub list: Option<u64>,
     /// The address of the register that holds a reflector's reply address, and the reply address.
     pub reply: Option<(u64, u64)>,
+    /// Whether the engine is a circuit, which does not tell the probes how much it has moved.
+    pub is_circuit: bool,
+    /// The first word of the data that the engine's circuit makes; `None` where it makes none, or is a model.
+    pub pattern: Option<u64>,
     /// Whether the driver begins again after a reset of the engine; not if FIFOs have lost bytes of another transfer.
     pub restarts: bool,
     /// The lock of the unit, which one call holds at a time.
@@ -98,6 +102,10 @@ async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {
         is_first = false;
         driver.program(transfer).await;
         if interrupt.take(system, driver.costs, resets).await {
+            if transfer.is_circuit {
+                let (flow, bytes) = (transfer.flow, transfer.len);
+                system.report(Observation::Ended { flow, bytes }).await;
+            }
             return true;
         }
         interrupted(system, transfer.flow).await;
@@ -171,6 +179,9 @@ impl Driver<'_> {
         if let Some(class) = transfer.class {
             let class = u32::from(class.number());
             self.set(offset::CLASS, &class.to_le_bytes()).await;
+        }
+        if let Some(word) = transfer.pattern {
+            self.set(offset::PATTERN, &word.to_le_bytes()).await;
         }
         let label = transfer.flow.0 + 1;
         self.set(offset::START, &label.to_le_bytes()).await;

@@ -139,6 +139,8 @@ pub enum Observation {
         /// The bytes that the flow asked for.
         bytes: u64,
     },
+    /// A circuit cannot go on, and the run ends.
+    Stopped,
     /// A reset has made the requester forget a flow: it sends no more requests of it, and expects no completions.
     Forgotten {
         /// The flow.

@@ -29,6 +29,9 @@ macro_rules! models {
             Switch(fabric::Switch),
             /// A crossbar between network interface controllers.
             Controller(fabric::Controller),
+            /// A circuit in the place of a device model.
+            #[cfg(feature = "circuits")]
+            Circuit(device::Circuit),
             $($(#[doc = $help])+ $leaf($type),)+
         }
 
@@ -40,6 +43,8 @@ macro_rules! models {
                     Model::IoPort($model) => $run,
                     Model::Switch($model) => $run,
                     Model::Controller($model) => $run,
+                    #[cfg(feature = "circuits")]
+                    Model::Circuit($model) => $run,
                     $(Model::$leaf($model) => $run,)+
                 }
             };
@@ -60,6 +65,8 @@ macro_rules! models {
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
+                    #[cfg(feature = "circuits")]
+                    Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
             }
@@ -68,6 +75,8 @@ macro_rules! models {
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
+                    #[cfg(feature = "circuits")]
+                    Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
             }
@@ -92,6 +101,16 @@ impl Model {
             Model::Host(host) => Some(host),
             _ => None,
         }
+    }
+
+    /// The time at which the circuit of a device has stopped, and the reason; none for any other component.
+    pub fn stopped_circuit(&self) -> Option<(Time, String)> {
+        #[cfg(feature = "circuits")]
+        if let Model::Circuit(circuit) = self {
+            let (time, failure) = circuit.failure()?;
+            return Some((*time, failure.to_string()));
+        }
+        None
     }
 
     /// The link end at port `index`.

@@ -13,6 +13,11 @@ impl Pattern {
         Pattern(mix(seed ^ mix(u64::from(flow) + 1)))
     }
 
+    /// The first word of the payload.
+    pub fn start(self) -> u64 {
+        self.0
+    }
+
     /// The word at `index`. Words are steps of an odd constant from a start value of the flow, so no two are equal.
     fn word(self, index: u64) -> u64 {
         self.0.wrapping_add(index.wrapping_mul(GOLDEN))

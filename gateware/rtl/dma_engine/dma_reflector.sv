@@ -61,9 +61,9 @@ module dma_reflector #(
   logic                        label_taken_q;
   logic                        working;
   logic                        ended;
+  logic [5:0]                  queued;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [31:0]                 back_timer;
-  logic [5:0]                  queued;
   /* verilator lint_on UNUSEDSIGNAL */
 
   fifo #(
@@ -124,7 +124,8 @@ module dma_reflector #(
   assign next_taken   = next_valid && started_q && !label_taken_q && next_ready;
   assign peer_ready_o = fits && space;
   assign label_o      = label_q;
-  assign busy_o       = working || next_valid;
+  // A write that is still inside the queue counts: the clock must not stop before it comes out.
+  assign busy_o       = working || next_valid || queued != '0;
 
   always_ff @(posedge clk_i) begin
     if (next_valid && !started_q) begin

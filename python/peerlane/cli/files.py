@@ -7,7 +7,7 @@ import stat
 import sys
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -70,15 +70,35 @@ def scenario_text(file: str) -> tuple[str, str]:
 
 
 def open_simulation(
-    file: str, *, seed: int | None = None, settings: Sequence[str] | None = None
+    file: str,
+    *,
+    seed: int | None = None,
+    settings: Sequence[str] | None = None,
+    circuits: Sequence[str] = (),
 ) -> Simulation:
-    """The simulation of a scenario, as `scenario_text` reads it, with some keys set otherwise."""
+    """The simulation of a scenario, as `scenario_text` reads it, with some keys set otherwise.
+
+    The devices named in `circuits` are circuits instead of models.
+    """
     text, source = scenario_text(file)
-    if not settings:
+    if not settings and not circuits:
         return Simulation(text, source=source, seed=seed)
-    return variant(
-        parsed(text, source), dict(map(read_setting, settings)), source=source, seed=seed
-    )
+    tables = parsed(text, source)
+    values = dict(map(read_setting, settings or ()))
+    values |= dict.fromkeys(_implementations(tables, circuits), "rtl")
+    return variant(tables, values, source=source, seed=seed)
+
+
+def _implementations(tables: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """The keys that make circuits of devices."""
+    devices = tables.get("devices", {})
+    for name in names:
+        if name not in devices:
+            known = f"its devices are {', '.join(devices)}" if devices else "it has no devices"
+            raise typer.BadParameter(
+                f"there is no device {name!r} in the scenario; {known}", param_hint="--rtl"
+            )
+    return [f"devices.{name}.implementation" for name in names]
 
 
 def is_standard_output(path: str) -> bool:

@@ -17,7 +17,7 @@ from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.fabric.paths import read_setting
-from peerlane.reproduction.catalogue import systems
+from peerlane.reproduction.catalogue import implementations, systems
 from peerlane.reproduction.reproduce import reproduce_all
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from peerlane.reproduction.report import Report
 
 
-def reproduce(  # noqa: PLR0913 - each is an option
+def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     system: Annotated[
         str | None,
         typer.Argument(
@@ -47,6 +47,14 @@ def reproduce(  # noqa: PLR0913 - each is an option
     json_to: JsonTo = None,
     settings: Settings = None,
     report_to: ReportTo = None,
+    implementation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="rtl|model",
+            help="Run the circuits (rtl) or the models of all devices of the system; each row then "
+            "has the value of the system as it is, too.",
+        ),
+    ] = None,
     *,
     every: Annotated[
         bool, typer.Option("--all", help="Show the rows without a published value, too.")
@@ -87,6 +95,10 @@ def reproduce(  # noqa: PLR0913 - each is an option
     With --set, keys of the scenario in the system's folder have other values, and each row has that
     of the unchanged scenario, too.
 
+    With --implementation rtl, the circuits of devices run in the place of their models, as `make
+    gateware` builds them. What circuits need is an outcome then, and no parameter: `idle_cycles`
+    and `descriptor_cycles` have no effect.
+
     With --report, each system has a page of its figures and tables, its fitted parameters and the
     topology.
 
@@ -98,6 +110,7 @@ def reproduce(  # noqa: PLR0913 - each is an option
         simulating = {
             "--figure": figure,
             "--set": settings,
+            "--implementation": implementation,
             "--report": report_to,
             "--sensitivity": sensitivity,
             "--save": save,
@@ -108,11 +121,17 @@ def reproduce(  # noqa: PLR0913 - each is an option
         return
     if settings and system is None:
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
+    if implementation and system is None:
+        raise typer.BadParameter("--implementation needs the SYSTEM whose devices it changes")
     names = [system] if system else list(systems())
     if save:
-        _no_others(sensitivity=sensitivity, others=(json_to, settings, report_to, every))
+        others = (json_to, settings, implementation, report_to, every)
+        _no_others(sensitivity=sensitivity, others=others)
         save_sensitivity(names, figure)
         return
+    changed = dict(map(read_setting, settings or ()))
+    if system and implementation:
+        changed |= implementations(system, implementation)
     folder = open_folder(report_to)
     is_summary = not (system or figure or every or json_to)
     with progress("reproducing") as bar:
@@ -121,7 +140,7 @@ def reproduce(  # noqa: PLR0913 - each is an option
             only=figure,
             published_only=is_summary,
             sensitivity=sensitivity,
-            settings=dict(map(read_setting, settings or ())),
+            settings=changed,
             progress=lambda state: bar(f"reproducing {state.now}", state.share, state.remaining_s),
         )
     documents = [report.to_json() for report in reports]
@@ -130,7 +149,7 @@ def reproduce(  # noqa: PLR0913 - each is an option
     document = head("report") | (documents[0] if system else {"systems": documents})
     emit(document, shown, json_to)
     is_written = write_pages(folder, lambda: _pages(reports))
-    is_founded = bool(settings) or _are_founded(reports)
+    is_founded = bool(changed) or _are_founded(reports)
     if not (is_written and is_founded and all(report.passes for report in reports)):
         raise typer.Exit(FAILED)
 

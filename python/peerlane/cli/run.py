@@ -86,6 +86,14 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     address: Address = None,
     flow: Flow = None,
     window: Window = None,
+    rtl: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="Run the circuits of these devices in the place of their models, as `make "
+            "gateware` builds them.",
+        ),
+    ] = None,
     check_coherence: Annotated[
         int | None,
         typer.Option(
@@ -194,12 +202,13 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     check_only(only, captures)
     keep_apart([file], {"--json": json_to, **captures})
     if repeat is not None:
-        single = {"--check-coherence": check_coherence, "--interval": interval}
+        single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
         _refuse_with_repeat({**captures, **single, "--report": report_to})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     folder = open_folder(report_to)
-    simulation = open_simulation(file, seed=seed, settings=settings)
+    names = [name.strip() for name in (rtl or "").split(",") if name.strip()]
+    simulation = open_simulation(file, seed=seed, settings=settings, circuits=names)
     _watch(simulation, check_coherence, explain=explain or folder is not None)
     capture(simulation, captures, only)
     interval_ns = None if interval is None else _sample(simulation, interval, json_to, report_to)

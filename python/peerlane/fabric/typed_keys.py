@@ -636,6 +636,14 @@ class Device(Node, Upstream, total=False):
     pasid_privileged: Setting
     """Whether the functions can send requests of privileged software: Privileged Mode
     Supported. (default false)"""
+    implementation: Setting
+    """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
+    the place of the model, where the model has one and the build has circuits. The
+    circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    waves: Setting
+    """Times, from the beginning of the run, between which the circuit's signals are written to
+    DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
+    only. (default none)"""
     clock: Setting
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Setting
@@ -1216,6 +1224,14 @@ class Profile(TypedDict, total=False):
     pasid_privileged: Setting
     """Whether the functions can send requests of privileged software: Privileged Mode
     Supported. (default false)"""
+    implementation: Setting
+    """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
+    the place of the model, where the model has one and the build has circuits. The
+    circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    waves: Setting
+    """Times, from the beginning of the run, between which the circuit's signals are written to
+    DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
+    only. (default none)"""
     clock: Setting
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Setting

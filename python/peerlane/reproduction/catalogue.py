@@ -5,12 +5,16 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from peerlane._core import ScenarioError
 from peerlane.fabric.builder import Fabric
+from peerlane.fabric.variant import parsed
 from peerlane.reproduction.calibration import changes, moves
 from peerlane.reproduction.expected import Expected
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+    from peerlane.fabric.settings import Setting
 
 
 def systems() -> dict[str, str]:
@@ -29,6 +33,18 @@ def system_fabric(system: str) -> Fabric:
     for where, value in (*changes().items(), *moves().items()):
         fabric.override(where, value)
     return fabric
+
+
+def implementations(system: str, value: str) -> dict[str, Setting]:
+    """The keys that give all devices of a system's scenario this implementation, such as "rtl".
+
+    Raises:
+        ScenarioError: The scenario has no devices, as networks name none.
+    """
+    devices = parsed(scenario_text(system), f"{system}/scenario.toml").get("devices", {})
+    if not devices:
+        raise ScenarioError(f"{system}/scenario.toml: it names no devices that could be circuits")
+    return {f"devices.{name}.implementation": value for name in devices}
 
 
 def folder_of(system: str) -> Traversable:

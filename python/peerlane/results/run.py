@@ -139,6 +139,9 @@ class RunResult(Document):
     queue lengths over time, if they were sampled; the JSON leaves out what there is not.
     `incidents_left_out` is the number of incidents for which the log had no place.
 
+    `stopped_circuits` has the circuits that could not go on, each with its device, the time and the
+    reason, such as an assertion that failed: the run ended there.
+
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
@@ -168,6 +171,7 @@ class RunResult(Document):
         default_factory=lambda: Collection(key=("device", "function", "vector"))
     )
     unsnooped_lines: tuple[UnsnoopedLine, ...] = ()
+    stopped_circuits: tuple[str, ...] = ()
     incidents: Annotated[Collection[IncidentResult], By("where", "what")] = field(
         default_factory=lambda: Collection(key=("where", "what"))
     )
@@ -189,7 +193,13 @@ class RunResult(Document):
         document = encode(self)
         if not self.iommus:
             del document["iommus"]
-        own = ("interrupts", "unsnooped_lines", "incidents", "incidents_left_out")
+        own = (
+            "interrupts",
+            "unsnooped_lines",
+            "stopped_circuits",
+            "incidents",
+            "incidents_left_out",
+        )
         optional: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document, own)]
         optional += [(link, ("channels",)) for link in document["links"]]
         optional += [(flow, ("missing", "overtaken", "restarts")) for flow in document["flows"]]
@@ -285,6 +295,7 @@ class RunResult(Document):
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]
+        faults += self.stopped_circuits
         asked: list[tuple[str, FlowResult | TrafficResult | AccessResult]] = [
             *(("flow", flow) for flow in self.flows),
             *(("traffic", traffic) for traffic in self.traffic),

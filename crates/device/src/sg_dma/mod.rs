@@ -4,6 +4,7 @@
 //! BAR 2 and accepts writes of peers in BAR 0. It receives and sends at the same time. It follows the published engine of the
 //! system `rosta`; the publication names blocks and FIFOs, the register map is ours.
 
+mod circuit;
 mod list;
 mod reader;
 mod receive;
@@ -21,7 +22,7 @@ use protocol::Bar;
 use transaction::{FunctionPlace, Outstanding, Pattern};
 
 use crate::leaf::{Engine, one_port};
-use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
+use crate::{CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
 use sender::Sender;
@@ -110,6 +111,13 @@ impl LeafParameters for SgDmaParameters {
 
     fn needs_driver(&self) -> bool {
         true
+    }
+
+    fn circuit(
+        &self,
+        core: &EndpointParameters,
+    ) -> Option<Result<CircuitChoice, (&'static str, String)>> {
+        Some(circuit::choice(self, core))
     }
 }
 

@@ -11,6 +11,8 @@ pub mod sharing;
 use std::iter;
 use std::sync::Arc;
 
+#[cfg(feature = "circuits")]
+use ::device::Circuit;
 use ::device::{EndpointConfig, Reply};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor};
@@ -138,6 +140,12 @@ fn component(
                 patterns: patterns.clone(),
                 marks: marks.clone(),
             };
+            #[cfg(feature = "circuits")]
+            if let Some(circuit) = device.circuit(endpoint) {
+                let (choice, core) = circuit.expect("the plan has checked it");
+                let bars = device.parameters().bars(endpoint, None);
+                return Model::Circuit(Circuit::new(config, core, choice, (bars, &node.name)));
+            }
             let context = LeafContext {
                 plan,
                 index,

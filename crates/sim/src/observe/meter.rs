@@ -319,7 +319,8 @@ impl Meter {
             | Observation::OrderedSets { .. }
             | Observation::Training { .. }
             | Observation::Fibre { .. }
-            | Observation::Block { .. } => {}
+            | Observation::Block { .. }
+            | Observation::Stopped => {}
         }
     }
 

@@ -161,6 +161,21 @@ impl NodePlan {
         self.kind.device()
     }
 
+    /// Whether a circuit takes the place of the node's model.
+    pub fn is_circuit(&self) -> bool {
+        matches!(&self.kind, NodeKind::Device(core, _) if core.circuit_width().is_some())
+    }
+
+    /// Whether a circuit makes the data of the node's flows, from a start value in a register.
+    pub fn makes_data_as_circuit(&self) -> bool {
+        let NodeKind::Device(core, device) = &self.kind else {
+            return false;
+        };
+        let choice = device.parameters().circuit(core);
+        core.circuit_width().is_some()
+            && choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
+    }
+
     /// The most requests that each function of a network interface controller may have outstanding for the host library.
     pub fn requests(&self) -> u32 {
         let nic = self.kind.device::<NicParameters>();

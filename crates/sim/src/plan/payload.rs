@@ -128,9 +128,13 @@ pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(),
 
 /// Checks the settings of a device's core against each other.
 pub(crate) fn check_core(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
-    let NodeKind::Device(endpoint, _) = &node.kind else {
+    let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
+    if let Some(Err((key, wrong))) = device.circuit(endpoint) {
+        let message = format!("{}.{key}: {wrong}", node.name.value);
+        return Err(scenario.error(node.lines.of(key), message));
+    }
     endpoint.contradiction().map_or(Ok(()), |(key, wrong)| {
         let message = format!("{}.{key}: {wrong}", node.name.value);
         Err(scenario.error(node.lines.of(key), message))

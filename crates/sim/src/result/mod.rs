@@ -87,6 +87,9 @@ pub struct RunResult {
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
+    /// The circuits that could not go on, each with its device, the time and the reason. The run ended there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stopped_circuits: Vec<String>,
     /// The time of flows by the causes for which they waited, if that was watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<FlowWaits>>,
@@ -155,6 +158,7 @@ pub(crate) fn gather(
         incidents_left_out,
         errors: errors.collect(),
         incoherence: None,
+        stopped_circuits: Vec::new(),
         waits: None,
         standing_packets: 0,
         series: None,

@@ -26,7 +26,7 @@ use crate::observe::series::{Sample, Sampled, Series};
 use crate::observe::trace::Trace;
 use crate::observe::vcd::Vcd;
 use crate::observe::waits::Waits;
-use crate::plan::Plan;
+use crate::plan::{NodePlan, Plan};
 use crate::result::wires::wires;
 use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::ScenarioError;
@@ -58,6 +58,8 @@ pub struct Simulation {
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
+    /// Whether a circuit cannot go on.
+    has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
     /// An end of patience, and the number of packets made until shortly before it: these stand if they are still there at the end.
@@ -154,6 +156,7 @@ impl Simulation {
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
             started: false,
+            has_stopped: false,
             stuck: false,
             old: (Time::ZERO, 0),
         }
@@ -301,6 +304,10 @@ impl Simulation {
 
     #[inline(always)]
     fn is_open(&self) -> bool {
+        #[cfg(feature = "circuits")]
+        if self.has_stopped {
+            return false;
+        }
         self.meter.open() > 0 || self.has_incidents()
     }
 
@@ -613,6 +620,7 @@ impl Simulation {
                 Observation::Incident { site, what } => {
                     self.log.add(told.by.0, (site, what), told.at);
                 }
+                Observation::Stopped => self.has_stopped = true,
                 _ => {}
             }
             self.meter.observe(told.at, &told.what);
@@ -622,6 +630,17 @@ impl Simulation {
         if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
             self.end_interval();
         }
+    }
+
+    /// The circuits that cannot go on, each with its device, the time and the reason.
+    #[cold]
+    fn stopped_circuits(&self) -> Vec<String> {
+        let nodes = self.plan.nodes.iter().zip(&self.models);
+        let told = |(node, model): (&NodePlan, &Model)| {
+            let (time, why) = model.stopped_circuit()?;
+            Some(format!("{} at {} ns: {why}", node.name, time.as_ns()))
+        };
+        nodes.filter_map(told).collect()
     }
 
     /// Finds out from now on what flows wait for. Where there are many flows, this costs more than a few percent of the time of a run if
@@ -659,6 +678,9 @@ impl Simulation {
         };
         let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
         result.incoherence = self.watch.as_deref().and_then(Watch::found);
+        if self.has_stopped {
+            result.stopped_circuits = self.stopped_circuits();
+        }
         result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
         result.series = self
             .series

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use device::LeafParameters;
+use device::{CircuitChoice, EndpointParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
 use crate::registry::registry;
@@ -66,6 +66,25 @@ pub struct LeafModel {
 }
 
 impl DeviceParameters {
+    /// The circuit that takes the place of the model, if the parameters of the core ask for one; the key that is wrong and a message
+    /// where there is none.
+    pub fn circuit(
+        &self,
+        core: &EndpointParameters,
+    ) -> Option<Result<(CircuitChoice, cosim::Circuit), (&'static str, String)>> {
+        let width = core.circuit_width()?;
+        let Some(choice) = self.parameters().circuit(core) else {
+            let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
+            return Some(Err(("implementation", message)));
+        };
+        let period_ps = core.clock.period().as_fs() / 1000;
+        Some(choice.and_then(|choice| {
+            let circuit = cosim::Circuit::new(choice.name, width, period_ps);
+            let circuit = circuit.map_err(|missing| ("implementation", missing.to_string()))?;
+            Ok((choice, circuit))
+        }))
+    }
+
     /// The parameters of the model, if they are of type `P`.
     pub fn downcast<P: LeafParameters>(&self) -> Option<&P> {
         let any: &dyn Any = self.parameters();

@@ -1,0 +1,111 @@
+//! The ports that a circuit must have, and those that it has by Verilator's header.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The direction of a port, seen from the circuit, and its bits.
+type Port = (&'static str, u32);
+
+/// The ports of a leaf for beats of `width` bits (`gateware/README.md`).
+fn documented(width: u32) -> BTreeMap<&'static str, Port> {
+    let bytes = (width / 8).ilog2() + 1;
+    [
+        ("clk_i", 1),
+        ("rst_i", 1),
+        ("function_id_i", 16),
+        ("max_payload_i", 3),
+        ("max_read_request_i", 3),
+        ("bus_master_i", 1),
+        ("rx_valid_i", 1),
+        ("rx_ready_o", 1),
+        ("rx_data_i", width),
+        ("rx_first_i", 1),
+        ("rx_last_i", 1),
+        ("rx_bytes_i", bytes),
+        ("rx_label_i", 16),
+        ("rx_bar_i", 3),
+        ("tx_valid_o", 1),
+        ("tx_ready_i", 1),
+        ("tx_data_o", width),
+        ("tx_first_o", 1),
+        ("tx_last_o", 1),
+        ("tx_bytes_o", bytes),
+        ("tx_label_o", 16),
+        ("irq_valid_o", 1),
+        ("irq_ready_i", 1),
+        ("irq_vector_o", 11),
+        ("active_o", 1),
+    ]
+    .into_iter()
+    .map(|(name, bits)| {
+        let direction = if name.ends_with("_i") {
+            "input"
+        } else {
+            "output"
+        };
+        (name, (direction, bits))
+    })
+    .collect()
+}
+
+/// The ports in a header of Verilator, in lines such as `VL_IN8(&rx_bytes_i,3,0);`.
+fn declared(header: &str) -> BTreeMap<&str, Port> {
+    let port = |line: &str| {
+        let (kind, rest) = line.trim().strip_prefix("VL_")?.split_once("(&")?;
+        let direction = match kind.trim_end_matches(|end: char| end.is_ascii_digit() || end == 'W')
+        {
+            "IN" => "input",
+            "OUT" => "output",
+            "INOUT" => "inout",
+            _ => return None,
+        };
+        let mut parts = rest.split([',', ')']);
+        let name = parts.next()?;
+        let bound = |part: Option<&str>| part?.parse::<u32>().ok();
+        let (high, low) = (bound(parts.next())?, bound(parts.next())?);
+        let start = line.find(name)?;
+        Some((start, name.len(), (direction, high - low + 1)))
+    };
+    header
+        .lines()
+        .filter_map(|line| port(line).map(|(start, len, port)| (&line[start..start + len], port)))
+        .collect()
+}
+
+/// What is wrong with the ports of a circuit, if anything.
+fn fault(header: &str, width: u32) -> Option<String> {
+    let (has, needs) = (declared(header), documented(width));
+    let show = |(direction, bits): &Port| {
+        format!(
+            "{direction} of {bits} {}",
+            if *bits == 1 { "bit" } else { "bits" }
+        )
+    };
+    for (name, port) in &needs {
+        match has.get(name) {
+            None => return Some(format!("it has no port {name} ({})", show(port))),
+            Some(other) if other != port => {
+                return Some(format!(
+                    "its port {name} is an {}; it must be an {}",
+                    show(other),
+                    show(port)
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let other = has.keys().find(|name| !needs.contains_key(*name))?;
+    Some(format!("it has a port {other}, which a leaf does not have"))
+}
+
+/// Stops the build if the ports of the circuit `top` are not those of a leaf.
+pub fn check(top: &str, width: u32, header: &Path) {
+    let text = fs::read_to_string(header).unwrap_or_default();
+    if let Some(fault) = fault(&text, width) {
+        println!(
+            "cargo::error=the circuit {top} with beats of {width} bits cannot be a leaf: {fault}; gateware/README.md has the ports of a leaf"
+        );
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,270 @@
+// Drives one module with the ports of a leaf. Compiled once for each circuit and width, which the build gives as CIRCUIT_CLASS,
+// CIRCUIT_HEADER, CIRCUIT_NAME and CIRCUIT_MODEL.
+
+#include "circuit.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "verilated.h"
+#include "verilated_fst_c.h"
+
+#include CIRCUIT_HEADER
+
+// The text that the running circuit has printed (`print.cpp`).
+std::string& circuit_printed();
+
+namespace {
+
+using Top = CIRCUIT_CLASS;
+constexpr size_t WIDTH = sizeof(std::declval<Top>().rx_data_i);
+constexpr unsigned RESET_CYCLES = 4;
+enum Kind : uint32_t { TAKEN, SENT, INTERRUPT };
+
+// A TLP that waits for the circuit.
+struct Tlp {
+    // Filled up to whole beats.
+    std::vector<uint8_t> bytes;
+    size_t size = 0;
+    uint64_t cycle = 0;
+    uint32_t label = 0;
+    uint32_t bar = 0;
+};
+
+// TLPs in order, in buffers that are used again.
+class Queue {
+public:
+    bool empty() const { return m_count == 0; }
+    const Tlp& front() const { return m_slots[m_first]; }
+    void clear() { m_count = 0; }
+
+    Tlp& push() {
+        if (m_count == m_slots.size()) grow();
+        return m_slots[(m_first + m_count++) % m_slots.size()];
+    }
+
+    void pop() {
+        m_first = (m_first + 1) % m_slots.size();
+        --m_count;
+    }
+
+private:
+    void grow() {
+        std::vector<Tlp> slots(2 * m_slots.size());
+        for (size_t i = 0; i < m_count; ++i) std::swap(slots[i], m_slots[(m_first + i) % m_slots.size()]);
+        m_slots.swap(slots);
+        m_first = 0;
+    }
+
+    std::vector<Tlp> m_slots = std::vector<Tlp>(16);
+    size_t m_first = 0;
+    size_t m_count = 0;
+};
+
+class Circuit {
+public:
+    explicit Circuit(uint64_t period_ps) : m_period{period_ps} {
+        m_context->fatalOnError(false);
+        m_context->traceEverOn(true);
+        m_top = std::make_unique<Top>(m_context.get(), CIRCUIT_NAME);
+        reset();
+    }
+
+    ~Circuit() {
+        close_waves();
+        m_top->final();
+    }
+
+    void reset() {
+        m_waiting.clear();
+        m_taken = 0;
+        m_is_sending = false;
+        m_top->rx_valid_i = 0;
+        m_top->tx_ready_i = 0;
+        m_top->irq_ready_i = 0;
+        m_top->rst_i = 1;
+        for (unsigned i = 0; i < RESET_CYCLES; ++i) {
+            evaluate(0);
+            evaluate(1);
+        }
+        m_top->rst_i = 0;
+        evaluate(0);
+    }
+
+    void configure(const circuit_settings& settings) {
+        m_top->function_id_i = settings.function_id;
+        m_top->max_payload_i = settings.max_payload;
+        m_top->max_read_request_i = settings.max_read_request;
+        m_top->bus_master_i = settings.bus_master;
+        evaluate(0);
+    }
+
+    void push(const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar) {
+        Tlp& tlp = m_waiting.push();
+        tlp.bytes.assign(bytes, bytes + size);
+        tlp.bytes.resize((size + WIDTH - 1) / WIDTH * WIDTH);
+        tlp.size = size;
+        tlp.cycle = cycle;
+        tlp.label = label;
+        tlp.bar = bar;
+    }
+
+    void allow(uint32_t count) { m_allowed = count; }
+
+    bool is_sending() const { return m_is_sending; }
+
+    bool is_active() const { return m_top->active_o || m_taken != 0 || m_is_sending; }
+
+    // The clock stands still while there is nothing to do.
+    void run(uint64_t until, circuit_events& into) {
+        m_events.clear();
+        m_sent.clear();
+        while (m_cycle < until && !has_stopped()) {
+            const bool is_due = !m_waiting.empty() && m_waiting.front().cycle <= m_cycle;
+            if (is_due || is_active()) {
+                step(is_due);
+            } else {
+                m_cycle = m_waiting.empty() ? until : std::min(until, m_waiting.front().cycle);
+            }
+        }
+        into.first = m_events.data();
+        into.count = m_events.size();
+        into.bytes = m_sent.data();
+        into.size = m_sent.size();
+        into.cycle = m_cycle;
+        into.stopped = has_stopped() ? m_printed.c_str() : nullptr;
+    }
+
+    void open_waves(const char* path) {
+        close_waves();
+        m_waves = std::make_unique<VerilatedFstC>();
+        m_top->trace(m_waves.get(), 99);
+        m_waves->open(path);
+    }
+
+    void close_waves() {
+        if (m_waves) m_waves->close();
+        m_waves.reset();
+    }
+
+private:
+    bool has_stopped() const { return m_context->gotError() || m_context->gotFinish(); }
+
+    // One cycle: the inputs settle before the rising edge, at which both sides see who is valid and ready.
+    void step(bool is_due) {
+        offer(is_due);
+        m_top->tx_ready_i = m_is_sending || m_allowed > 0;
+        m_top->irq_ready_i = 1;
+        evaluate(0);
+        if (is_due && m_top->rx_ready_o) take();
+        if (m_top->tx_valid_o && m_top->tx_ready_i) gather();
+        if (m_top->irq_valid_o) m_events.push_back({m_cycle, m_cycle, 0, 0, m_top->irq_vector_o, INTERRUPT});
+        evaluate(1);
+        ++m_cycle;
+    }
+
+    // Offers the next beat of the TLP at the front.
+    void offer(bool is_due) {
+        m_top->rx_valid_i = is_due;
+        if (!is_due) return;
+        const Tlp& tlp = m_waiting.front();
+        const size_t rest = tlp.size - m_taken;
+        memcpy(&m_top->rx_data_i, tlp.bytes.data() + m_taken, WIDTH);
+        m_top->rx_first_i = m_taken == 0;
+        m_top->rx_last_i = rest <= WIDTH;
+        m_top->rx_bytes_i = std::min(WIDTH, rest);
+        m_top->rx_label_i = tlp.label;
+        m_top->rx_bar_i = tlp.bar;
+    }
+
+    // The circuit has taken the beat that was offered.
+    void take() {
+        const Tlp& tlp = m_waiting.front();
+        if (m_taken == 0) m_first_taken = m_cycle;
+        m_taken += WIDTH;
+        if (m_taken < tlp.size) return;
+        m_events.push_back({m_first_taken, m_cycle, 0, uint32_t(tlp.size), tlp.label, TAKEN});
+        m_waiting.pop();
+        m_taken = 0;
+    }
+
+    // The circuit has sent a beat.
+    void gather() {
+        const size_t size = m_top->tx_bytes_o;
+        if (bool(m_top->tx_first_o) == m_is_sending) return stop(m_is_sending ? "tx_first_o within a TLP" : "a TLP without tx_first_o");
+        if (size == 0 || size > WIDTH) return stop("tx_bytes_o is no number of bytes of a beat");
+        if (!m_top->tx_last_o && size != WIDTH) return stop("a beat before the last one is not full");
+        if (!m_is_sending) {
+            m_is_sending = true;
+            m_first_sent = m_cycle;
+            --m_allowed;
+            m_tlp.clear();
+        }
+        const size_t before = m_tlp.size();
+        m_tlp.resize(before + WIDTH);
+        memcpy(m_tlp.data() + before, &m_top->tx_data_o, WIDTH);
+        if (!m_top->tx_last_o) return;
+        m_tlp.resize(before + size);
+        m_events.push_back({m_first_sent, m_cycle, m_sent.size(), uint32_t(m_tlp.size()), m_top->tx_label_o, SENT});
+        m_sent.insert(m_sent.end(), m_tlp.begin(), m_tlp.end());
+        m_is_sending = false;
+    }
+
+    void evaluate(int clock) {
+        m_top->clk_i = clock;
+        m_top->eval();
+        if (m_waves) m_waves->dump(m_cycle * m_period + (clock ? m_period / 2 : 0));
+        if (has_stopped()) keep_print();
+    }
+
+    // The circuit has broken a rule of its ports.
+    void stop(const char* why) {
+        m_printed = why;
+        m_context->gotError(true);
+    }
+
+    void keep_print() {
+        if (m_printed.empty()) m_printed.swap(circuit_printed());
+    }
+
+    std::unique_ptr<VerilatedContext> m_context = std::make_unique<VerilatedContext>();
+    std::unique_ptr<Top> m_top;
+    std::unique_ptr<VerilatedFstC> m_waves;
+    uint64_t m_period;
+    uint64_t m_cycle = 0;
+    Queue m_waiting;
+    // Bytes of the front TLP that the circuit has taken.
+    size_t m_taken = 0;
+    uint64_t m_first_taken = 0;
+    uint32_t m_allowed = 0;
+    // The TLP that the circuit is sending.
+    bool m_is_sending = false;
+    uint64_t m_first_sent = 0;
+    std::vector<uint8_t> m_tlp;
+    std::vector<circuit_event> m_events;
+    std::vector<uint8_t> m_sent;
+    std::string m_printed;
+};
+
+Circuit& of(void* circuit) { return *static_cast<Circuit*>(circuit); }
+
+}  // namespace
+
+extern "C" const circuit_model CIRCUIT_MODEL = {
+    .name = CIRCUIT_NAME,
+    .width = WIDTH,
+    .create = [](uint64_t period_ps) -> void* { return new Circuit(period_ps); },
+    .destroy = [](void* circuit) { delete &of(circuit); },
+    .reset = [](void* circuit) { of(circuit).reset(); },
+    .configure = [](void* circuit, const circuit_settings* settings) { of(circuit).configure(*settings); },
+    .push = [](void* circuit, const uint8_t* bytes, uint64_t size, uint64_t cycle,
+               uint32_t label, uint32_t bar) { of(circuit).push(bytes, size, cycle, label, bar); },
+    .allow = [](void* circuit, uint32_t count) { of(circuit).allow(count); },
+    .run = [](void* circuit, uint64_t until, circuit_events* into) { of(circuit).run(until, *into); },
+    .is_sending = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_sending(); },
+    .is_active = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_active(); },
+    .open_waves = [](void* circuit, const char* path) { of(circuit).open_waves(path); },
+    .close_waves = [](void* circuit) { of(circuit).close_waves(); },
+};

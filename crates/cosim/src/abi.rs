@@ -1,0 +1,83 @@
+//! The C interface of a circuit (`cpp/circuit.h`).
+
+use std::ffi::{c_char, c_void};
+
+/// What has happened at the ports of a circuit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub first: u64,
+    pub last: u64,
+    pub offset: u64,
+    pub size: u32,
+    pub label: u32,
+    pub kind: u32,
+}
+
+/// The values of [`Event::kind`].
+pub const TAKEN: u32 = 0;
+pub const SENT: u32 = 1;
+
+/// What has happened in one call of [`Model::run`].
+#[repr(C)]
+pub struct Events {
+    pub first: *const Event,
+    pub count: u64,
+    pub bytes: *const u8,
+    pub size: u64,
+    pub cycle: u64,
+    pub stopped: *const c_char,
+}
+
+/// The settings of a function.
+#[repr(C)]
+pub struct Settings {
+    pub function_id: u16,
+    pub max_payload: u8,
+    pub max_read_request: u8,
+    pub bus_master: u8,
+}
+
+/// A circuit at one width.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Model {
+    pub name: *const c_char,
+    pub width: u64,
+    pub create: unsafe extern "C" fn(u64) -> *mut c_void,
+    pub destroy: unsafe extern "C" fn(*mut c_void),
+    pub reset: unsafe extern "C" fn(*mut c_void),
+    pub configure: unsafe extern "C" fn(*mut c_void, *const Settings),
+    pub push: unsafe extern "C" fn(*mut c_void, *const u8, u64, u64, u32, u32),
+    pub allow: unsafe extern "C" fn(*mut c_void, u32),
+    pub run: unsafe extern "C" fn(*mut c_void, u64, *mut Events),
+    pub is_sending: unsafe extern "C" fn(*const c_void) -> bool,
+    pub is_active: unsafe extern "C" fn(*const c_void) -> bool,
+    pub open_waves: unsafe extern "C" fn(*mut c_void, *const c_char),
+    pub close_waves: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: a model is constant data and functions.
+unsafe impl Sync for Model {}
+
+#[cfg(feature = "circuits")]
+mod linked {
+    // The compressors are linked for the writer of waveforms, which is in C++.
+    use {libz_sys as _, lz4_sys as _};
+
+    use super::Model;
+
+    include!(concat!(env!("OUT_DIR"), "/models.rs"));
+
+    pub fn all() -> Vec<&'static Model> {
+        models()
+    }
+}
+
+/// All models that are linked.
+pub fn models() -> Vec<&'static Model> {
+    #[cfg(feature = "circuits")]
+    return linked::all();
+    #[cfg(not(feature = "circuits"))]
+    Vec::new()
+}

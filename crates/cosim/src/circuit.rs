@@ -1,0 +1,281 @@
+//! One instance of a circuit.
+
+use std::ffi::{CStr, CString, c_void};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use crate::abi::{self, Model};
+use crate::{Failure, Missing};
+
+/// The settings of the function in which a circuit works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Bus, device and function number.
+    pub function_id: u16,
+    /// `Max_Payload_Size` as in Device Control: 128 bytes shifted left by the code.
+    pub max_payload: u8,
+    /// `Max_Read_Request_Size` as in Device Control.
+    pub max_read_request: u8,
+    /// Bus Master Enable.
+    pub bus_master: bool,
+}
+
+/// An instance of a circuit, with a clock and a context of its own.
+#[derive(Debug)]
+pub struct Circuit {
+    model: &'static Model,
+    instance: NonNull<c_void>,
+    cycle: u64,
+}
+
+// SAFETY: an instance uses no state of a thread but what it sets at the beginning of each call.
+unsafe impl Send for Circuit {}
+// SAFETY: through a shared reference an instance is only read.
+unsafe impl Sync for Circuit {}
+
+/// What happens at the ports of a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening<'c> {
+    /// The circuit has taken a TLP that it was given.
+    Taken,
+    /// The circuit has sent a TLP with these bytes.
+    Sent(&'c [u8]),
+    /// The circuit has requested the interrupt of its vector.
+    Interrupt,
+}
+
+/// A TLP for a circuit.
+#[derive(Clone, Copy, Debug)]
+pub struct Tlp<'b> {
+    /// Header and payload, without digest.
+    pub bytes: &'b [u8],
+    /// The first cycle in which the circuit may take a beat of it.
+    pub cycle: u64,
+    /// Label for measurements.
+    pub label: u32,
+    /// The BAR that a memory request hits.
+    pub bar: u8,
+}
+
+/// What has happened at the ports of a circuit in one batch of cycles.
+#[derive(Debug)]
+pub struct Events<'c> {
+    events: &'c [abi::Event],
+    bytes: &'c [u8],
+}
+
+/// The cycles of the first and of the last beat.
+pub type Beats = (u64, u64);
+
+impl<'c> Events<'c> {
+    /// The events in the order of their last beats: the beats, the label of the TLP or the vector of the interrupt, and what has
+    /// happened.
+    pub fn iter(&self) -> impl Iterator<Item = (Beats, u32, Happening<'c>)> {
+        let bytes = self.bytes;
+        self.events.iter().map(move |event| {
+            let happening = match event.kind {
+                abi::TAKEN => Happening::Taken,
+                abi::SENT => {
+                    Happening::Sent(&bytes[event.offset as usize..][..event.size as usize])
+                }
+                _ => Happening::Interrupt,
+            };
+            ((event.first, event.last), event.label, happening)
+        })
+    }
+}
+
+impl Circuit {
+    /// The names of all circuits of this build, with the widths in bits for which they are built.
+    pub fn all() -> Vec<(String, u32)> {
+        let model = |model: &&Model| (name(model), model.width as u32 * 8);
+        abi::models().iter().map(model).collect()
+    }
+
+    /// The circuit `name` with beats of `width` bits and a clock with this period in picoseconds, after its reset.
+    pub fn new(name_of: &str, width: u32, period_ps: u64) -> Result<Self, Missing> {
+        let models = abi::models();
+        if models.is_empty() {
+            return Err(Missing::Build);
+        }
+        let named: Vec<_> = models
+            .iter()
+            .filter(|model| name(model) == name_of)
+            .collect();
+        if named.is_empty() {
+            let mut known: Vec<_> = models.iter().map(|model| name(model)).collect();
+            known.dedup();
+            return Err(Missing::Name {
+                name: name_of.into(),
+                known,
+            });
+        }
+        let fitting = named
+            .iter()
+            .find(|model| model.width * 8 == u64::from(width));
+        let Some(model) = fitting else {
+            let known = named
+                .iter()
+                .map(|model| (model.width * 8).to_string())
+                .collect();
+            return Err(Missing::Width {
+                name: name_of.into(),
+                width,
+                known,
+            });
+        };
+        // SAFETY: the function makes an instance that is used with this model only, until it is destroyed once.
+        let instance = unsafe { (model.create)(period_ps) };
+        let instance = NonNull::new(instance).expect("C++ makes an instance or ends the process");
+        Ok(Circuit {
+            model,
+            instance,
+            cycle: 0,
+        })
+    }
+
+    /// Resets the circuit, which forgets all TLPs.
+    pub fn reset(&mut self) {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.reset)(self.instance.as_ptr()) }
+    }
+
+    /// Applies settings from the next cycle on.
+    pub fn configure(&mut self, settings: Settings) {
+        let settings = abi::Settings {
+            function_id: settings.function_id,
+            max_payload: settings.max_payload,
+            max_read_request: settings.max_read_request,
+            bus_master: settings.bus_master.into(),
+        };
+        // SAFETY: the instance is of this model, and the settings are read during the call only.
+        unsafe { (self.model.configure)(self.instance.as_ptr(), &raw const settings) }
+    }
+
+    /// Gives the circuit a TLP, behind all that it was given before.
+    pub fn push(&mut self, tlp: &Tlp<'_>) {
+        let Tlp {
+            bytes,
+            cycle,
+            label,
+            bar,
+        } = *tlp;
+        let (first, size) = (bytes.as_ptr(), bytes.len() as u64);
+        // SAFETY: the instance is of this model, and the bytes are copied during the call.
+        unsafe {
+            (self.model.push)(
+                self.instance.as_ptr(),
+                first,
+                size,
+                cycle,
+                label,
+                bar.into(),
+            )
+        }
+    }
+
+    /// Sets the number of TLPs that the circuit may begin to send; while there are none, its port is not ready.
+    pub fn allow(&mut self, tlps: u32) {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.allow)(self.instance.as_ptr(), tlps) }
+    }
+
+    /// Runs the circuit up to cycle `until`, and returns what has happened at its ports.
+    pub fn run(&mut self, until: u64) -> Result<Events<'_>, Failure> {
+        let mut seen = abi::Events {
+            first: ptr::null(),
+            count: 0,
+            bytes: ptr::null(),
+            size: 0,
+            cycle: 0,
+            stopped: ptr::null(),
+        };
+        // SAFETY: the instance is of this model, and the structure is written during the call only.
+        unsafe { (self.model.run)(self.instance.as_ptr(), until, &raw mut seen) }
+        self.cycle = seen.cycle;
+        if !seen.stopped.is_null() {
+            // SAFETY: the message ends with a zero, and stays until the instance runs again.
+            let message = unsafe { CStr::from_ptr(seen.stopped) };
+            return Err(Failure {
+                circuit: name(self.model),
+                cycle: seen.cycle,
+                message: message.to_string_lossy().trim().into(),
+            });
+        }
+        // SAFETY: the events and bytes stay until the instance runs again, for which it must be borrowed as mutable.
+        let (events, bytes) = unsafe { (all(seen.first, seen.count), all(seen.bytes, seen.size)) };
+        Ok(Events { events, bytes })
+    }
+
+    /// The name of the circuit.
+    pub fn name(&self) -> String {
+        name(self.model)
+    }
+
+    /// The next cycle.
+    pub fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Bytes of a beat.
+    pub fn width(&self) -> usize {
+        self.model.width as usize
+    }
+
+    /// Whether the circuit has sent the first beat of a TLP, and not yet the last one.
+    pub fn is_sending(&self) -> bool {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.is_sending)(self.instance.as_ptr()) }
+    }
+
+    /// Whether the circuit works although it is given nothing; if not, its clock stands still.
+    pub fn is_active(&self) -> bool {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.is_active)(self.instance.as_ptr()) }
+    }
+
+    /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on.
+    pub fn open_waves(&mut self, path: &Path) -> io::Result<()> {
+        // The writer does not tell whether it could open the file.
+        File::create(path)?;
+        let path = CString::new(path.as_os_str().as_encoded_bytes())?;
+        // SAFETY: the instance is of this model, and the path is read during the call only.
+        unsafe { (self.model.open_waves)(self.instance.as_ptr(), path.as_ptr()) }
+        Ok(())
+    }
+
+    /// Ends the waveforms.
+    pub fn close_waves(&mut self) {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.close_waves)(self.instance.as_ptr()) }
+    }
+}
+
+impl Drop for Circuit {
+    fn drop(&mut self) {
+        // SAFETY: the instance is of this model, and is not used again.
+        unsafe { (self.model.destroy)(self.instance.as_ptr()) }
+    }
+}
+
+fn name(model: &Model) -> String {
+    // SAFETY: the name of a model is a constant that ends with a zero.
+    let name = unsafe { CStr::from_ptr(model.name) };
+    name.to_string_lossy().into_owned()
+}
+
+/// The `count` values from `first` on.
+///
+/// # Safety
+///
+/// They must be there, and stay unchanged, for the returned lifetime; `first` may be null if there are none.
+unsafe fn all<'v, V>(first: *const V, count: u64) -> &'v [V] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: as the caller guarantees.
+    unsafe { slice::from_raw_parts(first, count as usize) }
+}

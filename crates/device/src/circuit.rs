@@ -1,0 +1,552 @@
+//! A circuit in the place of a device model: a Verilated core behind the PCI Express core of an endpoint.
+//!
+//! The circuit runs behind the time of the fabric, a batch of cycles at once: what arrives waits with its cycle until the batch, and
+//! what leaves is given the time of its first beat, from which the send path counts. That is exact while a batch and a packet
+//! together take no longer than `send_latency`. Space in the send queue counts from the event that made it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cosim::{Failure, Happening, Settings, Tlp};
+use kernel::{Effects, Span, Time};
+use packet::{Charge, FlowId, Observation, Packet, PacketId, Refusal, Stamp};
+use protocol::{Bar, Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status};
+use transaction::{FunctionPlace, Pattern, arrived, deliver};
+
+use crate::leaf::{Engine, one_port};
+use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
+
+/// A circuit in the place of a device model.
+#[derive(Debug)]
+pub struct Circuit {
+    endpoint: Endpoint,
+    core: cosim::Circuit,
+    choice: CircuitChoice,
+    bars: Vec<Bar>,
+    settings: Settings,
+    /// The period of the circuit's clock.
+    period: Span,
+    /// Most cycles from one run of the circuit to the next while it works.
+    batch: u64,
+    /// The packets that wait for the circuit, oldest first.
+    held: VecDeque<Held>,
+    labels: Labels,
+    patterns: Arc<[Pattern]>,
+    failure: Option<(Time, Failure)>,
+    /// The file of the waveforms, and the cycles of their begin and end that are still to come.
+    waves: Option<(PathBuf, VecDeque<u64>)>,
+}
+
+/// A packet that waits for the circuit.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Its receive buffer, which it holds until the circuit has taken it; none for a value after reset.
+    charge: Option<Charge>,
+    /// The cycle in which the circuit can take its last beat at the earliest.
+    earliest: u64,
+}
+
+/// The flows to which the circuit's packets belong, by their labels: the number of the flow plus 1, and 0 for none.
+#[derive(Debug, Default)]
+struct Labels {
+    /// Bytes of the requests of each label so far.
+    begun: BTreeMap<u32, u64>,
+    /// The outstanding reads by tag.
+    reads: BTreeMap<u16, Read>,
+    /// Writes of peers that the circuit will send back, by their labels.
+    returning: BTreeMap<u32, VecDeque<Stamp>>,
+}
+
+/// An outstanding read.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    flow: Option<FlowId>,
+    /// Offset in the flow of the next byte, and the bytes still to come.
+    offset: u64,
+    left: u32,
+    born: Time,
+}
+
+one_port!(Circuit);
+
+impl Leaf for Circuit {
+    type Parameters = CircuitParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    fn engine(&self, _: Time) -> Engine {
+        if self.core.is_active() {
+            Engine::Busy
+        } else {
+            Engine::Idle
+        }
+    }
+
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        if place != FunctionPlace::Own {
+            return;
+        }
+        self.core.reset();
+        for charge in std::mem::take(&mut self.held)
+            .into_iter()
+            .filter_map(|held| held.charge)
+        {
+            self.endpoint.free(charge, fx);
+        }
+        for label in std::mem::take(&mut self.labels).begun.into_keys() {
+            if let Some(flow) = flow_of(label) {
+                fx.observe(Observation::Forgotten { flow });
+            }
+        }
+        self.configure();
+        self.preset(self.cycle_at(fx.now()));
+    }
+
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.failure.is_some() {
+            return;
+        }
+        while let Some((packet, charge)) = self.endpoint.take_held(fx) {
+            self.take(packet, charge, fx);
+        }
+        if self.is_working() {
+            self.advance(fx);
+        }
+        self.endpoint.is_open(fx);
+    }
+}
+
+impl Circuit {
+    /// The circuit `core` at an endpoint with these BARs.
+    pub fn new(
+        config: EndpointConfig,
+        core: cosim::Circuit,
+        choice: CircuitChoice,
+        (bars, name): (Vec<Bar>, &str),
+    ) -> Self {
+        let parameters = &config.parameters;
+        let period = parameters.clock.period();
+        let cycle = |time: Span| time.as_fs() / period.as_fs();
+        let waves = parameters.waves.map(|window| {
+            let bounds = [cycle(window.from), cycle(window.to)];
+            (PathBuf::from(format!("{name}.fst")), bounds.into())
+        });
+        let patterns = config.patterns.clone();
+        let ahead = parameters.send_latency.as_fs() / period.as_fs();
+        let endpoint = Endpoint::new(config);
+        let packet = (LONGEST_HEADER + endpoint.max_payload() as usize).div_ceil(core.width());
+        let mut circuit = Circuit {
+            batch: ahead.saturating_sub(packet as u64).max(1),
+            endpoint,
+            core,
+            choice,
+            bars,
+            settings: Settings::default(),
+            period,
+            held: VecDeque::new(),
+            labels: Labels::default(),
+            patterns,
+            failure: None,
+            waves,
+        };
+        circuit.configure();
+        circuit.preset(0);
+        circuit
+    }
+
+    /// The time at which the circuit has stopped, and the reason, if it has.
+    pub fn failure(&self) -> Option<&(Time, Failure)> {
+        self.failure.as_ref()
+    }
+
+    /// The first cycle that begins at `time` or later.
+    pub fn cycle_at(&self, time: Time) -> u64 {
+        time.since(Time::ZERO).as_fs().div_ceil(self.period.as_fs())
+    }
+
+    fn is_working(&self) -> bool {
+        self.core.is_active() || !self.held.is_empty()
+    }
+
+    /// Applies the registers of the function to the circuit.
+    fn configure(&mut self) {
+        let settings = Settings {
+            function_id: self.endpoint.id().0,
+            max_payload: size_code(self.endpoint.max_payload()),
+            max_read_request: size_code(self.endpoint.max_read_request()),
+            bus_master: self.endpoint.is_bus_master(),
+        };
+        if settings != self.settings {
+            self.core.configure(settings);
+            self.settings = settings;
+        }
+    }
+
+    /// Writes the register that has another value after reset than the circuit's, as its first packet.
+    fn preset(&mut self, cycle: u64) {
+        let Some((bar, offset, value)) = self.choice.preset else {
+            return;
+        };
+        let write = Header::memory_write(self.endpoint.id(), offset, size_of_val(&value) as u32);
+        let (header, len) = write.expect("a register is within a page").emit();
+        let bytes = [&header[..len], &value.to_le_bytes()].concat();
+        self.core.push(&Tlp {
+            bytes: &bytes,
+            cycle,
+            label: 0,
+            bar,
+        });
+        self.held.push_back(Held {
+            charge: None,
+            earliest: cycle + bytes.len().div_ceil(self.core.width()) as u64,
+        });
+    }
+
+    /// Gives a packet to the circuit, unless it is one for the PCI Express core.
+    fn take(&mut self, packet: PacketId, charge: Charge, fx: &mut Effects<'_, Self>) {
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        if let Err(why) = self.endpoint.check_size(&header) {
+            self.endpoint.free(charge, fx);
+            return self.endpoint.refuse(packet, why, fx);
+        }
+        let bar = match &header.kind {
+            Kind::MemoryWrite(request) | Kind::MemoryRead(request) => {
+                let Some(bar) = self.bar_of(request) else {
+                    self.endpoint.free(charge, fx);
+                    return self
+                        .endpoint
+                        .refuse(packet, Refusal::UnsupportedRequest, fx);
+                };
+                bar
+            }
+            Kind::Completion(completion) if self.labels.expects(completion, self.endpoint.id()) => {
+                0
+            }
+            _ => {
+                self.endpoint.free(charge, fx);
+                self.endpoint.serve(packet, fx);
+                if header.is_config() {
+                    self.configure();
+                }
+                return;
+            }
+        };
+        let cycle = self.cycle_at(fx.now());
+        let content = &fx.store()[packet];
+        let told = match &header.kind {
+            Kind::MemoryWrite(request) if bar == PEERS => match self.choice.peer_writes {
+                PeerWrites::Stored => {
+                    let base = self.endpoint.base_of(PEERS.into());
+                    let memory = self.endpoint.bar_mut();
+                    deliver(content, request, memory, base, &self.patterns)
+                }
+                PeerWrites::Passed => arrived(content, request, &self.patterns),
+                PeerWrites::Returned => {
+                    let label = label_of(content.stamp.flow);
+                    let stamps = self.labels.returning.entry(label).or_default();
+                    stamps.push_back(content.stamp);
+                    None
+                }
+            },
+            Kind::MemoryWrite(request) => arrived(content, request, &self.patterns),
+            Kind::Completion(completion) => {
+                self.labels
+                    .answered(completion, content.payload(), &self.patterns)
+            }
+            _ => None,
+        };
+        let beats = give(&mut self.core, content, cycle, bar);
+        let behind = self.held.back().map_or(cycle, |held| held.earliest);
+        self.held.push_back(Held {
+            charge: Some(charge),
+            earliest: behind.max(cycle) + beats,
+        });
+        if let Some(told) = told {
+            fx.observe(told);
+        }
+        fx.store().release(packet);
+    }
+
+    /// The BAR that a request hits with all its bytes.
+    fn bar_of(&self, request: &MemoryRequest) -> Option<u8> {
+        let hit = |bar: &&Bar| {
+            let base = self.endpoint.base_of(bar.index.into());
+            let at = request.first_byte().checked_sub(base);
+            at.is_some_and(|at| at + u64::from(request.byte_len()) <= bar.size)
+        };
+        self.bars.iter().find(hit).map(|bar| bar.index)
+    }
+
+    /// Runs the circuit up to now.
+    fn advance(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let until = now.since(Time::ZERO).as_fs() / self.period.as_fs() + 1;
+        if self.waves.is_some()
+            && let Err(failure) = self.write_waves(until)
+        {
+            self.failure = Some(stopped(failure, self.period, fx));
+            return;
+        }
+        let events = match self.core.run(until) {
+            Ok(events) => events,
+            Err(failure) => {
+                self.failure = Some(stopped(failure, self.period, fx));
+                return;
+            }
+        };
+        for ((first, last), label, happening) in events.iter() {
+            let began = Time::ZERO + self.period * first;
+            match happening {
+                Happening::Taken => {
+                    let held = self.held.pop_front();
+                    if let Some(charge) = held.and_then(|held| held.charge) {
+                        self.endpoint.free(charge, fx);
+                    }
+                }
+                Happening::Sent(bytes) => {
+                    let (header, payload) = match parse(bytes) {
+                        Ok(parts) => parts,
+                        Err(message) => {
+                            let failure = Failure {
+                                circuit: self.choice.name.into(),
+                                cycle: last,
+                                message,
+                            };
+                            self.failure = Some(stopped(failure, self.period, fx));
+                            return;
+                        }
+                    };
+                    let stamp = self.labels.stamp(&header, label, began);
+                    let packet = fx.store().claim();
+                    fx.store()[packet]
+                        .write(header, stamp)
+                        .copy_from_slice(payload);
+                    self.endpoint.hand_over_at(began, packet, fx);
+                }
+                Happening::Interrupt => {
+                    let place = FunctionPlace::Own;
+                    let message = self.endpoint.interrupt(place, label as u16, fx);
+                    if let Some(packet) = message {
+                        self.endpoint.hand_over_at(began, packet, fx);
+                    }
+                }
+            }
+        }
+        let openings = self.endpoint.openings(now);
+        let begun = u32::from(self.core.is_sending());
+        self.core.allow(openings.saturating_sub(begun));
+        if self.is_working() {
+            self.endpoint.wake_engine(self.next_run(until), fx);
+        }
+    }
+
+    /// Begins the waveforms before the run up to the cycle `until` that reaches their begin, and ends them after the run that reaches
+    /// their end.
+    #[cold]
+    fn write_waves(&mut self, until: u64) -> Result<(), Failure> {
+        let Some((path, bounds)) = &mut self.waves else {
+            return Ok(());
+        };
+        let cycle = self.core.cycle();
+        if bounds.len() == BOUNDS && bounds.pop_front_if(|from| *from < until).is_some() {
+            self.core.open_waves(path).map_err(|error| Failure {
+                circuit: self.choice.name.into(),
+                cycle,
+                message: format!("{} cannot be written: {error}", path.display()),
+            })?;
+        }
+        if bounds.len() < BOUNDS && bounds.pop_front_if(|to| *to <= cycle).is_some() {
+            self.core.close_waves();
+        }
+        Ok(())
+    }
+
+    /// The time of the next run of the circuit, if nothing comes before it.
+    fn next_run(&self, cycle: u64) -> Time {
+        let mut next = cycle + self.batch - 1;
+        if let Some(held) = self.held.front() {
+            // The buffer is free again once the circuit has taken the last beat.
+            next = next.min(held.earliest.max(cycle + STALLED - 1));
+        }
+        Time::ZERO + self.period * next
+    }
+}
+
+/// Reports that a circuit has stopped; returns its time and reason.
+#[cold]
+fn stopped(failure: Failure, period: Span, fx: &mut Effects<'_, Circuit>) -> (Time, Failure) {
+    fx.observe(Observation::Stopped);
+    (Time::ZERO + period * failure.cycle, failure)
+}
+
+/// Gives a packet to a circuit, without its prefix and its digest; returns the number of its beats.
+fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64 {
+    let label = label_of(content.stamp.flow);
+    let (header, payload) = (content.header_behind_prefix(), content.payload());
+    let len = header.len() + payload.len();
+    let bytes = content.bytes();
+    if len == bytes.len() {
+        let tlp = Tlp {
+            bytes,
+            cycle,
+            label,
+            bar,
+        };
+        core.push(&tlp);
+    } else {
+        let mut bare = [header, payload].concat();
+        bare[TD.0] &= !TD.1;
+        let tlp = Tlp {
+            bytes: &bare,
+            cycle,
+            label,
+            bar,
+        };
+        core.push(&tlp);
+    }
+    len.div_ceil(core.width()) as u64
+}
+
+/// The label of a flow's packets.
+fn label_of(flow: Option<FlowId>) -> u32 {
+    flow.map_or(0, |flow| flow.0 + 1)
+}
+
+/// The flow of a label.
+fn flow_of(label: u32) -> Option<FlowId> {
+    label.checked_sub(1).map(FlowId)
+}
+
+impl Labels {
+    /// The stamp of a packet of the circuit with this label, which began to leave at `began`.
+    fn stamp(&mut self, header: &Header, label: u32, began: Time) -> Stamp {
+        let (Kind::MemoryWrite(request) | Kind::MemoryRead(request)) = &header.kind else {
+            return Stamp::default();
+        };
+        if header.class() == Class::Posted
+            && let Some(stamps) = self.returning.get_mut(&label)
+            && let Some(stamp) = stamps.pop_front()
+        {
+            return stamp;
+        }
+        let flow = flow_of(label);
+        let len = request.byte_len();
+        let begun = self.begun.entry(label).or_default();
+        let offset = *begun;
+        *begun += u64::from(len);
+        if header.class() == Class::NonPosted {
+            let read = Read {
+                flow,
+                offset,
+                left: len,
+                born: began,
+            };
+            self.reads.insert(request.tag.0, read);
+        }
+        Stamp {
+            flow,
+            offset,
+            born: began,
+            last: true,
+        }
+    }
+
+    /// Whether a completion answers an outstanding read of the function `id`.
+    fn expects(&self, completion: &Completion, id: FunctionId) -> bool {
+        completion.requester == id && self.reads.contains_key(&completion.tag.0)
+    }
+
+    /// The observation of a completion of a read.
+    fn answered(
+        &mut self,
+        completion: &Completion,
+        payload: &[u8],
+        patterns: &[Pattern],
+    ) -> Option<Observation> {
+        let read = self.reads.get_mut(&completion.tag.0)?;
+        let lead = usize::from(completion.lower_address) % 4;
+        let bytes = payload.get(lead..).unwrap_or_default();
+        let bytes = &bytes[..bytes.len().min(read.left as usize)];
+        let (offset, born, flow) = (read.offset, read.born, read.flow);
+        let is_good = completion.status == Status::Successful;
+        let len = if is_good {
+            bytes.len() as u32
+        } else {
+            read.left
+        };
+        read.offset += u64::from(len);
+        read.left -= len;
+        let last = read.left == 0;
+        if last {
+            self.reads.remove(&completion.tag.0);
+        }
+        let flow = flow?;
+        let pattern = patterns.get(flow.0 as usize);
+        Some(if is_good {
+            let intact = pattern.is_none_or(|pattern| pattern.matches(offset, bytes));
+            Observation::Delivered {
+                flow,
+                bytes: len,
+                offset,
+                born,
+                last,
+                intact,
+            }
+        } else {
+            Observation::Failed {
+                flow,
+                bytes: len,
+                offset: Some(offset),
+            }
+        })
+    }
+}
+
+/// The header and the payload of a TLP that the circuit has sent.
+fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), String> {
+    let (header, len) =
+        Header::parse(bytes).map_err(|error| format!("it sent a malformed TLP: {error}"))?;
+    let (payload, told) = (&bytes[len..], header.payload_len());
+    if payload.len() != told {
+        return Err(format!(
+            "it sent a TLP whose header tells of {told} bytes of payload with {} bytes",
+            payload.len()
+        ));
+    }
+    Ok((header, payload))
+}
+
+/// The code of a size in Device Control.
+fn size_code(bytes: u32) -> u8 {
+    (bytes / 128).max(1).ilog2() as u8
+}
+
+/// Bytes of the longest header of a request.
+const LONGEST_HEADER: usize = 16;
+
+/// The BAR to which peers write data.
+const PEERS: u8 = 0;
+
+/// Cycles from one run to the next while a circuit does not take what waits for it.
+const STALLED: u64 = 8;
+
+/// Number of the bounds of an interval.
+const BOUNDS: usize = 2;
+
+/// The byte of a header with the bit TD, and the bit.
+const TD: (usize, u8) = (2, 0x80);
+
+kernel::parameters! {
+    /// The parameters of a circuit; those of the model that it replaces are the plan's.
+    pub struct CircuitParameters {}
+}
+
+impl LeafParameters for CircuitParameters {}

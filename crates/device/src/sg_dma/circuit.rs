@@ -1,0 +1,64 @@
+//! The circuit of the engine (`gateware/rtl/dma_engine`), and the parameters that it can have.
+
+use crate::{CircuitChoice, EndpointParameters, PeerWrites};
+
+use super::registers::CROSSED;
+use super::{REGISTERS, SgDmaParameters, UserLogic};
+
+/// The engine's circuit with these parameters; the key and a message if it cannot have one of them.
+pub(super) fn choice(
+    parameters: &SgDmaParameters,
+    core: &EndpointParameters,
+) -> Result<CircuitChoice, (&'static str, String)> {
+    let cycles = parameters.completion_timeout.as_fs() / core.clock.period().as_fs();
+    let limits = [
+        (
+            "datapath",
+            ![0, BEAT].contains(&core.datapath.0),
+            "the circuit's stream has 64 bits; write \"8 B\"",
+        ),
+        (
+            "fifo",
+            parameters.fifo.0 != FIFO,
+            "each FIFO of the circuit has 4 KiB; write \"4 KiB\"",
+        ),
+        (
+            "descriptors",
+            parameters.descriptors > DESCRIPTORS,
+            "the circuit's memory has 2048 descriptors; write 2048 or fewer",
+        ),
+        (
+            "descriptor_fetch",
+            parameters.descriptor_fetch,
+            "the circuit does not fetch descriptors; write false",
+        ),
+        (
+            "completion_timeout",
+            cycles != TIMEOUT,
+            "the circuit waits 2,500,000 cycles; write \"10 ms\" with a clock of 250 MHz",
+        ),
+    ];
+    if let Some((key, _, message)) = limits.iter().find(|(_, wrong, _)| *wrong) {
+        return Err((key, (*message).into()));
+    }
+    let (name, peer_writes) = match parameters.user {
+        UserLogic::SourceSink => ("dma_engine_source_sink", PeerWrites::Stored),
+        UserLogic::Loopback => ("dma_engine_loopback", PeerWrites::Passed),
+        UserLogic::Matrix => ("dma_engine_matrix", PeerWrites::Passed),
+        UserLogic::Reflector => ("dma_engine_reflector", PeerWrites::Returned),
+    };
+    let makes_data = parameters.user.never_stalls();
+    Ok(CircuitChoice {
+        name,
+        peer_writes,
+        preset: parameters.crossed.then_some((REGISTERS as u8, CROSSED, 1)),
+        makes_data,
+    })
+}
+
+/// Bytes of a beat.
+const BEAT: u64 = 8;
+/// Bytes of each FIFO, descriptors in the memory, and cycles of the completion timeout: defaults of `dma_engine.sv`.
+const FIFO: u64 = 4096;
+const DESCRIPTORS: u32 = 2048;
+const TIMEOUT: u64 = 2_500_000;

@@ -1,0 +1,149 @@
+"""Circuits in the place of device models. Most tests need what `make gateware` builds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peerlane import Fabric, ScenarioError, Simulation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run
+
+NO_CIRCUITS = "this build has no circuits"
+
+
+def pair(*circuits: str, size: str = "16 KiB", **keys: str) -> Fabric:
+    """Two engines below a switch; those named in `circuits` are circuits."""
+    fabric = Fabric("pair")
+    fabric.host("h0", memory="16 MiB")
+    fabric.switch("s0", "h0", profile="plx")
+    for name in ("a", "b"):
+        fabric.device(name, "s0", model="sg-dma", bar="1 MiB", datapath="8 B")
+        fabric.set(name, send_latency="260 ns", receive_latency="260 ns")
+        if name in circuits:
+            fabric.set(name, implementation="rtl", **keys)
+    fabric.flow("a", "b", size=size, clock="sender")
+    return fabric
+
+
+def has_circuits() -> bool:
+    """Whether the package is built with circuits."""
+    try:
+        pair("a").simulation()
+    except ScenarioError as error:
+        return NO_CIRCUITS not in str(error)
+    return True
+
+
+needs_circuits = pytest.mark.skipif(
+    not has_circuits(), reason="the package has no circuits; `make gateware` builds it with them"
+)
+
+
+def received(fabric: Fabric, node: str, size: int) -> bytes:
+    """The bytes at a node's memory after a run in which everything arrived intact."""
+    simulation = fabric.simulation()
+    result = simulation.run()
+    assert result.failures == []
+    assert all(flow.intact for flow in result.flows)
+    (memory, *_) = simulation.tree().nodes[node].regions
+    return simulation.memory(node, memory.base, size)
+
+
+@needs_circuits
+@pytest.mark.parametrize("circuits", [("a",), ("b",), ("a", "b")])
+def test_a_circuit_writes_the_bytes_that_its_model_writes(circuits: tuple[str, ...]) -> None:
+    size = 16 << 10
+    assert received(pair(*circuits), "b", size) == received(pair(), "b", size)
+
+
+@needs_circuits
+@pytest.mark.parametrize("direction", ["write", "read"])
+def test_a_circuit_moves_the_bytes_of_a_list_in_host_memory(direction: str) -> None:
+    fabric = pair("a").without_flows()
+    fabric.flow("a", "h0", size="20000 B", direction=direction, offset="100 B", clock="sender")
+    (flow,) = fabric.run().flows
+    assert (flow.completed, flow.intact, flow.bytes) == (True, True, 20000)
+
+
+@needs_circuits
+def test_two_circuits_write_to_each_other() -> None:
+    fabric = pair("a", "b").flow("b", "a", size="16 KiB", clock="sender")
+    result = fabric.run()
+    assert [flow.intact for flow in result.flows] == [True, True]
+    assert result.failures == []
+
+
+@needs_circuits
+def test_a_run_with_circuits_is_the_same_each_time() -> None:
+    assert pair("a", "b").run() == pair("a", "b").run()
+
+
+@needs_circuits
+def test_a_reflector_sends_back_what_a_circuit_writes_to_it() -> None:
+    fabric = pair("a", "b").without_flows().set("b", user="reflector")
+    fabric.flow("a", "b", size="8 B", direction="round-trip")
+    (flow,) = fabric.run().flows
+    assert (flow.completed, flow.intact) == (True, True)
+
+
+@needs_circuits
+def test_a_crossed_matrix_sends_what_it_reads_to_a_peer() -> None:
+    fabric = pair("a").without_flows().set("a", user="matrix", crossed=True)
+    fabric.flow("a", "h0", id="in", direction="read", size="8 KiB", offset="0 B")
+    fabric.flow("a", "b", size="8 KiB", carries="in")
+    assert [flow.intact for flow in fabric.run().flows] == [True, True]
+
+
+@needs_circuits
+def test_waveforms_of_a_window_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = pair("a", waves="5 us..6 us").run()
+    assert result.failures == []
+    assert (tmp_path / "a.fst").stat().st_size > 1000
+    assert not (tmp_path / "b.fst").exists()
+
+
+@needs_circuits
+def test_waveforms_that_cannot_be_written_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.fst").mkdir()
+    result = pair("a", waves="5 us..6 us").run()
+    (stopped,) = result.stopped_circuits
+    assert stopped.startswith("a at ")
+    assert "a.fst cannot be written" in stopped
+    assert result.failures[0] == stopped
+
+
+def test_a_device_that_is_not_there_cannot_be_a_circuit(peerlane: Run) -> None:
+    told = peerlane("run", "driver", "--rtl", "c9")
+    told.refuses("there is no device 'c9' in the scenario", "its devices are")
+
+
+def test_a_model_without_a_circuit_says_so() -> None:
+    text = """
+[hosts.h0]
+[devices.d0]
+model = "dma"
+upstream = "h0"
+implementation = "rtl"
+"""
+    with pytest.raises(ScenarioError, match=r'6: .*model = "dma" has no circuit'):
+        Simulation(text, source="wrong.toml")
+
+
+def test_a_parameter_that_the_circuit_cannot_have_is_named() -> None:
+    with pytest.raises(ScenarioError, match=r"a\.fifo: each FIFO of the circuit has 4 KiB"):
+        pair("a", fifo="64 KiB").simulation()
+
+
+@pytest.mark.skipif(has_circuits(), reason="the package has circuits")
+def test_a_build_without_circuits_names_the_command_that_adds_them() -> None:
+    with pytest.raises(ScenarioError, match="`make gateware` builds it with them"):
+        pair("a").simulation()
