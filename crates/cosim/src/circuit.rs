@@ -173,7 +173,7 @@ impl Circuit {
                 cycle,
                 label,
                 bar.into(),
-            )
+            );
         }
     }
 

@@ -513,7 +513,7 @@ impl Transmitter {
             let wire_len = cx.packets()[packet].wire_len().into();
             self.channels[0].count.send(at, at, 0, wire_len);
         }
-        self.send_new(at, waiting, (u16::MAX, 0), cx);
+        self.send_new(at, (0, waiting), (u16::MAX, 0), cx);
         // It was in no buffer.
         self.on_wire = None;
     }
