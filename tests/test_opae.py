@@ -370,7 +370,7 @@ def test_a_bitstream_that_names_a_model_runs_it_only_if_it_was_given(
 ) -> None:
     model, image = tmp_path / "model.py", tmp_path / "model.gbs"
     source = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
-    model.write_text(f"print('run')\n{source}", encoding="utf-8")
+    model.write_text(f"{source}\nprint('run')\n", encoding="utf-8")
     run = programs.by(peerlane_process)
     assert peerlane_process("opae", "pack", str(model), str(image)).status == 0
     conf = [sys.executable, "-m", "peerlane", "opae", "conf", str(image)]

@@ -174,7 +174,7 @@ impl Server {
             self.spare = spare().ok();
             return;
         };
-        if self.clients.len() == MOST_CLIENTS {
+        if self.clients.len() == MOST_CLIENTS || channel.set_nonblocking().is_err() {
             return;
         }
         self.known += 1;

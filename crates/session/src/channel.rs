@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
@@ -52,6 +52,11 @@ impl Channel {
         let socket = new_socket()?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(Channel(socket))
+    }
+
+    /// Never waits from now on: without a packet, or without space for one because the other side does not receive, there is an error.
+    pub fn set_nonblocking(&self) -> Result<(), ChannelError> {
+        Ok(ioctl_fionbio(&self.0, true)?)
     }
 
     /// Sends `message`, with an optional file.
@@ -125,11 +130,9 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// Accepts the next connection of a process. Its end here never waits: without a packet, or without space for one because the
-    /// process does not receive, it returns an error.
+    /// Accepts the next connection of a process.
     pub fn accept(&self) -> Result<Channel, ChannelError> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        Ok(Channel(accept_with(&self.0, flags)?))
+        Ok(Channel(accept_with(&self.0, SocketFlags::CLOEXEC)?))
     }
 }
 

@@ -14,7 +14,7 @@ use session::{Reply, Request, SharedMemory};
 use crate::abi::{Code, entry, user_pointer};
 use crate::guard::{Buffer, PAGE};
 use crate::state::{Mode, State, known_mode, with};
-use crate::{fault, token::Token};
+use crate::{fault, token::Token, valgrind};
 
 const PREALLOCATED: c_int = 1;
 const QUIET: c_int = 2;
@@ -129,8 +129,11 @@ impl State {
 }
 
 /// Whether the processor may execute a part of a range of the program's memory. Such memory cannot be guarded: a fetch of an
-/// instruction would fault, and the handler may be in it.
+/// instruction would fault, and the handler may be in it. Valgrind makes all memory executable, and fetches no instruction from it.
 fn holds_code(range: Range<usize>) -> bool {
+    if valgrind::is_there() {
+        return false;
+    }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines().any(|line| {
         let mut words = line.split_ascii_whitespace();
