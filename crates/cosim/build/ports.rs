@@ -73,7 +73,7 @@ fn declared(header: &str) -> BTreeMap<&str, Port> {
         .collect()
 }
 
-/// What is wrong with the ports of a circuit, if anything.
+/// The first fault of the ports of a circuit; none if they are as documented.
 fn fault(header: &str, width: u32) -> Option<String> {
     let (has, needs) = (declared(header), documented(width));
     let show = |(direction, bits): &Port| {

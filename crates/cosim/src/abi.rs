@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-/// What has happened at the ports of a circuit.
+/// An event at the ports of a circuit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
@@ -18,7 +18,7 @@ pub struct Event {
 pub const TAKEN: u32 = 0;
 pub const SENT: u32 = 1;
 
-/// What has happened in one call of [`Model::run`].
+/// The events of one call of [`Model::run`].
 #[repr(C)]
 pub struct Events {
     pub first: *const Event,

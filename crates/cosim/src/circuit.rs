@@ -36,7 +36,7 @@ unsafe impl Send for Circuit {}
 // SAFETY: through a shared reference an instance is only read.
 unsafe impl Sync for Circuit {}
 
-/// What happens at the ports of a circuit.
+/// An event at the ports of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'c> {
     /// The circuit has taken a TLP that it was given.
@@ -60,7 +60,7 @@ pub struct Tlp<'b> {
     pub bar: u8,
 }
 
-/// What has happened at the ports of a circuit in one batch of cycles.
+/// The events at the ports of a circuit in one batch of cycles.
 #[derive(Debug)]
 pub struct Events<'c> {
     events: &'c [abi::Event],

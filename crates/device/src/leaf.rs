@@ -84,7 +84,7 @@ pub trait LeafParameters: Parameters + Any {
 pub struct CircuitChoice {
     /// Its name in `gateware/circuits.toml`.
     pub name: &'static str,
-    /// What becomes of writes to BAR 0.
+    /// The use of writes to BAR 0.
     pub peer_writes: PeerWrites,
     /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
     pub preset: Option<(u8, u64, u32)>,
@@ -92,7 +92,7 @@ pub struct CircuitChoice {
     pub makes_data: bool,
 }
 
-/// What becomes of writes to BAR 0 of a circuit.
+/// The use that a circuit makes of writes to BAR 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerWrites {
     /// They end in the circuit. The memory behind BAR 0 keeps what was written.

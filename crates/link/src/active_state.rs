@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use protocol::{Dllp, FunctionId};
 
-/// What one end of a link knows of L1: whether it may enter it, how far the handshake is, and how long it was there.
+/// The state of one end of a link as to L1: its permission to enter it, the progress of the handshake, and the time that it was there.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveState {
     /// Whether the end is the upstream port of its component, which asks. The port above it answers.

@@ -105,12 +105,14 @@ impl Model {
 
     /// The time at which the circuit of a device has stopped, and the reason; none for any other component.
     pub fn stopped_circuit(&self) -> Option<(Time, String)> {
-        #[cfg(feature = "circuits")]
-        if let Model::Circuit(circuit) = self {
-            let (time, failure) = circuit.failure()?;
-            return Some((*time, failure.to_string()));
+        match self {
+            #[cfg(feature = "circuits")]
+            Model::Circuit(circuit) => {
+                let (time, failure) = circuit.failure()?;
+                Some((*time, failure.to_string()))
+            }
+            _ => None,
         }
-        None
     }
 
     /// The link end at port `index`.

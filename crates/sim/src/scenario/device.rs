@@ -65,13 +65,16 @@ pub struct LeafModel {
     pub declarations: fn() -> Vec<Declaration>,
 }
 
+/// A circuit, and how it takes the place of a model.
+pub type ChosenCircuit = (CircuitChoice, cosim::Circuit);
+
 impl DeviceParameters {
     /// The circuit that takes the place of the model, if the parameters of the core ask for one; the key that is wrong and a message
     /// where there is none.
     pub fn circuit(
         &self,
         core: &EndpointParameters,
-    ) -> Option<Result<(CircuitChoice, cosim::Circuit), (&'static str, String)>> {
+    ) -> Option<Result<ChosenCircuit, (&'static str, String)>> {
         let width = core.circuit_width()?;
         let Some(choice) = self.parameters().circuit(core) else {
             let message = format!("model = {:?} has no circuit; write \"model\"", self.name());

@@ -51,7 +51,7 @@ pub fn rested(text: &str) -> Simulation {
             return simulation;
         }
         assert!(rest < last, "{left:?} packets and credits left\n{text}");
-        rest = rest + Span::from_us(1);
+        rest += Span::from_us(1);
     }
 }
 
