@@ -41,22 +41,24 @@ fn a_seldom_read_waits_for_exits_from_l0s_and_a_stream_for_none() {
     close(rates[1], rates[0], 3.0);
 }
 
+/// ASPM Control at both ends of both links, from the root port down, of a machine whose nodes have these keys.
+fn control(host: &str, switch: &str, device: &str) -> [u32; 4] {
+    let simulation = simulation(&machine(host, switch, device, SELDOM));
+    let bits = |node: &str, place: FunctionPlace| {
+        let functions = simulation.functions(node).expect("a node");
+        functions.space(place).read(LINK_CONTROL) & 3
+    };
+    let port = FunctionPlace::Port(0);
+    [
+        bits("h0", port),
+        bits("s", FunctionPlace::Own),
+        bits("s", port),
+        bits("d", FunctionPlace::Own),
+    ]
+}
+
 #[test]
 fn firmware_enables_l0s_where_both_ports_of_a_link_support_it() {
-    let control = |host: &str, switch: &str, device: &str| {
-        let simulation = simulation(&machine(host, switch, device, SELDOM));
-        let bits = |node: &str, place: FunctionPlace| {
-            let functions = simulation.functions(node).expect("a node");
-            functions.space(place).read(LINK_CONTROL) & 3
-        };
-        let port = FunctionPlace::Port(0);
-        [
-            bits("h0", port),
-            bits("s", FunctionPlace::Own),
-            bits("s", port),
-            bits("d", FunctionPlace::Own),
-        ]
-    };
     let on = format!("{EXIT}aspm_l0s = true\n");
     assert_eq!(control(&on, EXIT, EXIT), [1, 1, 1, 1]);
     assert_eq!(control(EXIT, EXIT, EXIT), [0, 0, 0, 0]);
@@ -121,20 +123,6 @@ const L1: &str = "l1_exit_latency = \"4 us\"\nl1_entry_time = \"2 us\"\n";
 
 #[test]
 fn firmware_enables_l1_where_both_ports_of_a_link_support_it() {
-    let control = |host: &str, switch: &str, device: &str| {
-        let simulation = simulation(&machine(host, switch, device, SELDOM));
-        let bits = |node: &str, place: FunctionPlace| {
-            let functions = simulation.functions(node).expect("a node");
-            functions.space(place).read(LINK_CONTROL) & 3
-        };
-        let port = FunctionPlace::Port(0);
-        [
-            bits("h0", port),
-            bits("s", FunctionPlace::Own),
-            bits("s", port),
-            bits("d", FunctionPlace::Own),
-        ]
-    };
     let on = format!("{L1}aspm_l1 = true\n");
     assert_eq!(control(&on, L1, L1), [2, 2, 2, 2]);
     assert_eq!(control(L1, L1, L1), [0, 0, 0, 0]);

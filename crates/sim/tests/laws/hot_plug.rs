@@ -162,36 +162,36 @@ fn a_port_that_contains_an_error_is_released_and_what_is_below_works_again() {
     }
 }
 
+/// A machine with every flow, two more that begin after the incidents, and software that waits for links.
+fn interrupted(incidents: &str) -> String {
+    let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
+    let flows = every_flow() + &later("later", ("a", "h0")) + &later("latest", ("c", "h0"));
+    let keys = "link_up_wait = \"200 us\"\n";
+    machine(&(flows + incidents)).replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1)
+}
+
+/// Asserts that an interruption at `node` hits the flows that it concerns alone, that the log says `what` of `place` and that the host has
+/// set up again what is below, and that it is no error.
+fn is_no_error(text: &str, node: &str, (place, what): (&str, &str)) {
+    let simulation = rested(text);
+    for flow in &simulation.result().flows {
+        let arrives = flow.completed && flow.intact;
+        let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
+        assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
+    }
+    let log = log(&simulation);
+    for wanted in [entry(place, what), entry("h0", "set up again")] {
+        assert!(log.contains(&wanted), "{wanted:?} {log:?}");
+    }
+    let is_error = log.iter().any(|(_, what)| what == "Surprise Down");
+    assert!(!is_error, "{log:?}");
+}
+
 #[test]
 fn a_secondary_bus_reset_resets_what_is_below_and_nothing_else() {
     for node in ["a", "c", "s"] {
-        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
-        let text = machine(
-            &(every_flow()
-                + &later("later", ("a", "h0"))
-                + &later("latest", ("c", "h0"))
-                + &incident("5 us", "secondary-bus-reset", node, "hold = \"20 us\"")),
-        );
-        let keys = "link_up_wait = \"200 us\"\n";
-        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
-        let simulation = rested(&text);
-        let result = simulation.result();
-        for flow in &result.flows {
-            let arrives = flow.completed && flow.intact;
-            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
-            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
-        }
-        let log = log(&simulation);
-        let has = |place: &str, what: &str| log.contains(&(place.into(), what.into()));
-        assert!(
-            has(node, "hot reset") && has("h0", "set up again"),
-            "{log:?}"
-        );
-        // It is no error.
-        assert!(
-            !log.iter().any(|(_, what)| what == "Surprise Down"),
-            "{log:?}"
-        );
+        let reset = incident("5 us", "secondary-bus-reset", node, "hold = \"20 us\"");
+        is_no_error(&interrupted(&reset), node, (node, "hot reset"));
     }
 }
 
@@ -199,38 +199,15 @@ fn a_secondary_bus_reset_resets_what_is_below_and_nothing_else() {
 #[test]
 fn a_disabled_link_is_no_error_and_works_when_it_is_enabled() {
     for node in ["a", "c", "s"] {
-        let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
-        let text = machine(
-            &(every_flow()
-                + &later("later", ("a", "h0"))
-                + &later("latest", ("c", "h0"))
-                + &incident("5 us", "disable-link", node, "")
-                + &incident("500 us", "enable-link", node, "")),
-        );
-        let keys = "link_up_wait = \"200 us\"\n";
-        let text = text.replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1);
+        let disable = incident("5 us", "disable-link", node, "");
+        let text = interrupted(&(disable + &incident("500 us", "enable-link", node, "")));
         let disabled = rested_at(&text, Span::from_us(400));
         let above = if node == "a" { "s" } else { "h0" };
         let functions = disabled.functions(above).expect("a node");
         let mut ports = functions.ports();
         assert!(ports.any(|port| !port.link_active()), "{node}");
-        let simulation = rested(&text);
-        let result = simulation.result();
-        for flow in &result.flows {
-            let arrives = flow.completed && flow.intact;
-            let is_hit = !flow.id.starts_with("late") && concerns(&flow.id, node);
-            assert_eq!(arrives, !is_hit, "{node}: {flow:?} {:?}", log(&simulation));
-        }
-        let log = log(&simulation);
-        let has = |place: &str, what: &str| log.contains(&(place.into(), what.into()));
-        assert!(
-            has(&format!("{above} to {node}"), "Link Disable") && has("h0", "set up again"),
-            "{log:?}"
-        );
-        assert!(
-            !log.iter().any(|(_, what)| what == "Surprise Down"),
-            "{log:?}"
-        );
+        let port = format!("{above} to {node}");
+        is_no_error(&text, node, (&port, "Link Disable"));
     }
 }
 

@@ -238,8 +238,8 @@ mod tests {
         assert_eq!(members(only), ["MWr"]);
         let dllps = Kinds::named("dllp").expect("there are DLLPs");
         assert_eq!(members(dllps).first(), Some(&"Ack"));
-        assert_eq!(members(dllps).len(), 7);
-        assert_eq!(members(only.and(dllps)).len(), 8);
+        assert_eq!(members(dllps).len(), 9);
+        assert_eq!(members(only.and(dllps)).len(), 10);
         assert_eq!(Kinds::named("write"), None);
     }
 }
