@@ -199,6 +199,11 @@ impl LinkEnd {
             LinkState::L1 => self.leave_l1_if_needed(cx),
             _ => {}
         }
+        // Recovery does not end if the link fails before the far end answers: packets that wait are dropped then.
+        let may_fail = self.fails_at < Time::NEVER && self.transmitter.waiting() > 0;
+        if may_fail && self.ltssm.state() == LinkState::Recovery {
+            self.set(LinkTimer::Wire, self.fails_at, cx);
+        }
         finished
     }
 

@@ -197,3 +197,15 @@ fn a_link_without_l1_has_no_time_in_it() {
         assert_eq!((link.l1_ns.to_bits(), link.l1_entries), (0, 0));
     }
 }
+
+/// A packet waits for the exit from L1, and the link fails before the far end has answered.
+#[test]
+fn a_packet_that_has_woken_a_link_which_fails_then_does_not_wait_for_ever() {
+    for fails_at in (9_900..10_600).step_by(10) {
+        let text = format!(
+            "{HOST}{L1}aspm_l1 = true\n[devices.d]\nupstream = {{ to = \"h0\", fails_at = \"{fails_at} ns\" }}\n{L1}bar = \"4 KiB\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"d\"\nsize = \"64 B\"\nstart = \"10 us\"\n"
+        );
+        let result = run(&text);
+        assert_eq!(result.standing_packets, 0, "{fails_at}");
+    }
+}
