@@ -1,17 +1,17 @@
 //! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
+mod ports;
+mod refusals;
+
 use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
-use link::{
-    Arrival, At, Delivery, DownCause, Finished, LinkChange, LinkCommand, LinkEnd, LinkTimer,
-    Waiting,
-};
-use packet::{Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
-use protocol::{Class, ConfigRequest, FunctionId, Header, Kind, Message, Severity};
-use transaction::{FunctionPlace, Functions, PortAction, Reach, retype};
+use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
+use packet::{Charge, Frame, PacketId, Pcie, Refusal};
+use protocol::{ConfigRequest, Header, Kind, Message};
+use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::access_control::{PeerRoute, is_violation, peer_route};
 use crate::output_queues::OutputQueues;
-use crate::{Route, Routes, held_links};
+use crate::{Route, Routes};
 
 kernel::parameters! {
     /// The parameters of a switch.
@@ -199,126 +199,6 @@ impl Switch {
         switch
     }
 
-    /// The functions of the switch's ports at `now`, with what their links have recorded. The failure of its upstream link resets a
-    /// switch (PCIe Base 2.9.1).
-    pub fn functions(&self, now: Time) -> Functions {
-        let mut functions = self.functions.clone();
-        for (index, port) in self.ports.iter().enumerate() {
-            let place = place(Port(index as u16));
-            if self.fails_alone(port, now) {
-                functions.show_failure(place);
-            }
-            functions.show_link(place, &port.link, now);
-        }
-        if self.ports[UPSTREAM.index()].link.has_failed(now) {
-            functions.hot_reset();
-        }
-        functions
-    }
-
-    /// Resets the registers of all ports; those of a switch without power with the sticky ones.
-    #[cold]
-    fn reset(&mut self, is_powered: bool, fx: &mut Effects<'_, Self>) {
-        if is_powered {
-            self.functions.hot_reset();
-            fx.observe(Observation::Incident {
-                site: Site::Port(UPSTREAM.0),
-                what: Incident::Event("hot reset"),
-            });
-        } else {
-            self.functions.cold_reset();
-        }
-        self.apply_registers();
-    }
-
-    /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
-    fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
-        let reset_at = self.ports[UPSTREAM.index()].link.fails_at();
-        port.link.fails_at() <= now && port.link.fails_at() < reset_at
-    }
-
-    /// Records what the links of the ports have detected, and what has become of them.
-    fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        for index in 0..self.ports.len() {
-            let place = place(Port(index as u16));
-            if self.fails_alone(&self.ports[index], now) {
-                self.functions.record_surprise_down(place, fx);
-            }
-            while let Some(change) = self.ports[index].link.take_change() {
-                let link = &self.ports[index].link;
-                self.functions.record_change(place, link, change, fx);
-                if Port(index as u16) == UPSTREAM {
-                    self.follow_upstream_link(change, fx);
-                }
-            }
-            let link = &mut self.ports[index].link;
-            self.functions.record_link(place, link, now);
-        }
-    }
-
-    /// Resets the switch when its upstream link has gone down, and what is below it (PCIe Base 2.9.1, 6.6.1). A switch that was taken
-    /// out, and not reset from above, has no power. The links below train when the upstream link is up again.
-    #[cold]
-    fn follow_upstream_link(&mut self, change: LinkChange, fx: &mut Effects<'_, Self>) {
-        let command = match change {
-            LinkChange::Down(cause) => {
-                let is_powered = cause != DownCause::Command;
-                self.reset(is_powered, fx);
-                if is_powered {
-                    LinkCommand::HotReset
-                } else {
-                    LinkCommand::TakeDown
-                }
-            }
-            LinkChange::Up => LinkCommand::Train,
-            LinkChange::Retrained { .. } | LinkChange::Power => return,
-        };
-        for port in (1..self.ports.len() as u16).map(Port) {
-            if command == LinkCommand::Train && self.functions.holds_link_down(place(port)) {
-                continue;
-            }
-            let finished = self.link(port).command(command, &mut At::new(fx, port));
-            self.settle(port, finished, fx);
-        }
-    }
-
-    /// Applies the registers.
-    fn apply_registers(&mut self) {
-        self.routes = Routes::of_switch(&self.functions);
-        let up = self.functions.space(FunctionPlace::Own).bus_master_enable();
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            let place = place(Port(index as u16));
-            let space = self.functions.space(place);
-            port.max_payload = space.max_payload();
-            let holds = !up || !space.bus_master_enable() || space.has_access_control();
-            port.restricts = place != FunctionPlace::Own && holds;
-            if let Some(channels) = space.channels_control() {
-                port.link.configure_channels(&channels);
-            }
-            port.link.set_target_rate(space.target_link_speed());
-            port.link.enable_l0s(space.enables_l0s());
-            port.link
-                .enable_l1(space.enables_l1(), self.functions.id_of(place));
-        }
-        let filters = self.links().any(|link| !link.maps_all_classes());
-        for port in &mut self.ports {
-            port.checked_from = match (filters, self.damages) {
-                (true, _) => 0,
-                (false, 0) => port.max_payload + 1,
-                (false, _) => 1,
-            };
-        }
-    }
-
-    /// Begins the initialisation of channels that a configuration request has enabled.
-    fn initialize_channels(&mut self, fx: &mut Effects<'_, Self>) {
-        for port in (0..self.ports.len() as u16).map(Port) {
-            let finished = self.link(port).initialize_channels(&mut At::new(fx, port));
-            self.settle(port, finished, fx);
-        }
-    }
-
     /// Whether a packet with this header that came in at `from` is malformed: its payload is above the max payload size, its traffic class
     /// maps to no channel of its ingress (PCIe Base 2.5.3), or it has a prefix that the port does not support (2.2.10.2).
     #[cold]
@@ -373,43 +253,6 @@ impl Switch {
         let wire_len = fx.store()[packet].wire_len();
         let delivery = Delivery { packet, complete };
         self.route((from, delivery), (&header, wire_len), false, fx);
-    }
-
-    /// Records what the links of the ports have detected, and reports it.
-    #[cold]
-    fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
-        self.record_links(fx);
-        self.report_errors(fx);
-        self.follow_links_below(fx);
-    }
-
-    /// Lets the upstream link be in L1 while every link below is there, or down, and have it leave L1 as soon as one of them does (PCIe
-    /// Base 5.4.1.2.1, 5.4.1.2.2).
-    fn follow_links_below(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let rests = |link: &LinkEnd| link.is_in_l1(now) || link.has_failed(now);
-        let permits = self.links().skip(1).all(rests);
-        let finished = self
-            .link(UPSTREAM)
-            .permit_l1(permits, &mut At::new(fx, UPSTREAM));
-        self.settle(UPSTREAM, finished, fx);
-    }
-
-    /// Presses the attention button of the slot at `port`.
-    pub fn press_attention_button(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        self.functions.press_attention_button(place(port));
-        self.act_on_ports(fx);
-    }
-
-    /// Gives the end of the link at `port` a command from outside the fabric.
-    pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
-        self.link(port)
-            .command_later(command, &mut At::new(fx, port));
-    }
-
-    /// Expects that an incident takes the signal from the end of the link at `port` at `time`.
-    pub fn expect_cut(&mut self, port: Port, time: Time) {
-        self.link(port).expect_cut(time);
     }
 
     /// The link ends of the ports.
@@ -559,42 +402,6 @@ impl Switch {
         self.refuse(from, delivery, why, fx);
     }
 
-    /// Discards a packet, and frees its buffer.
-    #[cold]
-    fn discard(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
-        let Delivery { packet, complete } = delivery;
-        let charge = fx.store()[packet].charge();
-        fx.store().release(packet);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
-    }
-
-    /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported
-    /// Request, and reports a posted request as that; completions are discarded. An upstream port whose link is down has reset the
-    /// switch, which discards everything.
-    #[cold]
-    fn end_at_failed_link(
-        &mut self,
-        (from, to): (Port, Port),
-        delivery: Delivery,
-        corrupt: bool,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let Delivery { packet, complete } = delivery;
-        if corrupt {
-            return fx.store().release(packet);
-        }
-        let charge = fx.store()[packet].charge();
-        if to != UPSTREAM && charge.class != Class::Completion {
-            self.record_links(fx);
-            let answer = self.functions.refuse_below(place(to), packet, fx);
-            return self.finish_refusal((from, charge), complete, answer, fx);
-        }
-        fx.store().release(packet);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
-    }
-
     /// The earliest time at which a packet with a complete header may leave: after the latency, and late enough that a faster
     /// egress does not run empty.
     fn ready(&self, (from, to): (Port, Port), complete: Time, wire_len: u32, now: Time) -> Time {
@@ -716,120 +523,6 @@ impl Switch {
                     .free_later(charge, complete, &mut At::new(fx, from));
                 self.answer(from, served.completion, complete, fx);
             }
-        }
-    }
-
-    /// Retrains the link below a downstream port, whose Retrain Link has been written.
-    #[cold]
-    fn retrain(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
-        self.settle(port, finished, fx);
-    }
-
-    /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
-    #[cold]
-    fn record_poison(&mut self, from: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        self.functions.record_poison(place(from), packet, true, fx);
-        self.report_errors(fx);
-    }
-
-    /// Refuses a packet at the port that received it.
-    fn refuse(&mut self, from: Port, delivery: Delivery, why: Refusal, fx: &mut Effects<'_, Self>) {
-        self.refuse_at(place(from), from, delivery, why, fx);
-    }
-
-    /// Refuses a packet from `from` at the function at `place`: frees its buffer, reports it, and answers it if it is a non-posted
-    /// request.
-    fn refuse_at(
-        &mut self,
-        place: FunctionPlace,
-        from: Port,
-        delivery: Delivery,
-        why: Refusal,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let Delivery { packet, complete } = delivery;
-        let charge = fx.store()[packet].charge();
-        let answer = self.functions.refuse(place, packet, why, fx);
-        self.finish_refusal((from, charge), complete, answer, fx);
-    }
-
-    /// Frees the buffer of a packet from `from` that was refused, reports it, and answers it.
-    fn finish_refusal(
-        &mut self,
-        (from, charge): (Port, Charge),
-        complete: Time,
-        answer: Option<PacketId>,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        self.report_errors(fx);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
-        if let Some(answer) = answer {
-            self.answer(from, answer, complete, fx);
-        }
-    }
-
-    /// Passes on an error message from below, if the downstream port that received it and the upstream port do (PCIe Base 6.2.6).
-    #[cold]
-    fn forward_error(
-        &mut self,
-        from: Port,
-        delivery: Delivery,
-        error: (Severity, FunctionId),
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let Delivery { packet, complete } = delivery;
-        let goes_on = self.functions.forwards_error(place(from), error)
-            && self.functions.forwards_error(place(UPSTREAM), error);
-        self.act_on_ports(fx);
-        if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
-            let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
-            return self.pass_on((from, UPSTREAM), waiting, complete, fx);
-        }
-        let charge = fx.store()[packet].charge();
-        fx.store().release(packet);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
-    }
-
-    /// Sends the messages for errors that functions of the switch report. The upstream port passes on those of the downstream ports.
-    fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(report) = self.functions.take_report() {
-            let is_own = report.place == place(UPSTREAM);
-            let source = self.functions.id_of(report.place);
-            let goes_on = is_own
-                || self
-                    .functions
-                    .forwards_error(place(UPSTREAM), (report.severity, source));
-            if goes_on && !self.link(UPSTREAM).has_failed(fx.now()) {
-                let message = self.functions.error_message(report, fx.store());
-                self.answer(UPSTREAM, message, fx.now(), fx);
-            }
-        }
-        self.act_on_ports(fx);
-    }
-
-    /// Does what registers of downstream ports ask to be done with their links.
-    fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((index, action)) = self.functions.take_port_action() {
-            self.act_on_port(Port(index as u16 + 1), action, fx);
-        }
-    }
-
-    #[cold]
-    fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
-        if let Some(command) = held_links::begin(port, action, fx) {
-            let finished = self.link(port).command(command, &mut At::new(fx, port));
-            self.settle(port, finished, fx);
-        }
-        if let Some(message) = self.functions.port_message(place(port), action)
-            && self.functions.space(place(UPSTREAM)).bus_master_enable()
-        {
-            let packet = self
-                .functions
-                .message_packet(place(port), message, fx.store());
-            self.answer(UPSTREAM, packet, fx.now(), fx);
         }
     }
 

@@ -1,78 +1,19 @@
 //! The transmitter of a link end: sequence numbers, the replay buffer, credits, and arbitration for the wire.
 
+mod ordered_sets;
+
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
 
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap};
+use crate::counters::Counters;
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
 use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
-use packet::{Charge, Frame, Observation, OrderedSet, OrderedSetKind, PacketId, Packets, TlpFrame};
-
-/// Counters of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Payload of TLPs sent for the first time, in bytes.
-    pub payload_bytes: u64,
-    /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
-    pub overhead_bytes: u64,
-    /// The bytes of replayed and nullified TLPs alone.
-    pub replayed_bytes: u64,
-    /// DLLPs, in bytes.
-    pub dllp_bytes: u64,
-    /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
-    pub ordered_set_bytes: u64,
-    /// TLPs sent for the first time.
-    pub packets: u64,
-    /// TLPs sent again.
-    pub replays: u64,
-    /// Time in which the wire was free and a packet waited only for credit.
-    pub credit_stall: Span,
-    /// Time in which the wire was busy, including ordered sets.
-    pub busy: Span,
-    /// Time in which the transmitter was in L0s.
-    pub in_l0s: Span,
-    /// Time in which the link was in L1.
-    pub in_l1: Span,
-    /// Number of times that the link has entered L1.
-    pub l1_entries: u64,
-}
-
-impl Counters {
-    /// The counts since an `earlier` reading of the same counters.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Counters {
-            payload_bytes: self.payload_bytes - earlier.payload_bytes,
-            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
-            replayed_bytes: self.replayed_bytes - earlier.replayed_bytes,
-            dllp_bytes: self.dllp_bytes - earlier.dllp_bytes,
-            ordered_set_bytes: self.ordered_set_bytes - earlier.ordered_set_bytes,
-            packets: self.packets - earlier.packets,
-            replays: self.replays - earlier.replays,
-            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
-            busy: self.busy.saturating_sub(earlier.busy),
-            in_l0s: self.in_l0s.saturating_sub(earlier.in_l0s),
-            in_l1: self.in_l1.saturating_sub(earlier.in_l1),
-            l1_entries: self.l1_entries - earlier.l1_entries,
-        }
-    }
-
-    /// Adds DLLPs that were not sent one by one.
-    pub(crate) fn add_dllps(&mut self, count: u64, timing: &WireTiming) {
-        self.dllp_bytes += count * u64::from(DLLP_BYTES);
-        self.busy += timing.length(DLLP_BYTES) * count;
-    }
-
-    fn skip(&mut self, ordered_sets: u64, timing: &WireTiming) {
-        let (length, bytes) = timing.skip();
-        self.ordered_set_bytes += ordered_sets * u64::from(bytes);
-        self.busy += length * ordered_sets;
-    }
-}
+use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 
 /// A packet whose last bit has left, so that its sender can free the buffer it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,102 +313,6 @@ impl Transmitter {
     fn budget(&mut self, credit: &Credit) -> Option<&mut Budget> {
         let channel = self.channels.get_mut(usize::from(credit.channel))?;
         Some(&mut channel.budgets[credit.class.index()])
-    }
-
-    /// The time at which the free wire can take the next bits: directly after the last ones, or after idling at the start of a
-    /// symbol, and not during ordered sets that are due.
-    #[inline]
-    pub(crate) fn next_slot(&mut self, now: Time, cx: &mut impl LinkContext) -> Time {
-        let at = if now == self.busy_until {
-            now
-        } else if let Some(l0s) = self.l0s {
-            self.leave_l0s(l0s, now, cx)
-        } else {
-            now.round_up(self.timing.symbol())
-        };
-        if cx.watched() && self.skips.are_due(at) {
-            self.observe_skips(at, cx);
-        }
-        let (free, skips) = self.skips.pass(at, self.busy_until, &self.timing);
-        if skips > 0 {
-            self.counters.skip(skips, &self.timing);
-        }
-        self.busy_until = self.busy_until.max(free);
-        free
-    }
-
-    /// Whether an ordered set must go before the next frame of a wire that is free at `at`. With separate reference clocks an ordered set
-    /// that is due goes at the next boundary of packets (PCIe Base 4.2.7.3). With one clock the schedule lies within the permitted
-    /// interval, and a few DLLPs and the TLP after them are one transmission.
-    pub(crate) fn must_skip(&self, at: Time) -> bool {
-        self.timing.has_separate_clocks() && self.skips.are_due(at)
-    }
-
-    /// The time at which an idle wire can take the next bits, after the exit from L0s if the transmitter is there at `now`.
-    #[cold]
-    fn leave_l0s(&mut self, l0s: L0s, now: Time, cx: &mut impl LinkContext) -> Time {
-        let at = now.round_up(self.timing.symbol());
-        let entry = self.busy_until + l0s.entry;
-        if now < entry {
-            return at;
-        }
-        if cx.watched() && self.skips.are_due(entry) {
-            self.observe_skips(entry, cx);
-        }
-        let (free, skips) = self.skips.pass(entry, self.busy_until, &self.timing);
-        self.counters.skip(skips, &self.timing);
-        let at = at.max(free.round_up(self.timing.symbol()));
-        self.counters.in_l0s += at.since(entry);
-        let symbols = l0s.exit.as_fs() / self.timing.symbol().as_fs();
-        let bytes = symbols * u64::from(self.timing.lanes());
-        if cx.watched() {
-            let set = OrderedSet {
-                kind: OrderedSetKind::Fts,
-                is_numbered: true,
-                generation: self.timing.generation(),
-                lanes: self.timing.lanes(),
-            };
-            cx.observe(Observation::Training {
-                port: cx.port(),
-                set,
-                bytes: bytes as u32,
-                start: at + self.pipeline,
-                length: l0s.exit,
-            });
-        }
-        self.counters.ordered_set_bytes += bytes;
-        self.occupy(at, l0s.exit);
-        self.skips = Skips::starting(self.busy_until, &self.timing);
-        self.busy_until
-    }
-
-    /// Lets the transmitter enter L0s, or not.
-    pub(crate) fn set_l0s(&mut self, l0s: Option<L0s>) {
-        self.l0s = l0s;
-    }
-
-    pub(crate) fn has_l0s(&self) -> bool {
-        self.l0s.is_some()
-    }
-
-    /// Reports the ordered sets that are sent before a packet that is ready at `at`.
-    #[cold]
-    fn observe_skips(&self, at: Time, cx: &mut impl LinkContext) {
-        let groups = self.skips.groups(at, self.busy_until, &self.timing);
-        let (length, bytes) = self.timing.skip();
-        for (start, count, interval) in groups {
-            if count > 0 {
-                cx.observe(Observation::OrderedSets {
-                    port: cx.port(),
-                    count: count as u32,
-                    bytes: bytes as u16,
-                    token_bytes: self.timing.skip_token_bytes() as u8,
-                    start: start + self.pipeline,
-                    length,
-                    interval,
-                });
-            }
-        }
     }
 
     /// Sends a DLLP; in the background, if it tells the far end nothing new.
@@ -840,46 +685,6 @@ impl Transmitter {
             charge,
             passed: 0,
         })
-    }
-
-    /// Counts the ordered sets that were due by `now`; no more are due until [`resume_skips`](Self::resume_skips).
-    pub(crate) fn suspend_skips(&mut self, now: Time, cx: &mut impl LinkContext) {
-        if now >= self.busy_until && !self.skips.are_suspended() {
-            self.next_slot(now, cx);
-        }
-        self.skips = Skips::SUSPENDED;
-    }
-
-    /// Schedules skip ordered sets from `now` on.
-    pub(crate) fn resume_skips(&mut self, now: Time) {
-        self.skips = Skips::starting(now, &self.timing);
-    }
-
-    /// Sends ordered sets that train the link, after what is on the wire. Electrical idle ends what is on the wire.
-    pub(crate) fn send_ordered_set(&mut self, set: OrderedSet, cx: &mut impl LinkContext) {
-        let now = cx.now();
-        if set.kind == OrderedSetKind::ElectricalIdle {
-            return cx.send(Frame::OrderedSet(set), Span::ZERO);
-        }
-        let at = self.busy_until.max(now);
-        let symbols = match set.kind {
-            OrderedSetKind::ElectricalIdleOrderedSet => self.timing.idle_set_symbols(),
-            _ => 16,
-        };
-        let length = self.timing.symbol() * u64::from(symbols);
-        let bytes = symbols * u32::from(self.timing.lanes());
-        if cx.watched() {
-            cx.observe(Observation::Training {
-                port: cx.port(),
-                set,
-                bytes,
-                start: at + self.pipeline,
-                length,
-            });
-        }
-        self.occupy(at, length);
-        self.counters.ordered_set_bytes += u64::from(bytes);
-        cx.send(Frame::OrderedSet(set), self.busy_until.since(now));
     }
 
     /// Begins anew without a link: sequence numbers, replay buffer and credit. Packets that wait are kept.

@@ -1,0 +1,68 @@
+//! The counters of a direction of a link.
+
+use kernel::Span;
+use protocol::DLLP_BYTES;
+
+use crate::WireTiming;
+
+/// Counters of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Payload of TLPs sent for the first time, in bytes.
+    pub payload_bytes: u64,
+    /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
+    pub overhead_bytes: u64,
+    /// The bytes of replayed and nullified TLPs alone.
+    pub replayed_bytes: u64,
+    /// DLLPs, in bytes.
+    pub dllp_bytes: u64,
+    /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
+    pub ordered_set_bytes: u64,
+    /// TLPs sent for the first time.
+    pub packets: u64,
+    /// TLPs sent again.
+    pub replays: u64,
+    /// Time in which the wire was free and a packet waited only for credit.
+    pub credit_stall: Span,
+    /// Time in which the wire was busy, including ordered sets.
+    pub busy: Span,
+    /// Time in which the transmitter was in L0s.
+    pub in_l0s: Span,
+    /// Time in which the link was in L1.
+    pub in_l1: Span,
+    /// Number of times that the link has entered L1.
+    pub l1_entries: u64,
+}
+
+impl Counters {
+    /// The counts since an `earlier` reading of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Counters {
+            payload_bytes: self.payload_bytes - earlier.payload_bytes,
+            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
+            replayed_bytes: self.replayed_bytes - earlier.replayed_bytes,
+            dllp_bytes: self.dllp_bytes - earlier.dllp_bytes,
+            ordered_set_bytes: self.ordered_set_bytes - earlier.ordered_set_bytes,
+            packets: self.packets - earlier.packets,
+            replays: self.replays - earlier.replays,
+            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
+            busy: self.busy.saturating_sub(earlier.busy),
+            in_l0s: self.in_l0s.saturating_sub(earlier.in_l0s),
+            in_l1: self.in_l1.saturating_sub(earlier.in_l1),
+            l1_entries: self.l1_entries - earlier.l1_entries,
+        }
+    }
+
+    /// Adds DLLPs that were not sent one by one.
+    pub(crate) fn add_dllps(&mut self, count: u64, timing: &WireTiming) {
+        self.dllp_bytes += count * u64::from(DLLP_BYTES);
+        self.busy += timing.length(DLLP_BYTES) * count;
+    }
+
+    pub(crate) fn skip(&mut self, ordered_sets: u64, timing: &WireTiming) {
+        let (length, bytes) = timing.skip();
+        self.ordered_set_bytes += ordered_sets * u64::from(bytes);
+        self.busy += length * ordered_sets;
+    }
+}

@@ -1,0 +1,268 @@
+//! Frames that arrive at a link end: packets and their acknowledgement, and DLLPs.
+
+use kernel::Time;
+use packet::{Frame, TlpFrame};
+use protocol::{CorrectableError, Dllp};
+
+use super::errors::{observe_dllp, observe_packet};
+use super::{EndContext, LinkEnd};
+use crate::LinkTimer;
+use crate::ltssm::LinkState;
+use crate::receiver::{Arrival, Delivery, Verdict};
+use crate::transmitter::Finished;
+
+impl LinkEnd {
+    /// Handles a frame that has arrived.
+    pub fn receive(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> (Option<Arrival>, Option<Finished>) {
+        if self.is_outside_l0(cx.now()) {
+            return self.receive_outside_l0(frame, cx);
+        }
+        self.receive_frame(frame, cx)
+    }
+
+    #[inline(always)]
+    pub(super) fn receive_frame(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> (Option<Arrival>, Option<Finished>) {
+        let Frame::Tlp(frame) = frame else {
+            return (None, self.receive_between_packets(frame, cx));
+        };
+        let arrival = self.receive_packet(&frame, cx);
+        if arrival.is_none() {
+            cx.packets().release(frame.packet);
+        }
+        let urgent = self.refuse_now || self.acknowledge_now;
+        (arrival, if urgent { self.pump(cx) } else { None })
+    }
+
+    /// Handles a frame that is no packet.
+    fn receive_between_packets(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> Option<Finished> {
+        match frame {
+            Frame::Dllp(sent) => self.receive_dllp(sent, cx),
+            Frame::OrderedSet(set) => self.receive_ordered_set(set, cx),
+            _ => panic!("a PCI Express link carries only TLPs, DLLPs and ordered sets"),
+        }
+    }
+
+    /// Loses a frame, because the link is down.
+    #[cold]
+    pub(super) fn receive_in_vain(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl EndContext,
+    ) -> Option<Finished> {
+        match frame {
+            Frame::Tlp(frame) => {
+                let end = self.complete(&frame, cx);
+                observe_packet(&frame, packet::Verdict::LinkDown, &[], end, cx);
+                cx.packets().release(frame.packet);
+            }
+            Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::LinkDown, &[], cx),
+            _ => {}
+        }
+        self.drop_next(cx)
+    }
+
+    #[inline(never)]
+    fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl EndContext) -> Option<Finished> {
+        let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
+        let Some(wrong) = self.wrong_bits(cx.now(), length, cx) else {
+            observe_dllp(sent, packet::Verdict::Unframed, &[], cx);
+            return None;
+        };
+        let mut bytes = sent;
+        for bit in &wrong {
+            if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
+                *byte ^= 1 << (bit % 8);
+            } else {
+                let has_tokens = self.receiver.has_tokens();
+                let verdict = if has_tokens {
+                    packet::Verdict::Unframed
+                } else {
+                    packet::Verdict::Discarded
+                };
+                observe_dllp(sent, verdict, &wrong, cx);
+                if has_tokens {
+                    self.report_framing_error(cx);
+                }
+                return None;
+            }
+        }
+        // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
+        let Ok(dllp) = Dllp::parse(&bytes) else {
+            observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
+            self.record(CorrectableError::BadDllp, cx);
+            return None;
+        };
+        observe_dllp(sent, packet::Verdict::Accepted, &wrong, cx);
+        self.obey(dllp, cx);
+        self.pump(cx)
+    }
+
+    /// The time at which the last bit of a packet that is received now arrives.
+    #[inline]
+    pub(super) fn complete(&self, frame: &TlpFrame, cx: &mut impl EndContext) -> Time {
+        if !self.cut_through {
+            return cx.now();
+        }
+        let content = &cx.packets()[frame.packet];
+        let rest = content.wire_len() - content.wire_len_to_header();
+        cx.now() + self.transmitter.timing().length(rest)
+    }
+
+    #[inline(always)]
+    fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
+        let is_regular = self.receiver.expects(frame.sequence) && !frame.nullified;
+        if !is_regular || self.receiver.has_errors() || self.may_truncate || cx.watched() {
+            return self.receive_closely(frame, cx);
+        }
+        self.receive_traffic(cx);
+        let complete = self.complete(frame, cx);
+        Some(self.accept(frame, complete, cx))
+    }
+
+    /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
+    #[inline(never)]
+    fn receive_closely(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
+        let packet = frame.packet;
+        let wire_len = cx.packets()[packet].wire_len();
+        let complete = self.complete(frame, cx);
+        let length = self.transmitter.timing().length(wire_len);
+        let Some(wrong) = self.wrong_bits(complete, length, cx) else {
+            observe_packet(frame, packet::Verdict::Unframed, &[], complete, cx);
+            return None;
+        };
+        self.receive_traffic(cx);
+        let expected = self.receiver.expects(frame.sequence);
+        if self.may_truncate && self.is_truncated(cx.now(), complete) {
+            observe_packet(frame, packet::Verdict::LinkDown, &wrong, complete, cx);
+            let is_forwarded = expected && !frame.nullified;
+            return is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }));
+        }
+        let verdict = self.receiver.judge(frame, &wrong, cx.packets());
+        observe_packet(frame, verdict.observed(), &wrong, complete, cx);
+        if matches!(verdict, Verdict::Accept) {
+            return Some(self.accept(frame, complete, cx));
+        }
+        self.reject(&verdict, complete, cx);
+        // A cut-through port does not start to forward a packet that is out of sequence.
+        let is_forwarded = self.cut_through && expected && !matches!(verdict, Verdict::Unframed);
+        is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }))
+    }
+
+    /// Takes an accepted packet into its buffer.
+    #[inline(never)]
+    fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Arrival {
+        let packet = frame.packet;
+        let charge = cx.packets()[packet].charge();
+        let now = cx.now();
+        let due = if self.has_channel_capability {
+            let channel = frame.channel;
+            self.receiver
+                .accept_recorded(channel, charge, complete, now)
+        } else {
+            let channel = self.channel_of(charge.traffic_class);
+            self.receiver.accept(channel, charge, complete, now)
+        };
+        if let Some(due) = due {
+            self.check_credit_at(due, cx);
+        }
+        self.expect_acknowledgement(complete, cx);
+        Arrival::Packet(Delivery { packet, complete })
+    }
+
+    /// Counts an accepted packet that is complete at `complete`, and makes an Ack due for it.
+    #[inline]
+    pub(super) fn expect_acknowledgement(&mut self, complete: Time, cx: &mut impl EndContext) {
+        self.unacknowledged += 1;
+        if self.unacknowledged == self.acknowledge_packets {
+            self.acknowledge_packets_at(complete, cx);
+        } else if !self.alarms.acknowledge.is_set() {
+            let limit = complete + self.acknowledge_limit;
+            self.set(LinkTimer::Acknowledge, limit, cx);
+        }
+    }
+
+    /// Makes an Ack due when the packet that is complete at `complete` has arrived.
+    fn acknowledge_packets_at(&mut self, complete: Time, cx: &mut impl EndContext) {
+        if complete == cx.now() {
+            self.acknowledge_now = true;
+        } else {
+            // The latency limit of an earlier packet may end before.
+            let due = self.alarms.acknowledge.deadline().min(complete);
+            self.set(LinkTimer::Acknowledge, due, cx);
+        }
+    }
+
+    /// Does what a received DLLP asks for.
+    fn obey(&mut self, dllp: Dllp, cx: &mut impl EndContext) {
+        match dllp {
+            Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
+            Dllp::Nak { sequence } => {
+                self.acknowledged(sequence, cx);
+                self.alarms.replay.clear();
+                self.replay_left = None;
+                self.send_again(cx);
+            }
+            Dllp::Feature {
+                acknowledges,
+                scaled_flow_control,
+            } => {
+                let effect = self
+                    .handshake
+                    .receive_feature(acknowledges, scaled_flow_control);
+                self.exchange_features(effect, cx);
+            }
+            Dllp::InitFc1(credit) => self.receive_init_fc(&credit, false, cx),
+            Dllp::InitFc2(credit) => self.receive_init_fc(&credit, true, cx),
+            Dllp::UpdateFc(credit) => {
+                self.receive_traffic(cx);
+                if credit.channel > 0 && !self.receive_channel_update(&credit, cx) {
+                    return;
+                }
+                self.transmitter.raise(&credit);
+            }
+            Dllp::ActiveStateRequest => self.receive_request(cx),
+            Dllp::PowerRequestAck => self.receive_agreement(cx),
+        }
+    }
+
+    fn acknowledged(&mut self, sequence: u16, cx: &mut impl EndContext) {
+        if self.transmitter.acknowledge(sequence, cx) {
+            self.replays = 0;
+            let is_awaited = self.transmitter.awaits_acknowledgement();
+            if self.is_outside_l0(cx.now()) && self.ltssm.state() != LinkState::L0 {
+                self.replay_left = is_awaited.then_some(self.replay_limit);
+            } else if is_awaited {
+                self.set(LinkTimer::Replay, cx.now() + self.replay_limit, cx);
+            } else {
+                self.alarms.replay.clear();
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_traffic(&mut self, cx: &mut impl EndContext) {
+        if self.handshake.receive_traffic() {
+            self.come_up(cx);
+        }
+    }
+
+    /// Makes the Nak of a bad packet due if its last bit has arrived by `now`.
+    pub(super) fn refuse_arrived(&mut self, now: Time) {
+        if self.refuse_at <= now {
+            self.refuse_at = Time::NEVER;
+            self.refuse_now = true;
+        }
+    }
+}
