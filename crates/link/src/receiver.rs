@@ -1,17 +1,20 @@
 //! The receiver of a link end: LCRC checks, sequence numbers, acknowledgement and buffers.
 
+mod returned;
+
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use protocol::{Class, Credit, Dllp, Generation, lcrc};
+use protocol::{Class, Credit, Generation, lcrc};
 
 use crate::channels::Ledger;
 use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
-use crate::refresh::RefreshSchedule;
 use crate::transmitter::SEQUENCES;
 use crate::{BitErrors, LinkConfig, WireTiming};
 use packet::{Charge, PacketId, Packets, TlpFrame};
+
+pub(crate) use returned::PendingUpdate;
 
 /// A received TLP, as the component sees it.
 #[derive(Clone, Copy, Debug)]
@@ -448,169 +451,6 @@ impl Receiver {
     pub(crate) fn incomplete_at(&self, time: Time) -> Option<Time> {
         (self.newest_complete > time).then_some(self.newest_complete)
     }
-
-    /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
-    #[inline]
-    pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
-        let leaving = Leaving {
-            due,
-            channel: channel as u8,
-            charge,
-        };
-        if self.leaving.back().is_none_or(|last| last.due <= due) {
-            self.leaving.push_back(leaving);
-        } else {
-            self.insert_leaving(leaving);
-        }
-        let buffer = &mut self.channels[channel][charge.class.index()];
-        buffer.begin_release(charge.data);
-        buffer.will_update_be_due().then_some(due)
-    }
-
-    /// Schedules a packet's release before releases that are scheduled already.
-    #[cold]
-    fn insert_leaving(&mut self, leaving: Leaving) {
-        let mut others = self.leaving.iter();
-        let before = others.rposition(|other| other.due <= leaving.due);
-        let at = before.map_or(0, |last| last + 1);
-        self.leaving.insert(at, leaving);
-    }
-
-    /// Frees the packets that were scheduled to leave by `now`.
-    pub(crate) fn settle(&mut self, now: Time) {
-        // Credit that is free only grows here, so that it is compared once for each class.
-        let mut freed = 0_u32;
-        while let Some(left) = self.leaving.pop_front_if(|leaving| leaving.due <= now) {
-            let Leaving {
-                due,
-                channel,
-                charge,
-            } = left;
-            let (channel, class) = (usize::from(channel), charge.class.index());
-            let buffer = &mut self.channels[channel][class];
-            buffer.end_release(charge.data);
-            buffer.free(charge.data, due);
-            freed |= 1 << (channel * 3 + class);
-        }
-        while freed != 0 {
-            let index = freed.trailing_zeros() as usize;
-            freed &= freed - 1;
-            if self.channels[index / 3][index % 3].is_update_due() {
-                self.pending_updates |= 1 << index;
-            }
-        }
-    }
-
-    /// Returns the time at which a scheduled release makes an UpdateFC due, and the time of the first scheduled release.
-    pub(crate) fn next_due_update(&mut self) -> (Option<Time>, Option<Time>) {
-        for buffer in self.channels.iter_mut().flatten() {
-            buffer.forget_releases();
-        }
-        // Every release is counted again, in the order in which they happen.
-        let mut due = None;
-        for leaving in &self.leaving {
-            let channel = &mut self.channels[usize::from(leaving.channel)];
-            let buffer = &mut channel[leaving.charge.class.index()];
-            buffer.begin_release(leaving.charge.data);
-            if due.is_none() && buffer.will_update_be_due() {
-                due = Some(leaving.due);
-            }
-        }
-        (due, self.leaving.front().map(|leaving| leaving.due))
-    }
-
-    /// Frees a packet's credit at `at`. Returns whether an UpdateFC is due now, later, or not at all.
-    #[inline]
-    pub(crate) fn free(&mut self, channel: usize, charge: Charge, at: Time) -> PendingUpdate {
-        let index = charge.class.index();
-        let buffer = &mut self.channels[channel][index];
-        buffer.free(charge.data, at);
-        if buffer.is_update_due() {
-            self.pending_updates |= 1 << (channel * 3 + index);
-            PendingUpdate::Now
-        } else if buffer.has_unannounced() {
-            PendingUpdate::Later
-        } else {
-            PendingUpdate::None
-        }
-    }
-
-    /// Makes an UpdateFC pending for every class with credit that was freed `delay` before `now` and is not announced. Returns the
-    /// time since which one of the others has unannounced credit.
-    pub(crate) fn request_updates(&mut self, now: Time, delay: Span) -> Option<Time> {
-        let mut oldest = None;
-        for (channel, buffers) in self.channels.iter().enumerate() {
-            for class in Class::ALL {
-                let since = buffers[class.index()].unannounced_since;
-                if since != Time::NEVER && since + delay <= now {
-                    self.pending_updates |= 1 << (channel * 3 + class.index());
-                } else if since < oldest.unwrap_or(Time::NEVER) {
-                    oldest = Some(since);
-                }
-            }
-        }
-        oldest
-    }
-
-    /// Makes an UpdateFC pending for every limit that was last sent `interval` before `now`. Returns the time at which the oldest
-    /// of the others was last sent.
-    pub(crate) fn refresh(&mut self, now: Time, interval: Span) -> Option<Time> {
-        let mut oldest = None;
-        for (channel, buffers) in self.channels.iter().enumerate() {
-            for class in Class::ALL {
-                let buffers = &buffers[class.index()];
-                if !buffers.is_limited() {
-                } else if buffers.announced_at + interval <= now {
-                    self.pending_updates |= 1 << (channel * 3 + class.index());
-                } else if oldest.is_none_or(|oldest| buffers.announced_at < oldest) {
-                    oldest = Some(buffers.announced_at);
-                }
-            }
-        }
-        oldest
-    }
-
-    /// The number of times that limits would have been sent again until `now` on an idle wire.
-    pub(crate) fn refreshes_until(&self, now: Time, schedule: RefreshSchedule) -> u64 {
-        let limited = self.channels.iter().flatten();
-        let limited = limited.filter(|buffers| buffers.is_limited());
-        limited
-            .map(|buffers| schedule.until(now, buffers.announced_at).0)
-            .sum()
-    }
-
-    /// Counts all limits as sent again until `now`; returns how many times.
-    pub(crate) fn skip_refreshes(&mut self, now: Time, schedule: RefreshSchedule) -> u64 {
-        let mut all = 0;
-        for buffers in self.channels.iter_mut().flatten() {
-            if buffers.is_limited() {
-                let (times, last) = schedule.until(now, buffers.announced_at);
-                buffers.announced_at = last;
-                all += times;
-            }
-        }
-        all
-    }
-
-    #[inline]
-    pub(crate) fn has_pending_updates(&self) -> bool {
-        self.pending_updates != 0
-    }
-
-    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new.
-    #[inline]
-    pub(crate) fn next_update(&mut self, at: Time) -> Option<(Dllp, bool)> {
-        if self.pending_updates == 0 {
-            return None;
-        }
-        let index = self.pending_updates.trailing_zeros() as usize;
-        self.pending_updates &= self.pending_updates - 1;
-        let (channel, class) = (index / 3, Class::ALL[index % 3]);
-        let buffers = &mut self.channels[channel][class.index()];
-        let is_new = buffers.has_unannounced();
-        let update = Dllp::UpdateFc(buffers.announce(channel as u8, class, at));
-        Some((update, is_new))
-    }
 }
 
 /// A packet that is scheduled to leave the buffer.
@@ -619,12 +459,6 @@ struct Leaving {
     due: Time,
     channel: u8,
     charge: Charge,
-}
-
-pub(crate) enum PendingUpdate {
-    None,
-    Later,
-    Now,
 }
 
 /// Whether the receiver detects the bit errors `wrong` in `image`: by the LCRC, or at the physical layer if a framing symbol after

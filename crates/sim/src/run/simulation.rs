@@ -1,9 +1,10 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
+mod captures;
 mod incidents;
+mod readings;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::num::NonZeroU64;
 
 use device::Router;
@@ -14,17 +15,13 @@ use protocol::{FunctionId, Header, Kind, Message, QueuePairId};
 
 use crate::build::{self, errors, migration};
 use crate::model::Model;
-use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
+use crate::observe::capture::Captures;
 use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
-use crate::observe::pcap::Pcap;
-use crate::observe::perfetto::Perfetto;
 use crate::observe::reading::{Reading, link_ends};
-use crate::observe::series::{Sample, Sampled, Series};
-use crate::observe::trace::Trace;
-use crate::observe::vcd::Vcd;
+use crate::observe::series::Series;
 use crate::observe::waits::Waits;
 use crate::plan::{NodePlan, Plan};
 use crate::result::wires::wires;
@@ -33,6 +30,7 @@ use crate::scenario::ScenarioError;
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
 use super::spare::Spare;
+pub use captures::CaptureFormat;
 use incidents::Happened;
 
 /// A fabric and its workload, at one point of simulated time.
@@ -64,41 +62,6 @@ pub struct Simulation {
     stuck: bool,
     /// An end of patience, and the number of packets made until shortly before it: these stand if they are still there at the end.
     old: (Time, u64),
-}
-
-/// A format of captures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CaptureFormat {
-    /// The packet trace: a JSON object a line.
-    Trace,
-    /// A Perfetto trace.
-    Perfetto,
-    /// A value change dump.
-    Vcd,
-    /// A pcapng file for Wireshark.
-    Pcap,
-}
-
-impl CaptureFormat {
-    /// The format with a name, such as `trace`.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "trace" => Some(CaptureFormat::Trace),
-            "perfetto" => Some(CaptureFormat::Perfetto),
-            "vcd" => Some(CaptureFormat::Vcd),
-            "pcap" => Some(CaptureFormat::Pcap),
-            _ => None,
-        }
-    }
-
-    fn writer(self, plan: &Plan) -> Box<dyn Format> {
-        match self {
-            CaptureFormat::Trace => Box::new(Trace),
-            CaptureFormat::Perfetto => Box::<Perfetto>::default(),
-            CaptureFormat::Vcd => Box::<Vcd>::default(),
-            CaptureFormat::Pcap => Box::new(Pcap::new(plan)),
-        }
-    }
 }
 
 /// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
@@ -165,49 +128,6 @@ impl Simulation {
     /// The plan that the fabric was built from.
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// Writes what takes a wire from now on, and passes a filter, to `file`. Captures are numbered from 0 in the order of these calls.
-    pub fn capture(
-        &mut self,
-        format: CaptureFormat,
-        filter: &FilterOptions,
-        file: File,
-    ) -> Result<(), FilterError> {
-        let filter = self.filter(filter)?;
-        self.world.watched = true;
-        let writer = format.writer(&self.plan);
-        self.captures().add(writer, filter, file);
-        Ok(())
-    }
-
-    /// Checks the parts of a filter.
-    pub fn filter(&mut self, options: &FilterOptions) -> Result<Filter, FilterError> {
-        Filter::new(options, self.captures().names())
-    }
-
-    fn captures(&mut self) -> &mut Captures {
-        let plan = &self.plan;
-        let captures = &mut self.captures;
-        captures.get_or_insert_with(|| Box::new(Captures::new(plan)))
-    }
-
-    /// Writes the records of all captures so far to their files. The captures go on.
-    pub fn flush_captures(&mut self) {
-        if let Some(captures) = &mut self.captures {
-            captures.flush(self.world.now());
-        }
-    }
-
-    /// The numbers of the captures whose filter has let nothing pass.
-    pub fn captures_without_events(&self) -> Vec<usize> {
-        let captures = self.captures.iter();
-        captures.flat_map(|all| all.without_events()).collect()
-    }
-
-    /// The number of a capture whose file has failed, and the error; each only once. Nothing is written to such a file any more.
-    pub fn take_capture_failure(&mut self) -> Option<(usize, std::io::Error)> {
-        self.captures.as_mut()?.take_failure()
     }
 
     /// Current simulated time.
@@ -422,68 +342,6 @@ impl Simulation {
     pub(crate) fn pass_to(&mut self, time: Time) {
         self.read_until(time);
         self.world.pass_to(time);
-    }
-
-    /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
-    fn read_until(&mut self, time: Time) {
-        while self.next_reading() <= time && time < Time::NEVER {
-            let due = self.next_reading();
-            if self.interval.next() == due {
-                let reading = Reading::take(&self.plan, &self.models, due);
-                self.interval.record(reading);
-            }
-            let mut series = self.series.iter();
-            let is_sampled = series.any(|series| series.next() == due);
-            let sample = is_sampled.then(|| Sample::take(self.sampled(), due));
-            if let (Some(series), Some(sample)) = (&mut self.series, sample) {
-                series.record(sample);
-            }
-            if let Some(waits) = &mut self.waits
-                && waits.next() == due
-            {
-                waits.look(&self.models, &self.world.store, &self.meter);
-            }
-        }
-        self.halt();
-    }
-
-    /// Lets time halt before the next reading, sample, look or incident.
-    fn halt(&mut self) {
-        let time = self.next_reading().min(self.next_incident());
-        self.world.halt_before(time);
-    }
-
-    /// The time of the next reading, sample or look, or [`Time::NEVER`].
-    fn next_reading(&self) -> Time {
-        let sample = self.series.as_ref().map_or(Time::NEVER, Series::next);
-        let look = self
-            .waits
-            .as_ref()
-            .map_or(Time::NEVER, |waits| waits.next());
-        self.interval.next().min(sample).min(look)
-    }
-
-    fn sampled(&self) -> Sampled<'_> {
-        Sampled {
-            plan: &self.plan.fabric,
-            workloads: &self.plan.workloads,
-            models: &self.models,
-            meter: &self.meter,
-        }
-    }
-
-    /// Samples rates and queue lengths at the multiples of `interval` from now on. The interval doubles when there are too many samples.
-    pub fn sample(&mut self, interval: Span) {
-        let now = Sample::take(self.sampled(), self.now());
-        self.series = Some(Series::new(interval, now));
-        self.halt();
-    }
-
-    /// Ends the measured interval with the last workload, which may be foreseen.
-    #[cold]
-    fn end_interval(&mut self) {
-        self.interval.end(self.meter.progress().max(self.now()));
-        self.read_until(self.now());
     }
 
     /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
