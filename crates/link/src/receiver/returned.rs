@@ -1,4 +1,4 @@
-//! Buffer space that the component gives back, and the UpdateFCs that return its credit to the far end.
+//! Buffer space that the component gives back, and the credit updates (`UpdateFC`) that return its credit to the far end.
 
 use kernel::{Span, Time};
 use packet::Charge;
