@@ -9,14 +9,19 @@ module dma_engine_core #(
     parameter int DESCRIPTORS = 2048,
     // Bytes of a request for descriptors where lists stay in host memory, a power of two, 16 to 4096; 0 where they are in the engine's.
     parameter int FETCH = 0,
-    // Bytes of each of the four FIFOs, a power of two, 16 to 4096.
+    // Bytes of each of the four FIFOs, a power of two, 256 to 4096; packets from a FIFO have at most half of it.
     parameter int FIFO_BYTES = 4096,
     // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
     // Cycles after which a read without its completions has failed: 10 ms at 250 MHz.
-    parameter int TIMEOUT = 2_500_000
+    parameter int TIMEOUT = 2_500_000,
+    // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
+    parameter int IDLE_CYCLES = 0,
+    // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 2 to 100000, or 0 for none, and where lists
+    // are fetched; rosta's engine is fitted with 66.
+    parameter int DESCRIPTOR_CYCLES = 0
 ) (
     // Clock of all ports.
     input  logic        clk_i,
@@ -79,13 +84,16 @@ module dma_engine_core #(
     output logic        active_o
 );
 
+  // Source and sink, and the reflector, send without a FIFO.
+  localparam bit NEVER_STALLS = USER == 0 || USER == 3;
   localparam int UNITS = 3;
   localparam int WRITE = 0;
   localparam int READ = 1;
   localparam int PEER = 2;
 
   `REQUIRE(gen_user, USER >= 0 && USER <= 3, "dma_engine: USER is the user circuit; it must be 0 (source and sink), 1 (loopback), 2 (matrix) or 3 (reflector)")
-  `REQUIRE(gen_fifo, FIFO_BYTES == 4096, "dma_engine: FIFO_BYTES is the size of a FIFO; it must be 4096, the largest payload")
+  `REQUIRE(gen_fifo, FIFO_BYTES >= 256 && FIFO_BYTES <= 4096 && FIFO_BYTES == 1 << $clog2(FIFO_BYTES), "dma_engine: FIFO_BYTES is the size of a FIFO; it must be a power of two, 256 to 4096")
+  `REQUIRE(gen_fetch, FETCH == 0 || DESCRIPTOR_CYCLES == 0, "dma_engine: DESCRIPTOR_CYCLES is the pace of lists in the engine; with FETCH it must be 0")
 
   // From the receiver.
   logic [63:0]  completion_data;
@@ -169,6 +177,9 @@ module dma_engine_core #(
   logic [64*UNITS-1:0] patterns;
   logic                crossed;
   logic [63:0]         reply;
+  logic                time_peer;
+  logic                timed;
+  logic [31:0]         round_trip;
   logic [127:0]        list_data;
   logic [17:16]        from_q;
   logic [63:0]         count;
@@ -197,7 +208,10 @@ module dma_engine_core #(
       .traffic_class_o(classes),
       .pattern_o      (patterns),
       .crossed_o      (crossed),
-      .reply_o        (reply)
+      .reply_o        (reply),
+      .time_peer_o    (time_peer),
+      .timed_i        (timed),
+      .cycles_i       (round_trip)
   );
 
   always_ff @(posedge clk_i) if (reads) from_q <= read_word[17:16];
@@ -281,6 +295,7 @@ module dma_engine_core #(
 
   // The units. Their data comes from the user circuit and goes there.
   logic [12:0]         mps;
+  logic [12:0]         largest;
   logic [127:0]        source_data;
   logic [25:0]         source_level;
   logic [7:0]          source_pop;
@@ -303,18 +318,21 @@ module dma_engine_core #(
   logic                waits_tags;
   logic                waits_space;
 
-  assign mps = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i);
+  assign mps     = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i);
+  // A packet begins when its data is in the FIFO, which refuses eight bytes when fewer are free: more than half of it may never come.
+  assign largest = !NEVER_STALLS && mps > 13'(FIFO_BYTES / 2) ? 13'(FIFO_BYTES / 2) : mps;
 
   dma_units #(
       .TAGS(TAGS),
       .SLOT_BYTES(SLOT_BYTES),
       .FIFO_BYTES(FIFO_BYTES),
-      .TIMEOUT(TIMEOUT)
+      .TIMEOUT(TIMEOUT),
+      .DESCRIPTOR_CYCLES(DESCRIPTOR_CYCLES)
   ) units (
       .clk_i,
       .rst_i,
       .function_id_i,
-      .mps_i             (mps),
+      .mps_i             (largest),
       .max_read_request_i,
       .start_i           (starts),
       .payload_i         (payloads),
@@ -379,7 +397,8 @@ module dma_engine_core #(
 
   dma_user #(
       .USER(USER),
-      .FIFO_BYTES(FIFO_BYTES)
+      .FIFO_BYTES(FIFO_BYTES),
+      .TIMEOUT(TIMEOUT)
   ) user (
       .clk_i,
       .rst_i,
@@ -413,6 +432,9 @@ module dma_engine_core #(
       .back_valid_o(back_valid),
       .back_label_o(back_label),
       .back_ready_i(back_ready),
+      .time_peer_i (time_peer),
+      .timed_o     (timed),
+      .cycles_o    (round_trip),
       .moves_o     (moves_user),
       .busy_o      (reflecting)
   );
@@ -449,7 +471,8 @@ module dma_engine_core #(
 
   // The streams to the link: completions first, the others in turn.
   dma_transmit #(
-      .PORTS(7)
+      .PORTS(7),
+      .IDLE_CYCLES(IDLE_CYCLES)
   ) transmit (
       .clk_i,
       .rst_i,

@@ -9,7 +9,9 @@ module dma_units #(
     // Bytes of the FIFO that takes what is read.
     parameter int FIFO_BYTES = 4096,
     // Cycles after which a read without its completions has failed.
-    parameter int TIMEOUT = 2_500_000
+    parameter int TIMEOUT = 2_500_000,
+    // Cycles between the last beat of a descriptor's packets and the first beat of the next one's; 0 for none.
+    parameter int DESCRIPTOR_CYCLES = 0
 ) (
     // Clock.
     input  logic         clk_i,
@@ -111,6 +113,26 @@ module dma_units #(
   localparam int UNITS = 3;
   localparam int READ = 1;
 
+  // The pace of the units with lists; a peer write has one range.
+  logic [UNITS-1:0] taken;
+  logic [UNITS-1:0] paced;
+  logic [UNITS-1:0] holds;
+
+  for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_pace
+    range_pacer #(
+        .CYCLES(u < 2 ? DESCRIPTOR_CYCLES : 0)
+    ) pacer (
+        .clk_i,
+        .rst_i,
+        .start_i(start_i[u]),
+        .holds_i(holds[u]),
+        .valid_i(range_valid_i[u]),
+        .ready_o(range_ready_o[u]),
+        .valid_o(paced[u]),
+        .ready_i(taken[u])
+    );
+  end
+
   for (genvar d = 0; d < 2; d = d + 1) begin : gen_sender
     localparam int U = 2 * d;
     logic [12:0] largest;
@@ -130,8 +152,8 @@ module dma_units #(
         .start_i        (start_i[U]),
         .address_i      (address_i[64*U+:64]),
         .length_i       (length_i[32*U+:32]),
-        .range_valid_i  (range_valid_i[U]),
-        .range_ready_o  (range_ready_o[U]),
+        .range_valid_i  (paced[U]),
+        .range_ready_o  (taken[U]),
         .range_end_i    (range_end_i[U]),
         .data_i         (source_data_i[64*d+:64]),
         .level_i        (source_level_i[13*d+:13]),
@@ -143,6 +165,7 @@ module dma_units #(
         .valid_o        (valid_o[U]),
         .ready_i        (ready_i[U]),
         .busy_o         (busy_o[U]),
+        .holds_o        (holds[U]),
         .done_o         (done_o[U]),
         .timer_o        (timer_o[32*U+:32])
     );
@@ -162,8 +185,8 @@ module dma_units #(
       .start_i           (start_i[READ]),
       .address_i         (address_i[64*READ+:64]),
       .length_i          (length_i[32*READ+:32]),
-      .range_valid_i     (range_valid_i[READ]),
-      .range_ready_o     (range_ready_o[READ]),
+      .range_valid_i     (paced[READ]),
+      .range_ready_o     (taken[READ]),
       .range_end_i       (range_end_i[READ]),
       .level_i           (read_level_i),
       .data_o            (data_o[64*READ+:64]),
@@ -183,6 +206,7 @@ module dma_units #(
       .read_valid_o,
       .read_ready_i,
       .busy_o            (busy_o[READ]),
+      .holds_o           (holds[READ]),
       .done_o            (done_o[READ]),
       .failed_o,
       .result_o,

@@ -4,7 +4,9 @@ module dma_user #(
     // User circuit: 0 source and sink that never stall, 1 loopback, 2 interconnect matrix, 3 reflector.
     parameter int USER = 0,
     // Bytes of each of the four FIFOs, a power of two, 16 to 4096.
-    parameter int FIFO_BYTES = 4096
+    parameter int FIFO_BYTES = 4096,
+    // Cycles after which the peer timer no longer waits for the data of a peer.
+    parameter int TIMEOUT = 2_500_000
 ) (
     // Clock of all ports.
     input  logic         clk_i,
@@ -75,9 +77,16 @@ module dma_user #(
     // The beat is taken.
     input  logic         back_ready_i,
 
+    // The peer timer is to measure the next transfer from EP_TX. A pulse.
+    input  logic         time_peer_i,
+    // The peer timer has ended. A pulse.
+    output logic         timed_o,
+    // The cycles that it has measured; 0 if no data of a peer came.
+    output logic [31:0]  cycles_o,
+
     // Bytes move, so the clocks are needed.
     output logic         moves_o,
-    // A write is to be sent back.
+    // A write is to be sent back, or the peer timer runs.
     output logic         busy_o
 );
 
@@ -87,6 +96,10 @@ module dma_user #(
   // Source and sink, and the reflector, never let a unit wait for data or space.
   localparam bit NEVER_STALLS = USER == SOURCE_SINK || USER == REFLECTOR;
   localparam logic [12:0] FULL = 13'(peerlane_pkg::MOST_PAYLOAD);
+
+  logic reflects;
+  logic times;
+  assign busy_o = reflects || times;
 
   generate
     if (NEVER_STALLS) begin : gen_source
@@ -152,7 +165,7 @@ module dma_user #(
           .valid_o(back_valid_o),
           .label_o(back_label_o),
           .ready_i(back_ready_i),
-          .busy_o
+          .busy_o (reflects)
       );
     end else begin : gen_no_reflector
       assign back_data_o  = '0;
@@ -161,7 +174,7 @@ module dma_user #(
       assign back_last_o  = 1'b0;
       assign back_valid_o = 1'b0;
       assign back_label_o = '0;
-      assign busy_o       = 1'b0;
+      assign reflects     = 1'b0;
       logic unused_reflector;
       assign unused_reflector = &{
         1'b0, function_id_i, payload_i, reply_i, peer_last_i, peer_size_i, peer_label_i, back_ready_i
@@ -170,8 +183,27 @@ module dma_user #(
 
     if (USER == SOURCE_SINK) begin : gen_sink
       assign peer_ready_o = 1'b1;
+      peer_timer #(
+          .TIMEOUT(TIMEOUT)
+      ) timer (
+          .clk_i,
+          .rst_i,
+          .arm_i    (time_peer_i),
+          .start_i  (start_i[1]),
+          .sends_i  (pop_i[7:4] != '0),
+          .arrives_i(peer_valid_i),
+          .done_o   (timed_o),
+          .cycles_o,
+          .busy_o   (times)
+      );
       logic unused_sink;
-      assign unused_sink = &{1'b0, rst_i, peer_data_i, peer_bytes_i, peer_valid_i};
+      assign unused_sink = &{1'b0, peer_data_i, peer_bytes_i};
+    end else begin : gen_no_timer
+      assign timed_o  = 1'b0;
+      assign cycles_o = '0;
+      assign times    = 1'b0;
+      logic unused_timer;
+      assign unused_timer = &{1'b0, time_peer_i};
     end
   endgenerate
 

@@ -33,7 +33,7 @@ ADDRESS, LENGTH, PAYLOAD, START, STATUS, TIMER, CLASS, ERROR, PATTERN = (
 )
 WRITE, READ, PEER = 0x00, 0x40, 0x80
 LISTS = {WRITE: 0x10000, READ: 0x20000}
-CROSSED, REPLY, COUNTERS = 0x100, 0x108, 0x200
+CROSSED, REPLY, ROUND_TRIP, TIME_PEER, COUNTERS = 0x100, 0x108, 0x110, 0x114, 0x200
 SILENT, POISONED, COUNT, LONG = 8, 9, 10, 11
 """No answer at all, poisoned data, a wrong byte count, and more data than was asked for."""
 PARAMETERS = json.loads(os.environ.get("PARAMETERS", "{}"))
