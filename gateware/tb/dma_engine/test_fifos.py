@@ -1,4 +1,4 @@
-"""FIFOs that are no larger than a packet, or filled with pieces of any size, never stop the data."""
+"""FIFOs of the size of a packet, filled with pieces of any size, never stop the data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The pace of the source's engine: idle cycles between packets and from descriptor to descriptor."""
+"""The pace of the published engine: idle cycles between packets, and between descriptors."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from dma_engine.test_dma_engine_core import FIRST, SOURCE, law
@@ -14,7 +15,7 @@ TURN = PARAMETERS.get("DESCRIPTOR_CYCLES", 0)
 def pauses(world: World) -> list[int]:
     """The cycles without a beat after each packet but the last one."""
     beats = world.beats
-    pairs = zip(beats, beats[1:], strict=False)
+    pairs = itertools.pairwise(beats)
     return [after[0] - before[0] - 1 for before, after in pairs if before[2]]
 
 

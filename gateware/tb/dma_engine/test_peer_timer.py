@@ -10,7 +10,7 @@ from dma_engine.world import PEER, PEERS, ROUND_TRIP, TIME_PEER, World, write
 
 
 async def timed(world: World, delay: int, size: int = 4) -> int:
-    """The time of a transfer whose reply sets out `delay` cycles after its first packet has left."""
+    """The time of a transfer; the reply sets out `delay` cycles after the first packet has left."""
     world.writes.clear()
     world.store(TIME_PEER, struct.pack("<I", 1))
     world.start(PEER, (0x10000, size), 1, first=FIRST)
