@@ -84,6 +84,8 @@ package peerlane_pkg;
   localparam logic [5:0] DMA_PATTERN = 6'h28; // first word of the source's data, 64 bits
   localparam logic [17:0] DMA_CROSSED = 18'h00100; // bit 0 crosses the interconnect matrix
   localparam logic [17:0] DMA_REPLY = 18'h00108; // address to which a reflector sends, 64 bits
+  localparam logic [17:0] DMA_ROUND_TRIP = 18'h00110; // cycles that the peer timer has measured
+  localparam logic [17:0] DMA_TIME_PEER = 18'h00114; // bit 0 lets the peer timer measure the next peer transfer
   localparam logic [17:0] DMA_COUNTERS = 18'h00200; // the counters, 64 bits each, in the order of DMA_COUNTER
   localparam int DMA_COUNTERS_END = 12; // number of counters
   localparam int DMA_COUNTER_TLPS = 0; // TLPs sent

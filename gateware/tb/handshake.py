@@ -13,6 +13,9 @@ from cocotb.triggers import ReadOnly, RisingEdge
 PACKETS = int(os.environ.get("PACKETS", "100"))
 """Length of the random tests."""
 
+SOAK = PACKETS >= 1000
+"""Whether the tests are long, with the largest sizes."""
+
 LIMIT = 200 + 4 * PACKETS
 """Microseconds of simulated time after which a test has failed: a circuit that hangs ends too."""
 
@@ -113,14 +116,20 @@ class Sink:
                 word = tuple(value_of(signal) for signal in self.signals)
                 assert self.offered in (None, word), f"offered {self.offered}, then {word}"
                 self.offered = word
+                if accepts:
+                    self.accept()
             else:
-                word = None
                 assert self.offered is None, f"offered {self.offered}, then withdrawn"
+                await RisingEdge(self.valid)
+                continue
             await RisingEdge(self.clock)
-            if accepts and word is not None:
+            if accepts:
                 self.offered = None
                 self.ready.value = 0
                 return word
+
+    def accept(self) -> None:
+        """Called before the edge at which a word is taken, when all signals are stable."""
 
     async def collect(self, count: int) -> list[tuple[int, ...]]:
         """The next `count` words."""

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use device::sg_dma::registers::{
-    COUNTERS, CROSSED, Counter, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, SIZE, Status as Transfer,
-    Unit, offset,
+    COUNTERS, CROSSED, Counter, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, ROUND_TRIP, SIZE,
+    Status as Transfer, TIME_PEER, Unit, offset,
 };
 use protocol::{
     Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Message, Page,
@@ -420,6 +420,18 @@ fn engine(list: &mut Constants) {
         18,
         REPLY,
         "address to which a reflector sends, 64 bits",
+    );
+    list.bits(
+        "DMA_ROUND_TRIP",
+        18,
+        ROUND_TRIP,
+        "cycles that the peer timer has measured",
+    );
+    list.bits(
+        "DMA_TIME_PEER",
+        18,
+        TIME_PEER,
+        "bit 0 lets the peer timer measure the next peer transfer",
     );
     list.bits(
         "DMA_COUNTERS",

@@ -9,12 +9,19 @@ module dma_engine #(
     parameter int DESCRIPTORS = 2048,
     // Bytes of a request for descriptors where lists stay in host memory, a power of two, 16 to 4096; 0 where they are in the engine's.
     parameter int FETCH = 0,
+    // Bytes of each of the four FIFOs, a power of two, 256 to 4096; packets from a FIFO have at most half of it.
+    parameter int FIFO_BYTES = 4096,
     // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
     // Cycles after which a read without its completions has failed: 10 ms at 250 MHz.
-    parameter int TIMEOUT = 2_500_000
+    parameter int TIMEOUT = 2_500_000,
+    // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
+    parameter int IDLE_CYCLES = 0,
+    // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 2 to 100000, or 0 for none, and where lists
+    // are fetched; rosta's engine is fitted with 66.
+    parameter int DESCRIPTOR_CYCLES = 0
 ) (
     // Clock of all ports.
     input  logic        clk_i,
@@ -79,9 +86,12 @@ module dma_engine #(
       .USER(USER),
       .DESCRIPTORS(DESCRIPTORS),
       .FETCH(FETCH),
+      .FIFO_BYTES(FIFO_BYTES),
       .TAGS(TAGS),
       .SLOT_BYTES(SLOT_BYTES),
-      .TIMEOUT(TIMEOUT)
+      .TIMEOUT(TIMEOUT),
+      .IDLE_CYCLES(IDLE_CYCLES),
+      .DESCRIPTOR_CYCLES(DESCRIPTOR_CYCLES)
   ) core (
       .clk_i,
       .rst_i,

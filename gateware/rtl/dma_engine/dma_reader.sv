@@ -71,6 +71,8 @@ module dma_reader #(
     input  logic        read_ready_i,
     // A transfer is in progress.
     output logic        busy_o,
+    // A range that was taken, or a request of it, has not left whole.
+    output logic        holds_o,
     // The transfer has ended: everything came, or failed. A pulse.
     output logic        done_o,
     // A request of the transfer has failed.
@@ -297,6 +299,7 @@ module dma_reader #(
   assign returned = size_of_q[oldest_q];
 
   assign busy_o   = busy_q;
+  assign holds_o  = rest_q != '0 || request_q;
   assign done_o   = busy_q && !request_q && rest_q == '0 && open_count_q == '0 && range_end_i && !range_valid_i;
   assign failed_o = failed_q;
   assign result_o = result_q;

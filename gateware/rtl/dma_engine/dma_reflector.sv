@@ -64,6 +64,7 @@ module dma_reflector #(
   logic [5:0]                  queued;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [31:0]                 back_timer;
+  logic                        holds;
   /* verilator lint_on UNUSEDSIGNAL */
 
   fifo #(
@@ -117,6 +118,7 @@ module dma_reflector #(
       .valid_o,
       .ready_i,
       .busy_o         (working),
+      .holds_o        (holds),
       .done_o         (ended),
       .timer_o        (back_timer)
   );

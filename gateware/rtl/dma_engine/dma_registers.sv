@@ -48,14 +48,24 @@ module dma_registers (
     // The matrix is crossed.
     output logic         crossed_o,
     // Address to which a reflector sends.
-    output logic [63:0]  reply_o
+    output logic [63:0]  reply_o,
+    // The peer timer is to measure the next peer transfer. A pulse.
+    output logic         time_peer_o,
+    // The peer timer has ended. A pulse.
+    input  logic         timed_i,
+    // The cycles that it has measured.
+    input  logic [31:0]  cycles_i
 );
 
   localparam int UNITS = 3;
+  // Bit 0 of TIME_PEER in its word.
+  localparam int TIME_PEER = 8 * (int'(peerlane_pkg::DMA_TIME_PEER) - int'(peerlane_pkg::DMA_ROUND_TRIP));
 
   logic [64*UNITS-1:0] words;
   logic [63:0]         crossed_q;
   logic [63:0]         reply_q;
+  logic [63:0]         trip_q;
+  logic                trip_written_q;
   logic [63:0]         read_q;
 
   for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_unit
@@ -87,23 +97,30 @@ module dma_registers (
 
   assign crossed_o   = crossed_q[0];
   assign reply_o     = reply_q;
+  assign time_peer_o = trip_written_q && trip_q[TIME_PEER];
   assign read_data_o = read_q;
 
   always_ff @(posedge clk_i) begin
     if (write_valid_i) for (int b = 0; b < 8; b = b + 1) begin
       if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_CROSSED[17:3]) crossed_q[8*b+:8] <= write_data_i[8*b+:8];
       if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_REPLY[17:3]) reply_q[8*b+:8] <= write_data_i[8*b+:8];
+      if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_ROUND_TRIP[17:3]) trip_q[8*b+:8] <= write_data_i[8*b+:8];
     end
+    trip_written_q <= write_valid_i && write_word_i == peerlane_pkg::DMA_ROUND_TRIP[17:3] && write_lanes_i[TIME_PEER/8];
+    if (timed_i) trip_q <= {32'b0, cycles_i};
     if (read_i) begin
       read_q <= '0;
       for (int u = 0; u < UNITS; u = u + 1) if (read_word_i[15:6] == 10'(u)) read_q <= words[64*u+:64];
       if (read_word_i == peerlane_pkg::DMA_CROSSED[15:3]) read_q <= crossed_q;
       if (read_word_i == peerlane_pkg::DMA_REPLY[15:3]) read_q <= reply_q;
+      if (read_word_i == peerlane_pkg::DMA_ROUND_TRIP[15:3]) read_q <= trip_q;
       if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) read_q <= count_i;
     end
     if (rst_i) begin
       crossed_q <= '0;
       reply_q   <= '0;
+      trip_q    <= '0;
+      trip_written_q <= 1'b0;
     end
   end
 

@@ -43,6 +43,8 @@ module dma_sender (
     input  logic        ready_i,
     // A transfer is in progress.
     output logic        busy_o,
+    // A range that was taken, or a packet of it, has not left whole.
+    output logic        holds_o,
     // The transfer has ended: its last beat has left. A pulse.
     output logic        done_o,
     // Cycles from the first beat of the transfer to the last, both included.
@@ -163,6 +165,7 @@ module dma_sender (
   );
 
   assign busy_o  = busy_q;
+  assign holds_o = rest_q != '0 || packet_q;
   assign done_o  = busy_q && !start_i && !packet_q && rest_q == '0 && range_end_i && !range_valid_i;
   assign timer_o = timer_q;
 

@@ -1,8 +1,12 @@
 // Joins the streams to the link: completions first, the others in turn; without Bus Master Enable only completions begin.
 
+`include "require.svh"
+
 module dma_transmit #(
     // Number of streams; port 0 has the completions.
-    parameter int PORTS = 5
+    parameter int PORTS = 5,
+    // Idle cycles between two packets, 0 to 1000.
+    parameter int IDLE_CYCLES = 0
 ) (
     // Clock.
     input  logic                clk_i,
@@ -40,6 +44,10 @@ module dma_transmit #(
     input  logic                ready_i
 );
 
+  `REQUIRE(gen_idle, IDLE_CYCLES >= 0 && IDLE_CYCLES <= 1000, "dma_engine: IDLE_CYCLES is the number of idle cycles between packets; it must be 0 to 1000")
+
+  logic             offers;
+  logic             pauses;
   logic [PORTS-1:0] open;
   logic [PORTS-1:0] offered_q;
 
@@ -63,9 +71,25 @@ module dma_transmit #(
       .bytes_o,
       .first_o,
       .last_o,
-      .valid_o,
-      .ready_i
+      .valid_o(offers),
+      .ready_i(ready_i && !pauses)
   );
+
+  assign valid_o = offers && !pauses;
+
+  generate
+    if (IDLE_CYCLES == 0) begin : gen_no_pause
+      assign pauses = 1'b0;
+    end else begin : gen_pause
+      logic [9:0] pause_q;
+      assign pauses = pause_q != '0;
+      always_ff @(posedge clk_i) begin
+        if (valid_o && ready_i && last_o) pause_q <= 10'(IDLE_CYCLES);
+        else if (pauses) pause_q <= pause_q - 1'b1;
+        if (rst_i) pause_q <= '0;
+      end
+    end
+  endgenerate
 
   always_comb begin
     label_o = '0;

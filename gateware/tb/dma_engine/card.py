@@ -1,51 +1,103 @@
-"""The engine as a card of cocotbext-pcie: registers of configuration there, packets here."""
+"""The engine as a card of cocotbext-pcie, which has its configuration space and MSI-X table."""
 
 from __future__ import annotations
 
+import logging
+import struct
 from typing import Any
 
 import cocotb
 from cocotb.queue import Queue
 from cocotb.triggers import ReadOnly, RisingEdge
-from cocotbext.pcie.core import Device, Endpoint, RootComplex
-from cocotbext.pcie.core.caps import MsiCapability
+from cocotbext.pcie.core import Device, MemoryEndpoint, RootComplex
+from cocotbext.pcie.core.caps import MsiCapability, MsixCapability
+from cocotbext.pcie.core.switch import Switch
 from cocotbext.pcie.core.tlp import Tlp
 from handshake import Pause, never, reset, start_clock
 from packets import PacketSink, PacketSource
 
+VECTORS = 4
+TABLE, PENDING = 4, 0x800
+"""The BAR with the MSI-X table, and the offset of the pending bits in it."""
+NO_BAR = 7
+logging.getLogger("cocotb.pcie").setLevel(logging.ERROR)
 
-class Function(Endpoint):  # type: ignore[misc]
-    """A function that leaves memory requests and completions to the circuit."""
 
-    def __init__(self) -> None:
+class Function(MemoryEndpoint):  # type: ignore[misc]
+    """A function that leaves completions and the requests to two of its BARs to the circuit."""
+
+    def __init__(self, *, msix: bool = False) -> None:
         super().__init__()
         self.to_circuit: Queue[tuple[int, bytes]] = Queue()
-        self.msi = MsiCapability()
-        self.msi.msi_multiple_message_capable = 2
-        self.msi.msi_64bit_address_capable = 1
-        self.register_capability(self.msi)
         self.configure_bar(0, 1 << 20)
         self.configure_bar(2, 256 << 10)
+        self.msi, self.msix = MsiCapability(), MsixCapability()
+        if msix:
+            self.bar_ptr = TABLE
+            self.table = self.add_mem_region(1 << 12)
+            self.msix.msix_table_size = VECTORS - 1
+            self.msix.msix_table_bar_indicator_register = TABLE
+            self.msix.msix_pba_bar_indicator_register = TABLE
+            self.msix.msix_pba_offset = PENDING
+            self.register_capability(self.msix)
+        else:
+            self.msi.msi_multiple_message_capable = 2
+            self.msi.msi_64bit_address_capable = 1
+            self.register_capability(self.msi)
 
     async def handle_tlp(self, tlp: Tlp) -> None:
-        """Configuration is here, everything else is there."""
-        if tlp.fmt_type in self.rx_tlp_handler:
+        """Configuration and the table are here, everything else is there."""
+        bar = NO_BAR
+        if not tlp.is_completion():
+            is_memory = 0x00 <= int(tlp.fmt_type.value[1]) <= 0x01
+            bar = self.match_bar(tlp.address)[0] if is_memory else TABLE
+        if bar == TABLE:
             await super().handle_tlp(tlp)
+            await self.send_pending()
             return
-        bar = 7 if tlp.is_completion() else self.match_bar(tlp.address)[0]
         tlp.release_fc()
         self.to_circuit.put_nowait((bar, bytes(tlp.pack())))
 
+    async def interrupt(self, vector: int) -> None:
+        """Signal a vector by MSI, or by MSI-X, where a masked one becomes pending."""
+        if self.msix.msix_enable:
+            self.table[PENDING] |= 1 << vector
+            await self.send_pending()
+        else:
+            data = self.msi.msi_message_data + vector
+            await self.mem_write(self.msi.msi_message_address, data.to_bytes(4, "little"))
+
+    async def send_pending(self) -> None:
+        """Send the messages of pending vectors that are not masked."""
+        if not self.msix.msix_enable or self.msix.msix_function_mask:
+            return
+        for vector in range(VECTORS):
+            entry = self.table[16 * vector : 16 * vector + 16]
+            address, data, control = struct.unpack("<QII", entry)
+            if self.table[PENDING] >> vector & 1 and not control & 1:
+                self.table[PENDING] &= ~(1 << vector)
+                await self.mem_write(address, data.to_bytes(4, "little"))
+
 
 class Card:
-    """A root complex with memory, and the circuit in its slot."""
+    """A root complex with memory, and the circuit in its slot or behind a switch with two peers."""
 
-    def __init__(self, dut: Any) -> None:
+    def __init__(self, dut: Any, *, msix: bool = False, switch: bool = False) -> None:
         self.dut = dut
         self.root = RootComplex()
-        self.function = Function()
+        self.function = Function(msix=msix)
         self.device = Device(self.function)
-        self.root.make_port().connect(self.device)
+        self.peers = [MemoryEndpoint() for _ in range(2 * switch)]
+        self.memories = [peer.add_mem_region(1 << 16) for peer in self.peers]
+        slot = self.root.make_port()
+        if switch:
+            self.switch = Switch()
+            slot.connect(self.switch)
+            self.switch.make_port().connect(self.device)
+            for peer in self.peers:
+                self.switch.make_port().connect(Device(peer))
+        else:
+            slot.connect(self.device)
 
     async def begin(self, receive: Pause = never, send: Pause = never) -> Any:
         """Reset, enumeration, driver: the device as the root complex found it."""
@@ -66,10 +118,14 @@ class Card:
         for process in (self.receive(), self.send(), self.interrupt()):
             cocotb.start_soon(process)
         await self.root.enumerate()
+        for peer in self.peers:
+            found = self.root.find_device(peer.pcie_id)
+            await found.enable_device()
+            await found.set_master()
         device = self.root.find_device(self.function.pcie_id)
         await device.enable_device()
         await device.set_master()
-        await device.alloc_irq_vectors(1, 4)
+        await device.alloc_irq_vectors(1, VECTORS)
         capability = self.function.pcie_cap
         dut.function_id_i.value = int(self.function.pcie_id)
         dut.max_payload_i.value = capability.max_payload_size
@@ -90,7 +146,7 @@ class Card:
             await self.function.send(Tlp.unpack(await self.sink.packet()))
 
     async def interrupt(self) -> None:
-        """Interrupts of the circuit as MSI."""
+        """Interrupts of the circuit as messages of its function."""
         dut = self.dut
         dut.irq_ready_i.value = 1
         while True:
@@ -99,7 +155,4 @@ class Card:
             vector = int(dut.irq_vector_o.value) if offered else 0
             await RisingEdge(dut.clk_i)
             if offered:
-                data = self.function.msi.msi_message_data + vector
-                await self.function.mem_write(
-                    self.function.msi.msi_message_address, data.to_bytes(4, "little")
-                )
+                await self.function.interrupt(vector)

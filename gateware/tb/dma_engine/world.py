@@ -11,10 +11,13 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ReadOnly, RisingEdge, Timer
+from cocotb.triggers import ClockCycles, Event, ReadOnly, RisingEdge, Timer, with_timeout
+from cocotb.utils import get_sim_time
 from handshake import Pause, never, reset
 from packets import PacketSink, PacketSource
 
+CLOCK = 4
+"""Nanoseconds of a cycle."""
 CPU = 0x0008
 ENGINE = 0x0300
 REGISTERS = 2
@@ -33,7 +36,7 @@ ADDRESS, LENGTH, PAYLOAD, START, STATUS, TIMER, CLASS, ERROR, PATTERN = (
 )
 WRITE, READ, PEER = 0x00, 0x40, 0x80
 LISTS = {WRITE: 0x10000, READ: 0x20000}
-CROSSED, REPLY, COUNTERS = 0x100, 0x108, 0x200
+CROSSED, REPLY, ROUND_TRIP, TIME_PEER, COUNTERS = 0x100, 0x108, 0x110, 0x114, 0x200
 SILENT, POISONED, COUNT, LONG = 8, 9, 10, 11
 """No answer at all, poisoned data, a wrong byte count, and more data than was asked for."""
 PARAMETERS = json.loads(os.environ.get("PARAMETERS", "{}"))
@@ -139,6 +142,44 @@ def parse(packet: bytes) -> Packet:
     )
 
 
+class Watched(list[Any]):
+    """A list that sets an event when something is appended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grows = Event()
+
+    def append(self, item: Any) -> None:
+        """Append, and wake who waits."""
+        super().append(item)
+        self.grows.set()
+
+    async def grown(self) -> None:
+        """Wait until something is appended."""
+        self.grows.clear()
+        await self.grows.wait()
+
+
+class BeatSink(PacketSink):
+    """A sink that notes each beat: cycle, label and `last`."""
+
+    def __init__(self, dut: Any, pause: Pause, beats: list[tuple[int, int, int]]) -> None:
+        super().__init__(dut, pause, "tx_")
+        self.dut, self.beats = dut, beats
+
+    async def take(self) -> tuple[int, ...]:
+        """The next beat; its label is valid in the cycle in which it moves."""
+        word = await super().take()
+        self.beats.append((int(get_sim_time("ns")) // CLOCK, self.label, word[-1]))
+        return word
+
+    def accept(self) -> None:
+        """Read what is valid before the edge only."""
+        assert int(self.dut.active_o.value), "the clock is needed"
+        label = str(self.dut.tx_label_o.value)
+        self.label = int(label, 2) if label.isdigit() else -1
+
+
 @dataclass
 class World:
     """Everything around the engine."""
@@ -150,7 +191,7 @@ class World:
     memory: dict[int, int] = field(default_factory=dict)
     writes: list[Packet] = field(default_factory=list)
     reads: list[Packet] = field(default_factory=list)
-    interrupts: list[int] = field(default_factory=list)
+    interrupts: Watched = field(default_factory=Watched)
     beats: list[tuple[int, int, int]] = field(default_factory=list)
     """Cycle, label and `last` of each beat that left."""
     refusals: dict[int, int] = field(default_factory=dict)
@@ -167,7 +208,7 @@ class World:
         self.draw = random.Random(self.seed)
         self.incoming: list[bytes] = []
         self.pending: list[list[bytes]] = []
-        self.completions: list[bytes] = []
+        self.completions = Watched()
         self.outbound = 0
         self.clocks = [Clock(dut.clk_i, 4, unit="ns")]
         if self.user_period:
@@ -206,8 +247,8 @@ class World:
         dut.bus_master_i.value = 1
         dut.irq_ready_i.value = 1
         self.source = PacketSource(dut, receive, "rx_")
-        self.sink = PacketSink(dut, send, "tx_")
-        self.queue: list[tuple[int, bytes, int]] = []
+        self.sink = BeatSink(dut, send, self.beats)
+        self.queue = Watched()
         processes = (self.watch(), self.sort(), self.feed())
         self.tasks = [cocotb.start_soon(process) for process in processes]
         return self
@@ -221,20 +262,18 @@ class World:
             clock.stop()
 
     async def watch(self) -> None:
-        """Note beats and interrupts, cycle by cycle."""
-        dut, cycle = self.dut, 0
+        """Note interrupts."""
+        dut = self.dut
         while True:
             await ReadOnly()
-            if int(dut.irq_valid_o.value) and int(dut.irq_ready_i.value):
-                self.interrupts.append(int(dut.irq_vector_o.value))
-            if int(dut.tx_valid_o.value) and int(dut.tx_ready_i.value):
-                assert int(dut.active_o.value), "the clock is needed"
-                label = str(dut.tx_label_o.value)
-                self.beats.append(
-                    (cycle, int(label, 2) if label.isdigit() else -1, int(dut.tx_last_o.value))
-                )
+            if not int(dut.irq_valid_o.value):
+                await RisingEdge(dut.irq_valid_o)
+                continue
+            taken = int(dut.irq_ready_i.value)
+            vector = int(dut.irq_vector_o.value)
             await RisingEdge(dut.clk_i)
-            cycle += 1
+            if taken:
+                self.interrupts.append(vector)
 
     async def sort(self) -> None:
         """Take the engine's packets."""
@@ -256,6 +295,7 @@ class World:
                 kept.append(packet)
                 refusals = self.fetch_refusals if packet.tag >= TAGS else self.refusals
                 self.pending.append(self.answer(packet, refusals.get(len(kept) - 1, 0)))
+                self.queue.grows.set()
 
     def content(self, address: int, size: int) -> bytes:
         """Memory; what was never written has bytes that depend on the address."""
@@ -298,13 +338,14 @@ class World:
                 await self.source.send_packets([packet])
             elif ready and (len(ready) > 3 or self.draw.random() < 0.2):
                 await self.source.send_packets([self.draw.choice(ready).pop(0)])
-            else:
+            elif ready or self.queue:
                 await RisingEdge(self.dut.clk_i)
+            else:
+                await self.queue.grown()
 
     async def cycles(self, count: int) -> None:
         """Let time pass."""
-        for _ in range(count):
-            await RisingEdge(self.dut.clk_i)
+        await ClockCycles(self.dut.clk_i, count)
 
     def store(self, at: int, data: bytes) -> None:
         """A register write of the CPU."""
@@ -317,7 +358,7 @@ class World:
         found, left, place = b"", size, BAR + at
         while left:
             while not self.completions:
-                await RisingEdge(self.dut.clk_i)
+                await self.completions.grown()
             raw = self.completions.pop(0)
             kind, _, dwords = struct.unpack_from(">BBH", raw)
             completer, count = struct.unpack_from(">HH", raw, 4)
@@ -363,9 +404,6 @@ class World:
 
     async def ends(self, vector: int, most: int = 200_000) -> None:
         """Wait for the interrupt of a unit."""
-        for _ in range(most):
-            if vector in self.interrupts:
-                self.interrupts.remove(vector)
-                return
-            await RisingEdge(self.dut.clk_i)
-        raise AssertionError(f"no interrupt {vector} in {most} cycles")
+        while vector not in self.interrupts:
+            await with_timeout(self.interrupts.grown(), CLOCK * most, "ns")
+        self.interrupts.remove(vector)

@@ -16,7 +16,8 @@
 //!
 //! From [`COUNTERS`] on a circuit has its counters, of 64 bits each, in the order of [`Counter::ALL`]; the model has none.
 //!
-//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. All registers are
+//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. [`ROUND_TRIP`] and
+//! [`TIME_PEER`], 32 bits each, are those of a circuit's peer timer; the model has none. All registers are
 //! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
 //! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits.
 
@@ -29,6 +30,11 @@ pub const SIZE: u64 = 256 << 10;
 pub const CROSSED: u64 = 0x100;
 /// The register with the address to which a reflector sends.
 pub const REPLY: u64 = 0x108;
+/// Cycles that a circuit's peer timer has measured: from the first data of a peer transfer to the first data that a peer writes after
+/// it; 0 if none came in time.
+pub const ROUND_TRIP: u64 = 0x110;
+/// Bit 0 lets the peer timer measure the next peer transfer; the circuit clears the register when the time is known.
+pub const TIME_PEER: u64 = 0x114;
 /// The counters of a circuit.
 pub const COUNTERS: u64 = 0x200;
 /// Size of a descriptor in bytes.
@@ -296,7 +302,9 @@ mod tests {
     #[test]
     fn the_lists_lie_behind_the_registers_and_within_the_bar() {
         let list = u64::from(MOST_DESCRIPTORS) * DESCRIPTOR;
-        assert!(Unit::Write.list() >= COUNTERS + 8 * Counter::ALL.len() as u64 && COUNTERS > REPLY);
+        assert!(
+            Unit::Write.list() >= COUNTERS + 8 * Counter::ALL.len() as u64 && COUNTERS > TIME_PEER
+        );
         assert_eq!(Unit::Read.list(), Unit::Write.list() + list);
         assert!(Unit::Read.list() + list <= SIZE);
     }
