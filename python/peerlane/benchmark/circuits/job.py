@@ -6,6 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 PAYLOAD = 128
 CYCLES = "PEERLANE_CYCLES"
@@ -24,7 +25,7 @@ if CYCLES in os.environ:
         header = [0x40, 0, 0, size // 4, 0, 0, 0, enables, *offset.to_bytes(4, "big")]
         return bytes(header) + value.to_bytes(size, "little")
 
-    async def _send(top: object, packet: bytes) -> None:
+    async def _send(top: Any, packet: bytes) -> None:  # noqa: ANN401 - a handle of cocotb
         for at in range(0, len(packet), 8):
             beat = packet[at : at + 8]
             top.rx_data_i.value = int.from_bytes(beat.ljust(8, b"\0"), "little")
@@ -42,7 +43,7 @@ if CYCLES in os.environ:
         top.rx_valid_i.value = 0
 
     @cocotb.test()  # type: ignore[untyped-decorator,unused-ignore]
-    async def a_peer_write_without_end(top: object) -> None:
+    async def a_peer_write_without_end(top: Any) -> None:  # noqa: ANN401 - a handle of cocotb
         """Counts the packets that leave in a number of cycles, and gathers their bytes."""
         cycles = int(os.environ[CYCLES])
         inputs = ("rx_valid", "rx_label", "rx_data", "rx_first", "rx_last", "rx_bytes")
@@ -51,7 +52,7 @@ if CYCLES in os.environ:
         for name in ("tx_ready", "irq_ready", "bus_master", "rst"):
             getattr(top, f"{name}_i").value = 1
         top.rx_bar_i.value = 2
-        cocotb.start_soon(Clock(top.clk_i, 4, "ns").start())
+        Clock(top.clk_i, 4, "ns").start()
         for _ in range(4):
             await FallingEdge(top.clk_i)
         top.rst_i.value = 0
