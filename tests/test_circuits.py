@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
+from peerlane.benchmark.circuits.ring import ring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +142,45 @@ implementation = "rtl"
 def test_a_parameter_that_the_circuit_cannot_have_is_named() -> None:
     with pytest.raises(ScenarioError, match=r"a\.fifo: each FIFO of the circuit has 4 KiB"):
         pair("a", fifo="64 KiB").simulation()
+
+
+def test_a_system_without_circuits_cannot_be_reproduced_with_them(peerlane: Run) -> None:
+    told = peerlane("reproduce", "ccix", "--implementation", "rtl")
+    told.refuses("no circuit")
+
+
+def test_an_implementation_that_does_not_exist_is_refused(peerlane: Run) -> None:
+    told = peerlane("reproduce", "rosta", "--implementation", "vhdl")
+    told.refuses("vhdl", "rtl")
+
+
+def test_a_device_whose_model_has_no_circuit_cannot_be_one(peerlane: Run, tmp_path: Path) -> None:
+    scenario = tmp_path / "plain.toml"
+    scenario.write_text('[hosts.h0]\n[devices.d0]\nmodel = "dma"\nupstream = "h0"\n')
+    peerlane("run", scenario, "--rtl", "d0").refuses('model = "dma" has no circuit')
+
+
+@needs_circuits
+def test_lists_are_fetched_from_host_memory() -> None:
+    fabric = pair("a").without_flows().set("a", descriptor_fetch=True)
+    fabric.flow("a", "h0", size="300000 B", offset="100 B", clock="sender")
+    fabric.flow(
+        "a", "h0", id="in", direction="read", size="300000 B", offset="1 MiB", clock="sender"
+    )
+    assert [flow.intact for flow in fabric.run().flows] == [True, True]
+
+
+@needs_circuits
+def test_waveforms_of_eight_engines_have_a_file_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fabric = ring(80)
+    for number in range(8):
+        fabric.set(f"c{number}", waves="5 us..6 us")
+    assert fabric.run().failures == []
+    sizes = [(tmp_path / f"c{number}.fst").stat().st_size for number in range(8)]
+    assert min(sizes) > 1000
 
 
 @pytest.mark.skipif(has_circuits(), reason="the package has circuits")

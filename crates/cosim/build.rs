@@ -12,6 +12,8 @@ mod circuits {
     use std::fs;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio, exit};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
 
     use serde::Deserialize;
 
@@ -34,6 +36,15 @@ mod circuits {
         test: bool,
     }
 
+    impl Circuit {
+        /// The parameters with beats of `width` bits.
+        fn parameters_at(&self, width: u32) -> BTreeMap<String, u64> {
+            let mut parameters = self.parameters.clone();
+            parameters.extend(self.width.clone().map(|name| (name, width.into())));
+            parameters
+        }
+    }
+
     pub fn build() {
         let gateware = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gateware");
         let list = gateware.join("circuits.toml");
@@ -47,20 +58,43 @@ mod circuits {
         let circuits: BTreeMap<String, Circuit> = toml::from_str(&text)
             .unwrap_or_else(|error| fail(&format!("{}: {error}", list.display())));
         let verilator = Verilator::find();
-        let mut models = Vec::new();
         let built = |circuit: &Circuit| !circuit.test || cfg!(feature = "broken-circuits");
-        for (name, circuit) in circuits.iter().filter(|(_, circuit)| built(circuit)) {
-            for width in &circuit.widths {
-                let model = format!("{name}_{width}");
-                let top = circuit.top.as_deref().unwrap_or(name);
-                let folder = verilator.translate(&gateware, top, circuit, *width, &model);
-                ports::check(top, *width, &folder.join(format!("V{model}.h")));
-                verilator.compile(&model, name, &folder);
-                models.push(model);
+        let jobs: Vec<_> = circuits
+            .iter()
+            .filter(|(_, circuit)| built(circuit))
+            .flat_map(|(name, circuit)| {
+                let job = move |width: &u32| (name.as_str(), circuit, *width);
+                circuit.widths.iter().map(job)
+            })
+            .collect();
+        let folders = circuits.values().map(|circuit| &circuit.folder);
+        folders.for_each(|folder| watch(&gateware.join(folder)));
+        let workers = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..workers.unwrap_or(1) {
+                scope.spawn(|| {
+                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        verilator.build(&gateware, *job);
+                    }
+                });
             }
-        }
+        });
+        let models: Vec<_> = jobs
+            .iter()
+            .map(|(name, _, width)| model_of(name, *width))
+            .collect();
+        println!("cargo::rustc-link-search=native={}", out().display());
+        models
+            .iter()
+            .for_each(|model| println!("cargo::rustc-link-lib=static={model}"));
         verilator.compile_library();
         write_table(&models);
+    }
+
+    /// The name of a circuit at one width.
+    fn model_of(name: &str, width: u32) -> String {
+        format!("{name}_{width}")
     }
 
     struct Verilator {
@@ -86,42 +120,48 @@ mod circuits {
             Verilator { command, root }
         }
 
-        /// Translates a circuit to C++; returns the folder with its files.
-        fn translate(
-            &self,
-            gateware: &Path,
-            top: &str,
-            circuit: &Circuit,
-            width: u32,
-            model: &str,
-        ) -> PathBuf {
-            let folder = out().join(model);
+        /// Translates and compiles a circuit at one width, if it has the ports of a leaf.
+        fn build(&self, gateware: &Path, (name, circuit, width): (&str, &Circuit, u32)) {
+            let model = model_of(name, width);
+            let top = circuit.top.as_deref().unwrap_or(name);
+            let parameters = circuit.parameters_at(width);
+            let bare = Module::bare(top, &model, &parameters);
+            let folder = self.translate(gateware, circuit, &bare);
+            ports::check(top, width, &folder.join(format!("V{top}.h")));
+            let leaf = Module::registered(top, &model, &parameters, width);
+            let folder = self.translate(gateware, circuit, &leaf);
+            self.compile(&model, name, &folder);
+        }
+
+        /// Translates a module to C++; returns the folder with its files.
+        fn translate(&self, gateware: &Path, circuit: &Circuit, module: &Module) -> PathBuf {
+            let folder = out().join(&module.folder);
             let _ = fs::remove_dir_all(&folder);
-            watch(&gateware.join(&circuit.folder));
-            let mut parameters = circuit.parameters.clone();
-            let of_width = circuit.width.clone().map(|name| (name, width.into()));
-            parameters.extend(of_width);
+            fs::create_dir_all(&folder).expect("Cargo's output folder is writable");
+            let own = module.text.as_ref().map(|text| {
+                let path = folder.join(format!("{}.sv", module.top));
+                fs::write(&path, text).expect("Cargo's output folder is writable");
+                path
+            });
+            let file = |name: &str| circuit.folder.join(format!("{name}.sv"));
             let status = Command::new(&self.command)
                 .current_dir(gateware)
                 .args(OPTIONS)
-                .args(["--top-module", top, "--prefix", &format!("V{model}")])
-                .args(
-                    parameters
-                        .iter()
-                        .map(|(name, value)| format!("-G{name}={value}")),
-                )
+                .args(module.options)
+                .args(["--top-module", &module.top, "--prefix", &module.prefix])
+                .args(&module.parameters)
                 .arg("--Mdir")
                 .arg(&folder)
                 .args(["-Irtl", "-y", COMMON, "-y"])
                 .arg(&circuit.folder)
                 .arg(PACKAGE)
-                .arg(circuit.folder.join(format!("{top}.sv")))
+                .arg(own.unwrap_or_else(|| file(&module.top)))
                 .stdout(Stdio::null())
                 .status();
             if !status.is_ok_and(|status| status.success()) {
                 fail(&format!(
-                    "the circuit {top} cannot be translated: see the messages of {} above",
-                    self.command
+                    "the circuit {} cannot be translated: see the messages of {} above",
+                    module.circuit, self.command
                 ));
             }
             folder
@@ -149,6 +189,7 @@ mod circuits {
                 .include(folder)
                 .opt_level(0)
                 .files(rare)
+                .cargo_metadata(false)
                 .compile_intermediates();
             self.compiler()
                 .include(folder)
@@ -159,6 +200,7 @@ mod circuits {
                 .define("CIRCUIT_HEADER", Some(&*format!("\"V{model}.h\"")))
                 .define("CIRCUIT_NAME", Some(&*format!("\"{name}\"")))
                 .define("CIRCUIT_MODEL", Some(model))
+                .cargo_metadata(false)
                 .compile(model);
         }
 
@@ -196,6 +238,90 @@ mod circuits {
         }
     }
 
+    /// A module that Verilator translates.
+    struct Module {
+        /// The name of the circuit's own module, for messages.
+        circuit: String,
+        top: String,
+        /// Its text, if it is not in a file of its own.
+        text: Option<String>,
+        prefix: String,
+        folder: String,
+        parameters: Vec<String>,
+        options: &'static [&'static str],
+    }
+
+    impl Module {
+        /// The circuit itself, to look at its ports.
+        fn bare(top: &str, model: &str, parameters: &BTreeMap<String, u64>) -> Self {
+            let parameter = |(name, value): (&String, &u64)| format!("-G{name}={value}");
+            Module {
+                circuit: top.into(),
+                top: top.into(),
+                text: None,
+                prefix: format!("V{top}"),
+                folder: format!("{model}_ports"),
+                parameters: parameters.iter().map(parameter).collect(),
+                options: &["-O0"],
+            }
+        }
+
+        /// The circuit behind registers for its inputs, with a clock of their own. Without them all logic that depends on inputs
+        /// would be evaluated before each edge once more.
+        fn registered(
+            top: &str,
+            model: &str,
+            parameters: &BTreeMap<String, u64>,
+            width: u32,
+        ) -> Self {
+            let mut text =
+                String::from("module circuit_leaf (\n  input logic clk_i,\n  input logic load_i");
+            let mut registers = String::new();
+            let mut loads = String::new();
+            let mut pins = String::from("    .clk_i");
+            for (port, (direction, bits)) in ports::documented(width) {
+                if port == "clk_i" {
+                    continue;
+                }
+                let of_type = format!("logic [{}:0]", bits - 1);
+                write!(text, ",\n  {direction} {of_type} {port}").unwrap();
+                if direction == "output" {
+                    write!(pins, ",\n    .{port}").unwrap();
+                } else {
+                    writeln!(registers, "  {of_type} {port}_q;").unwrap();
+                    writeln!(loads, "    {port}_q <= {port};").unwrap();
+                    write!(pins, ",\n    .{port}({port}_q)").unwrap();
+                }
+            }
+            let values: Vec<_> = parameters
+                .iter()
+                .map(|(name, value)| format!(".{name}({value})"))
+                .collect();
+            write!(
+                text,
+                "\n);\n{registers}  always_ff @(posedge load_i) begin\n{loads}  end\n  {top} #({}) circuit (\n{pins}\n  );\nendmodule\n",
+                values.join(", ")
+            )
+            .unwrap();
+            Module {
+                circuit: top.into(),
+                top: "circuit_leaf".into(),
+                text: Some(text),
+                prefix: format!("V{model}"),
+                folder: model.into(),
+                parameters: Vec::new(),
+                options: &[
+                    "-O3",
+                    "--trace-fst",
+                    "--x-assign",
+                    "fast",
+                    "--x-initial",
+                    "fast",
+                ],
+            }
+        }
+    }
+
     /// Writes the table of all models, which `src/abi.rs` includes.
     fn write_table(models: &[String]) {
         let mut table = String::from("unsafe extern \"C\" {\n");
@@ -214,14 +340,7 @@ mod circuits {
     const PACKAGE: &str = "rtl/peerlane_pkg.sv";
     /// The modules that all circuits share.
     const COMMON: &str = "rtl/common";
-    const OPTIONS: [&str; 6] = [
-        "--cc",
-        "--assert",
-        "--trace-fst",
-        "--no-timing",
-        "-O3",
-        "-Wno-fatal",
-    ];
+    const OPTIONS: [&str; 4] = ["--cc", "--assert", "--no-timing", "-Wno-fatal"];
 
     fn out() -> PathBuf {
         PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"))

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 /// The direction of a port, seen from the circuit, and its bits.
-type Port = (&'static str, u32);
+pub type Port = (&'static str, u32);
 
 /// The ports of a leaf for beats of `width` bits (`gateware/README.md`).
-fn documented(width: u32) -> BTreeMap<&'static str, Port> {
+pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
     let bytes = (width / 8).ilog2() + 1;
     [
         ("clk_i", 1),
@@ -74,7 +74,7 @@ fn declared(header: &str) -> BTreeMap<&str, Port> {
 }
 
 /// The first fault of the ports of a circuit; none if they are as documented.
-fn fault(header: &str, width: u32) -> Option<String> {
+pub fn fault(header: &str, width: u32) -> Option<String> {
     let (has, needs) = (declared(header), documented(width));
     let show = |(direction, bits): &Port| {
         format!(

@@ -80,17 +80,16 @@ public:
     void reset() {
         m_waiting.clear();
         m_taken = 0;
+        m_is_offered = false;
         m_is_sending = false;
         m_top->rx_valid_i = 0;
         m_top->tx_ready_i = 0;
-        m_top->irq_ready_i = 0;
+        m_top->irq_ready_i = 1;
         m_top->rst_i = 1;
-        for (unsigned i = 0; i < RESET_CYCLES; ++i) {
-            evaluate(0);
-            evaluate(1);
-        }
+        load();
+        for (unsigned i = 0; i < RESET_CYCLES; ++i) clock();
         m_top->rst_i = 0;
-        evaluate(0);
+        load();
     }
 
     void configure(const circuit_settings& settings) {
@@ -98,7 +97,7 @@ public:
         m_top->max_payload_i = settings.max_payload;
         m_top->max_read_request_i = settings.max_read_request;
         m_top->bus_master_i = settings.bus_master;
-        evaluate(0);
+        load();
     }
 
     void push(const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar) {
@@ -121,12 +120,13 @@ public:
     void run(uint64_t until, circuit_events& into) {
         m_events.clear();
         m_sent.clear();
+        if (m_cycle < until && prepare()) load();
         while (m_cycle < until && !has_stopped()) {
-            const bool is_due = !m_waiting.empty() && m_waiting.front().cycle <= m_cycle;
-            if (is_due || is_active()) {
-                step(is_due);
+            if (m_top->rx_valid_i || is_active()) {
+                step();
             } else {
                 m_cycle = m_waiting.empty() ? until : std::min(until, m_waiting.front().cycle);
+                if (m_cycle < until && prepare()) load();
             }
         }
         into.first = m_events.data();
@@ -152,23 +152,34 @@ public:
 private:
     bool has_stopped() const { return m_context->gotError() || m_context->gotFinish(); }
 
-    // One cycle: the inputs settle before the rising edge, at which both sides see who is valid and ready.
-    void step(bool is_due) {
-        offer(is_due);
-        m_top->tx_ready_i = m_is_sending || m_allowed > 0;
-        m_top->irq_ready_i = 1;
-        evaluate(0);
-        if (is_due && m_top->rx_ready_o) take();
+    // The ports of a cycle have settled: both sides see who is valid and ready, and its rising edge ends it. The inputs of the next
+    // cycle change with that edge, as those of a circuit with the same clock, so that the circuit is evaluated once a cycle.
+    void step() {
+        if (m_waves) dump();
+        if (m_top->rx_valid_i && m_top->rx_ready_o) take();
         if (m_top->tx_valid_o && m_top->tx_ready_i) gather();
         if (m_top->irq_valid_o) m_events.push_back({m_cycle, m_cycle, 0, 0, m_top->irq_vector_o, INTERRUPT});
-        evaluate(1);
+        if (has_stopped()) return;
         ++m_cycle;
+        prepare();
+        clock();
+    }
+
+    // Sets the inputs of the cycle; returns whether they have changed.
+    bool prepare() {
+        const bool is_due = !m_waiting.empty() && m_waiting.front().cycle <= m_cycle;
+        const bool may_send = m_is_sending || m_allowed > 0;
+        const bool is_new = is_due && !m_is_offered;
+        const bool changes = is_new || is_due != bool(m_top->rx_valid_i) || may_send != bool(m_top->tx_ready_i);
+        if (is_new) offer();
+        m_top->rx_valid_i = is_due;
+        m_top->tx_ready_i = may_send;
+        return changes;
     }
 
     // Offers the next beat of the TLP at the front.
-    void offer(bool is_due) {
-        m_top->rx_valid_i = is_due;
-        if (!is_due) return;
+    void offer() {
+        m_is_offered = true;
         const Tlp& tlp = m_waiting.front();
         const size_t rest = tlp.size - m_taken;
         memcpy(&m_top->rx_data_i, tlp.bytes.data() + m_taken, WIDTH);
@@ -184,6 +195,7 @@ private:
         const Tlp& tlp = m_waiting.front();
         if (m_taken == 0) m_first_taken = m_cycle;
         m_taken += WIDTH;
+        m_is_offered = false;
         if (m_taken < tlp.size) return;
         m_events.push_back({m_first_taken, m_cycle, 0, uint32_t(tlp.size), tlp.label, TAKEN});
         m_waiting.pop();
@@ -212,11 +224,32 @@ private:
         m_is_sending = false;
     }
 
-    void evaluate(int clock) {
-        m_top->clk_i = clock;
+    // A rising edge of the clock, with which the inputs change.
+    void clock() {
+        m_top->clk_i = 1;
+        m_top->load_i = 1;
         m_top->eval();
-        if (m_waves) m_waves->dump(m_cycle * m_period + (clock ? m_period / 2 : 0));
+        m_top->clk_i = 0;
+        m_top->load_i = 0;
+        m_top->eval();
         if (has_stopped()) keep_print();
+    }
+
+    // Changes the inputs within a cycle.
+    void load() {
+        m_top->load_i = 1;
+        m_top->eval();
+        m_top->load_i = 0;
+        m_top->eval();
+        if (has_stopped()) keep_print();
+    }
+
+    // Writes the settled signals of the cycle to the waveforms: the clock is high in its first half.
+    void dump() {
+        m_top->clk_i = 1;
+        m_waves->dump(m_cycle * m_period);
+        m_top->clk_i = 0;
+        m_waves->dump(m_cycle * m_period + m_period / 2);
     }
 
     // The circuit has broken a rule of its ports.
@@ -237,6 +270,8 @@ private:
     Queue m_waiting;
     // Bytes of the front TLP that the circuit has taken.
     size_t m_taken = 0;
+    // The inputs have the beat after these.
+    bool m_is_offered = false;
     uint64_t m_first_taken = 0;
     uint32_t m_allowed = 0;
     // The TLP that the circuit is sending.

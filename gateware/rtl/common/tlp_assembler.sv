@@ -63,8 +63,8 @@ module tlp_assembler #(
   end
 
   // Whether the beat has lanes after the header, and whether the header ends in it.
-  assign needs = dwords_i != '0 && (wide_i ? N * (int'(at_q) + 1) > peerlane_pkg::HEADER_WIDE : N * (int'(at_q) + 1) > peerlane_pkg::HEADER_SHORT);
-  assign ends  = wide_i ? N * (int'(at_q) + 1) >= peerlane_pkg::HEADER_WIDE : N * (int'(at_q) + 1) >= peerlane_pkg::HEADER_SHORT;
+  assign needs = dwords_i != '0 && at_q >= (wide_i ? 2'(peerlane_pkg::HEADER_WIDE / N) : 2'(peerlane_pkg::HEADER_SHORT / N));
+  assign ends  = at_q >= (wide_i ? 2'((peerlane_pkg::HEADER_WIDE - 1) / N) : 2'((peerlane_pkg::HEADER_SHORT - 1) / N));
 
   // Dwords of the packet in its last beat; 0 for all.
   assign over = dwords_i[BITS-3:0] + (wide_i ? (BITS - 2)'(peerlane_pkg::HEADER_WIDE / 4) : (BITS - 2)'(peerlane_pkg::HEADER_SHORT / 4));

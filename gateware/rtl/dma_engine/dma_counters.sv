@@ -37,7 +37,7 @@ module dma_counters #(
 
   `REQUIRE(gen_bits, BITS >= 14 && BITS <= 64, "dma_counters: BITS is the number of bits that count; it must be 14 to 64")
 
-  logic [COUNTERS*BITS-1:0] counts_q;
+  logic [BITS-1:0]          counts_q[COUNTERS];
   logic                     sent;
   logic                     received;
   logic [12:0]              sent_bytes;
@@ -53,10 +53,7 @@ module dma_counters #(
   assign sent_bytes     = payload(tx_data_i[7:0], {tx_data_i[17:16], tx_data_i[31:24]});
   assign received_bytes = payload(rx_data_i[7:0], {rx_data_i[17:16], rx_data_i[31:24]});
 
-  always_comb begin
-    count_o = '0;
-    for (int k = 0; k < COUNTERS; k = k + 1) if (number_i == 4'(k)) count_o = 64'(counts_q[BITS*k+:BITS]);
-  end
+  assign count_o = int'(number_i) < COUNTERS ? 64'(counts_q[number_i]) : '0;
 
   // The number of bytes is added a cycle later: header, sum and counter are not in one path.
   logic [12:0] sent_bytes_q;
@@ -65,16 +62,16 @@ module dma_counters #(
   always_ff @(posedge clk_i) begin
     sent_bytes_q     <= sent ? sent_bytes : '0;
     received_bytes_q <= received ? received_bytes : '0;
-    counts_q[BITS*peerlane_pkg::DMA_COUNTER_TLPS+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_TLPS+:BITS] + BITS'(sent);
-    counts_q[BITS*peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES+:BITS] + BITS'(sent_bytes_q);
-    counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS+:BITS] + BITS'(received);
-    counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES+:BITS] <= counts_q[BITS*peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES+:BITS] + BITS'(received_bytes_q);
-    counts_q[BITS*WIRE+:BITS] <= counts_q[BITS*WIRE+:BITS] + BITS'(tx_valid_i && !tx_ready_i);
+    counts_q[peerlane_pkg::DMA_COUNTER_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_TLPS] + BITS'(sent);
+    counts_q[peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES] <= counts_q[peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES] + BITS'(sent_bytes_q);
+    counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] + BITS'(received);
+    counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES] + BITS'(received_bytes_q);
+    counts_q[WIRE] <= counts_q[WIRE] + BITS'(tx_valid_i && !tx_ready_i);
     for (int k = 0; k < COUNTERS - WIRE - 1; k = k + 1) begin
-      counts_q[BITS*(WIRE+1+k)+:BITS] <= counts_q[BITS*(WIRE+1+k)+:BITS] + BITS'(events_i[k]);
+      if (events_i[k]) counts_q[WIRE+1+k] <= counts_q[WIRE+1+k] + 1'b1;
     end
     if (rst_i) begin
-      counts_q         <= '0;
+      for (int k = 0; k < COUNTERS; k = k + 1) counts_q[k] <= '0;
       sent_bytes_q     <= '0;
       received_bytes_q <= '0;
     end

@@ -290,13 +290,11 @@ module dma_reader #(
 
   logic back_moves;
   logic [12:0] size_of_q[TAGS];
-  logic [BITS-1:0] oldest_q;
-  logic [BITS-1:0] newest_q;
   assign back_moves = back_valid && read_ready_i;
 
-  // Space is held until the data is in the FIFO: the size of the oldest request returns with its last beat.
+  // Space is held until the data has come: then it waits in its own slot until the FIFO takes it, while the next request is out.
   logic [12:0] returned;
-  assign returned = size_of_q[oldest_q];
+  assign returned = lands || expires ? size_of_q[expires ? look_q : end_tag] : '0;
 
   assign busy_o   = busy_q;
   assign holds_o  = rest_q != '0 || request_q;
@@ -306,7 +304,7 @@ module dma_reader #(
   assign timer_o  = timer_q;
 
   always_ff @(posedge clk_i) begin
-    if (loads) size_of_q[newest_q] <= take;
+    if (loads) size_of_q[tag] <= take;
     if (leaves && request_q) begun_q[tag_q] <= now_q;
   end
 
@@ -319,7 +317,6 @@ module dma_reader #(
       tag_q          <= tag;
       rest_address_q <= rest_address_q + {51'b0, take};
       rest_q         <= rest_q - {19'b0, take};
-      newest_q       <= newest_q + 1'b1;
     end
     if (range_ready_o && range_valid_i) begin
       rest_address_q <= address_i;
@@ -333,9 +330,8 @@ module dma_reader #(
     if (loads) open_q[tag] <= 1'b1;
     if (lands) open_q[end_tag] <= 1'b0;
     if (expires) open_q[look_q] <= 1'b0;
-    if (back_moves && back_last) oldest_q <= oldest_q + 1'b1;
     open_count_q <= open_count_q + (BITS + 1)'(loads) - (BITS + 1)'(back_moves && back_last);
-    reserved_q   <= reserved_q + (loads ? take : 13'd0) - (back_moves && back_last ? returned : 13'd0);
+    reserved_q   <= reserved_q + (loads ? take : 13'd0) - returned;
     if (back_moves && !failed_q && back_result != peerlane_pkg::RESULT_SUCCESSFUL) begin
       failed_q <= 1'b1;
       result_q <= back_result;
@@ -368,8 +364,6 @@ module dma_reader #(
       sent_q       <= '0;
       open_count_q <= '0;
       reserved_q   <= '0;
-      newest_q     <= '0;
-      oldest_q     <= '0;
       now_q        <= '0;
       look_q       <= '0;
     end

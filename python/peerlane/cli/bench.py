@@ -109,6 +109,42 @@ def bench_messages(
     emit({"runs": runs}, _message_table(runs), json_to)
 
 
+@bench_app.command("circuits")
+def bench_circuits(
+    tlps: Annotated[
+        int, typer.Option(min=8, metavar="N", help="Total number of posted writes in the fabric.")
+    ] = 40_000,
+    cycles: Annotated[
+        int, typer.Option(min=100, metavar="N", help="Cycles of the engine under cocotb.")
+    ] = 4_000,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs; the median run is reported.")
+    ] = 3,
+    json_to: JsonTo = None,
+) -> None:
+    """Time eight DMA engines as circuits that write packets of 128 bytes to each other in a ring.
+
+    Each engine is at Gen2 x4, with the full link protocol; every byte is checked. Beside it the
+    engine alone runs under cocotb with Icarus, where these are installed. Rates are of processor
+    time; cycles are those of all engines.
+    """
+    from peerlane.benchmark.circuits import icarus, ring  # noqa: PLC0415 - for this command alone
+
+    with progress("benchmark"):
+        runs = sorted(
+            (ring.run_ring(tlps) for _ in range(repeat)), key=lambda one: one["tlp_per_second"]
+        )
+        runs = [runs[repeat // 2] | {"what": "circuits in a fabric"}]
+    if missing := icarus.missing():
+        say(f"skipping Icarus: {missing}")
+    else:
+        with progress("Icarus"):
+            alone = icarus.run_engine(cycles) | {"what": "cocotb with Icarus"}
+        alone["ratio"] = runs[0]["cycles_per_second"] / alone["cycles_per_second"]
+        runs.append(alone)
+    emit({"runs": runs}, _circuit_table(runs), json_to)
+
+
 def _of_each(
     text: str, what: str, measure: Callable[[int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -179,6 +215,23 @@ def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
             size(round(run_["payload_per_second"])),
             f"{run_['events_per_second']:,.0f}",
             size(run_["peak_bytes"]),
+        )
+    return table
+
+
+def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
+    """Packets and cycles a second of processor time, and how much faster the fabric is."""
+    table = blank("engines in")
+    numbers(table, "engines", "TLPs", "processor time", "TLP/s", "cycles/s", "times slower")
+    for run_ in runs:
+        table.add_row(
+            run_["what"],
+            str(run_["engines"]),
+            f"{run_['tlps']:,}",
+            duration(run_["seconds"] * 1e9),
+            f"{run_['tlp_per_second']:,.0f}",
+            f"{run_['cycles_per_second']:,.0f}",
+            f"{run_['ratio']:,.0f}" if "ratio" in run_ else "-",
         )
     return table
 

@@ -12,6 +12,7 @@ from peerlane.reproduction.calibration import changes, moves
 from peerlane.reproduction.expected import Expected
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from importlib.resources.abc import Traversable
 
     from peerlane.fabric.settings import Setting
@@ -45,6 +46,18 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
     if not devices:
         raise ScenarioError(f"{system}/scenario.toml: it names no devices that could be circuits")
     return {f"devices.{name}.implementation": value for name in devices}
+
+
+def are_circuits(settings: Mapping[str, Setting]) -> bool:
+    """Whether these keys of a scenario run a device as a circuit."""
+    return any(
+        where.endswith(".implementation") and value == "rtl" for where, value in settings.items()
+    )
+
+
+def runs_circuits() -> bool:
+    """Whether the figure that is being simulated has circuits in the place of models."""
+    return are_circuits(changes())
 
 
 def folder_of(system: str) -> Traversable:

@@ -33,6 +33,9 @@ NEEDS_VALUE = {"analytic", "derived", "predicted"}
 """The kinds that a row without any of these does not have."""
 
 
+CIRCUIT_TOLERANCE = 3
+"""Percent within which circuits meet a figure, where the tolerance of the row is smaller."""
+
 WIDE = 5
 """Percent from which on a tolerance needs a reason."""
 
@@ -182,6 +185,13 @@ class Source(_Strict):
         return _listed(fields)
 
 
+class CircuitGap(_Strict):
+    """Rows that are gaps where circuits run in the place of models, and the reason."""
+
+    rows: tuple[str, ...] = Field(min_length=1)
+    note: str = Field(min_length=1)
+
+
 def _listed(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields, with the one key at `where` as a list of one."""
     where = fields.get("where")
@@ -196,6 +206,7 @@ class Expected(_Strict):
     figures: tuple[Figure, ...]
     calibration: tuple[Calibration, ...] = ()
     sources: tuple[Source, ...] = ()
+    circuit_gaps: tuple[CircuitGap, ...] = ()
     plots: tuple[Plot, ...] = ()
 
     @model_validator(mode="after")
@@ -223,6 +234,13 @@ class Expected(_Strict):
         return self
 
     @model_validator(mode="after")
+    def _known_circuit_gaps(self) -> Self:
+        known = {row.id for figure in self.figures for row in figure.rows}
+        if wrong := {row for gap in self.circuit_gaps for row in gap.rows} - known:
+            raise ValueError(f"circuit_gaps names {sorted(wrong)}, which are no rows")
+        return self
+
+    @model_validator(mode="after")
     def _plotted(self) -> Self:
         figures = self.by_figure()
         for plot in self.plots:
@@ -244,6 +262,26 @@ class Expected(_Strict):
         for figure in self.figures:
             rows.setdefault(figure.name, []).extend(figure.rows)
         return rows
+
+    def with_circuits(self) -> Self:
+        """The same where circuits run in the place of models: `circuit_gaps` are gaps."""
+        notes = {row: gap.note for gap in self.circuit_gaps for row in gap.rows}
+
+        def of_circuits(row: ExpectedRow) -> ExpectedRow:
+            if row.id in notes:
+                alone = {"kind": "gap", "note": notes[row.id], "derived_from": (), "same_as": ""}
+                return row.model_copy(update=alone)
+            has_range = row.published_range is not None or row.expected_range is not None
+            if has_range or row.kind in {None, "analytic", "gap"}:
+                return row
+            wider = max(row.tolerance_percent, CIRCUIT_TOLERANCE)
+            return row.model_copy(update={"tolerance_percent": wider})
+
+        figures = tuple(
+            figure.model_copy(update={"rows": tuple(map(of_circuits, figure.rows))})
+            for figure in self.figures
+        )
+        return self.model_copy(update={"figures": figures})
 
     @classmethod
     def load(cls, system: Traversable) -> Expected:

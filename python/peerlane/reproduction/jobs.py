@@ -25,6 +25,10 @@ Measurements = Iterator[tuple[str, float]]
 STEP = 0.1
 """The share by which a parameter is moved."""
 
+OUTCOMES = "outcomes"
+"""The function of `experiments.py` that measures on circuits what is fitted for models: the names
+and values of entries of `[[calibration]]`."""
+
 SHORT_S = 0.3
 """Seconds that a figure takes which is not in the `SECONDS` of its `experiments.py`."""
 
@@ -142,6 +146,11 @@ def about(system: str, figures: Iterable[str]) -> dict[str, str]:
     experiments = _experiments(system)
     words = ((name, getattr(experiments, name).__doc__ or "") for name in figures)
     return {name: said.partition("\n")[0] for name, said in words}
+
+
+def has_outcomes(system: str) -> bool:
+    """Whether the system measures fitted parameters on its circuits."""
+    return hasattr(_experiments(system), OUTCOMES)
 
 
 def _simulate(job: Job) -> Outcome:

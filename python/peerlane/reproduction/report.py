@@ -24,6 +24,8 @@ class CalibrationEntry:
     unit: str
     meaning: str
     origin: str
+    outcome: float | None = None
+    """The value that circuits have instead, as measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Report:
         for entry in self.calibration:
             fields = asdict(entry)
             fields["from"] = fields.pop("origin")
+            if entry.outcome is None:
+                del fields["outcome"]
             calibration.append(fields)
         rows = [asdict(row) | {"change_percent": row.change_percent} for row in self.rows]
         if not self.settings:

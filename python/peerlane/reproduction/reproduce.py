@@ -10,9 +10,9 @@ from peerlane._core import advice
 from peerlane.fabric.paths import put
 from peerlane.fabric.variant import parsed, variant
 from peerlane.reproduction.calibration import quantity, setting
-from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
+from peerlane.reproduction.catalogue import are_circuits, folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
-from peerlane.reproduction.jobs import STEP, Job, Outcome, about, run
+from peerlane.reproduction.jobs import OUTCOMES, STEP, Job, Outcome, about, has_outcomes, run
 from peerlane.reproduction.report import CalibrationEntry, Report
 from peerlane.reproduction.row import Row
 
@@ -95,6 +95,8 @@ class _Wanted:
     def of(cls, system: str, only: str | None, settings: Mapping[str, Setting]) -> _Wanted:
         only = figure_of(system, only)
         expected = Expected.load(folder_of(system))
+        if are_circuits(settings):
+            expected = expected.with_circuits()
         figures = expected.by_figure()
         if only is not None:
             figures = {only: figures[only]}
@@ -112,7 +114,14 @@ class _Wanted:
         }
         return replace(self, figures=judged)
 
+    @property
+    def measures_parameters(self) -> bool:
+        """Whether fitted parameters are outcomes of circuits, which are measured."""
+        return are_circuits(self.settings) and has_outcomes(self.system)
+
     def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
+        if self.measures_parameters:
+            yield self._job(OUTCOMES)
         for name, wanted in self.figures.items():
             yield self._job(name)
             if self.settings:
@@ -140,7 +149,8 @@ class _Wanted:
                 for row in wanted
             )
             rows += [_with_sensitivity(row, moved_figures) for row in known]
-        calibration = _calibration(self.system, self.expected, self.settings)
+        outcome = outcomes[self._job(OUTCOMES)].values if self.measures_parameters else {}
+        calibration = _calibration(self.system, self.expected, self.settings, outcome)
         expected = self.expected
         return Report(
             system=self.system,
@@ -231,7 +241,10 @@ def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
 
 
 def _calibration(
-    system: str, expected: Expected, settings: Mapping[str, Setting]
+    system: str,
+    expected: Expected,
+    settings: Mapping[str, Setting],
+    outcomes: Mapping[str, float],
 ) -> tuple[CalibrationEntry, ...]:
     if not expected.calibration:
         return ()
@@ -242,5 +255,6 @@ def _calibration(
     for entry in expected.calibration:
         value, unit = quantity(setting(scenario, entry.where[0]))
         origin = ", ".join(entry.origin)
-        entries.append(CalibrationEntry(entry.name, value, unit, entry.meaning, origin))
+        outcome = outcomes.get(entry.name)
+        entries.append(CalibrationEntry(entry.name, value, unit, entry.meaning, origin, outcome))
     return tuple(entries)

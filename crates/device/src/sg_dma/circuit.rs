@@ -24,13 +24,23 @@ pub(super) fn choice(
         ),
         (
             "descriptors",
-            parameters.descriptors > DESCRIPTORS,
+            !parameters.descriptor_fetch && parameters.descriptors > DESCRIPTORS,
             "the circuit's memory has 2048 descriptors; write 2048 or fewer",
         ),
         (
             "descriptor_fetch",
-            parameters.descriptor_fetch,
-            "the circuit does not fetch descriptors; write false",
+            parameters.descriptor_fetch && parameters.user != UserLogic::SourceSink,
+            "only the circuit with user = \"source-sink\" fetches descriptors; write false",
+        ),
+        (
+            "fetch_size",
+            parameters.descriptor_fetch && parameters.fetch_size.0 != FETCH,
+            "the circuit fetches 512 bytes of descriptors at once; write \"512 B\"",
+        ),
+        (
+            "descriptor_traffic_class",
+            parameters.descriptor_fetch && parameters.descriptor_traffic_class != 0,
+            "the circuit fetches descriptors in class 0; write 0",
         ),
         (
             "completion_timeout",
@@ -42,6 +52,9 @@ pub(super) fn choice(
         return Err((key, (*message).into()));
     }
     let (name, peer_writes) = match parameters.user {
+        UserLogic::SourceSink if parameters.descriptor_fetch => {
+            ("dma_engine_source_sink_fetch", PeerWrites::Stored)
+        }
         UserLogic::SourceSink => ("dma_engine_source_sink", PeerWrites::Stored),
         UserLogic::Loopback => ("dma_engine_loopback", PeerWrites::Passed),
         UserLogic::Matrix => ("dma_engine_matrix", PeerWrites::Passed),
@@ -58,6 +71,8 @@ pub(super) fn choice(
 
 /// Bytes of a beat.
 const BEAT: u64 = 8;
+/// Bytes of a fetch of descriptors: `FETCH` in `gateware/circuits.toml`.
+const FETCH: u64 = 512;
 /// Bytes of each FIFO, descriptors in the memory, and cycles of the completion timeout: defaults of `dma_engine.sv`.
 const FIFO: u64 = 4096;
 const DESCRIPTORS: u32 = 2048;

@@ -41,12 +41,16 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     if outcome.calibration:
         fitted = blank("calibrated")
         fitted.add_column("value")
+        measured = any(entry.outcome is not None for entry in outcome.calibration)
+        if measured:
+            fitted.add_column("of the circuits")
         fitted.add_column("meaning", "prose")
         fitted.add_column("from", "prose")
         for entry in outcome.calibration:
             unit = "" if entry.unit == "1" else f" {entry.unit}"
             value = number(entry.value) + unit
-            fitted.add_row(entry.name, value, entry.meaning, entry.origin)
+            found = "-" if entry.outcome is None else number(entry.outcome) + unit
+            fitted.add_row(entry.name, value, *[found] * measured, entry.meaning, entry.origin)
         parts.append(fitted)
     return Group(*parts, _counts(outcome.tally), _verdict(outcome))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.catalogue import runs_circuits, system_fabric
 from peerlane.systems import measured
 from peerlane.systems.measured import known, sound
 from peerlane.systems.rosta.analytic import line_rate, share, table1, table2
@@ -25,6 +26,7 @@ __all__ = [
     "fig5",
     "latency",
     "loopback",
+    "outcomes",
     "overhead",
     "peer_read",
     "table1",
@@ -250,7 +252,9 @@ def fetch() -> Measurements:
 
 
 def peer_read() -> Measurements:
-    """FPGA-to-FPGA reads, which the source left out."""
+    """FPGA-to-FPGA reads, which the source left out. The circuit answers no reads of its BAR 0."""
+    if runs_circuits():
+        return
     for case, target in (("1-switch", "a2"), ("3-switches", "b1")):
         for fifo in FIFOS:
             fabric = machine().set("a1", fifo=fifo)
@@ -266,6 +270,26 @@ def latency() -> Measurements:
     yield "latency/3-switches", three
     yield "latency/switch", (three - one) / 2
     yield "latency/fpga", (one - (three - one) / 2) / 2
+
+
+def outcomes() -> Measurements:
+    """The fitted parameters of the engine as its circuit has them, by links that never wait.
+
+    A packet takes its beats and the cycles after it, a page its packets and the cycles after them.
+    """
+    fabric = machine()
+    for fpga in BOARD_A[:2]:
+        fabric.override(f"devices.{fpga}.upstream.generation", 3)
+        fabric.override(f"devices.{fpga}.upstream.lanes", 8)
+    (peer,) = _run(fabric.flow(*BOARD_A[:2], size=BUFFER, clock="sender")).flows
+    host_writes = fabric.without_flows().flow(BOARD_A[0], "h0", size=BUFFER, clock="sender")
+    (host,) = _run(host_writes).flows
+    clock_hz, page_bytes = 250e6, 4096
+    beats = ceil((12 + LARGEST) / 8)
+    packet = clock_hz * LARGEST / known(peer, peer.bytes_per_second)
+    page = clock_hz * page_bytes / known(host, host.bytes_per_second)
+    yield "sender pacing", packet - beats
+    yield "descriptor turnaround", page - page_bytes / LARGEST * packet
 
 
 def machine(payload: int = LARGEST) -> Fabric:

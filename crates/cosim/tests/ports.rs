@@ -1,0 +1,48 @@
+//! Laws of the check of a circuit's ports, which the build makes on Verilator's header.
+
+#[path = "../build/ports.rs"]
+#[expect(dead_code, reason = "the build alone stops")]
+mod ports;
+
+/// A header of Verilator with the ports of a leaf at 64 bits, one of them as `changed` has it.
+fn header(name: &str, changed: Option<&str>) -> String {
+    let line = |(port, (direction, bits)): (&&str, &ports::Port)| {
+        if *port == name {
+            return changed.unwrap_or_default().to_owned();
+        }
+        let kind = if *direction == "input" { "IN" } else { "OUT" };
+        format!("    VL_{kind}8(&{port},{},0);", bits - 1)
+    };
+    let lines: Vec<_> = ports::documented(64).iter().map(line).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_module_with_the_documented_ports_is_a_leaf() {
+    assert_eq!(ports::fault(&header("", None), 64), None);
+}
+
+#[test]
+fn a_module_with_other_ports_is_refused_with_the_first_of_them() {
+    let faults = [
+        (
+            header("irq_valid_o", None),
+            "it has no port irq_valid_o (output of 1 bit)",
+        ),
+        (
+            header("rx_bytes_i", Some("    VL_IN8(&rx_bytes_i,4,0);")),
+            "its port rx_bytes_i is an input of 5 bits; it must be an input of 4 bits",
+        ),
+        (
+            header("tx_ready_i", Some("    VL_OUT8(&tx_ready_i,0,0);")),
+            "its port tx_ready_i is an output of 1 bit; it must be an input of 1 bit",
+        ),
+        (
+            header("", None) + "\n    VL_IN8(&enable_i,0,0);",
+            "it has a port enable_i, which a leaf does not have",
+        ),
+    ];
+    for (header, message) in faults {
+        assert_eq!(ports::fault(&header, 64).as_deref(), Some(message));
+    }
+}
