@@ -45,16 +45,17 @@ module byte_shifter #(
   localparam int N = W / 8;
   localparam int BITS = $clog2(N);
 
-  // The rest of the beat before, at its lanes.
-  logic [W-1:0]    rest_q;
-  // Bytes of the packet that wait in `rest_q` after its last beat came.
+  // A beat turned by all of `shift` but its highest bit: the beat of now, and the one before. Lanes without a byte have any value.
+  logic [W-1:0]    part;
+  logic [W-1:0]    part_q;
+  // The highest bit of `shift`, and that of the beat before.
+  logic            half;
+  logic            half_q;
+  // Bytes of the packet that wait in `part_q` after its last beat came.
   logic [BITS:0]   flush_q;
   logic            begun_q;
   logic [BITS-1:0] shift;
   logic            primes;
-  logic [W-1:0]    masked;
-  logic [W-1:0]    turned;
-  logic [W-1:0]    mixed;
   logic [BITS+1:0] fill;
   logic            fits;
   logic            flushing;
@@ -66,21 +67,27 @@ module byte_shifter #(
   assign flushing = flush_q != '0;
   assign fill     = {1'b0, bytes_i} + {2'b0, shift} - (primes ? (BITS + 2)'(N) : '0);
   assign fits     = fill <= (BITS + 2)'(N);
+  assign half     = flushing ? half_q : shift[BITS-1];
 
   always_comb begin
-    for (int k = 0; k < N; k = k + 1) begin
-      masked[8*k+:8] = (first_i && k[BITS-1:0] < skip_i) || k[BITS:0] >= bytes_i ? 8'b0 : data_i[8*k+:8];
-    end
-    turned = masked;
-    for (int b = 0; b < BITS; b = b + 1) begin
-      if (shift[b]) turned = (turned << (8 << b)) | (turned >> (W - (8 << b)));
-    end
-    for (int k = 0; k < N; k = k + 1) begin
-      mixed[8*k+:8] = k[BITS-1:0] >= shift || (primes && last_i) ? turned[8*k+:8] : first_i ? 8'b0 : rest_q[8*k+:8];
+    part = data_i;
+    for (int b = 0; b < BITS - 1; b = b + 1) begin
+      if (shift[b]) part = (part << (8 << b)) | (part >> (W - (8 << b)));
     end
   end
 
-  assign data_o  = flushing ? rest_q : mixed;
+  // A lane chooses among four bytes, which is one LUT for each bit. Zeros come last: a register that follows has a reset for them.
+  for (genvar k = 0; k < N; k = k + 1) begin : gen_lane
+    localparam int TURNED = (k + N / 2) % N;
+    logic       is_new;
+    logic       is_empty;
+    logic [7:0] lane;
+    assign is_new   = !flushing && (k[BITS-1:0] >= shift || (primes && last_i));
+    assign is_empty = (first_o && k[BITS-1:0] < lead_i) || k[BITS:0] >= bytes_o;
+    assign lane     = is_new ? (half ? part[8*TURNED+:8] : part[8*k+:8]) : (half ? part_q[8*TURNED+:8] : part_q[8*k+:8]);
+    assign data_o[8*k+:8] = is_empty ? 8'b0 : lane;
+  end
+
   assign bytes_o = flushing ? flush_q : last_i && fits ? fill[BITS:0] : (BITS + 1)'(N);
   assign first_o = !begun_q;
   assign last_o  = flushing || (last_i && fits);
@@ -90,9 +97,8 @@ module byte_shifter #(
 
   always_ff @(posedge clk_i) begin
     if (move) begin
-      for (int k = 0; k < N; k = k + 1) begin
-        rest_q[8*k+:8] <= k[BITS-1:0] < shift ? turned[8*k+:8] : 8'b0;
-      end
+      part_q <= part;
+      half_q <= shift[BITS-1];
     end
   end
 

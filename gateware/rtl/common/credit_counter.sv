@@ -38,13 +38,16 @@ module credit_counter #(
   logic [DATA_BITS-1:0]   data_q;
   logic [HEADER_BITS-1:0] header_d;
   logic [DATA_BITS-1:0]   data_d;
+  logic [DATA_BITS-1:0]   data_left;
   logic                   header_ok;
   logic                   data_ok;
 
   assign header_d  = header_q + 1'b1;
   assign data_d    = data_q + need_i;
   assign header_ok = header_infinite_i || (header_limit_i - header_d) <= HEADER_HALF;
-  assign data_ok   = data_infinite_i || need_i == '0 || (data_limit_i - data_d) <= DATA_HALF;
+  // What the packet needs comes late: it is compared with what is left.
+  assign data_left = data_limit_i - data_q;
+  assign data_ok   = data_infinite_i || need_i == '0 || (data_left - need_i) <= DATA_HALF;
   assign ok_o      = header_ok && data_ok;
 
   always_ff @(posedge clk_i) begin

@@ -118,13 +118,19 @@ module dma_write_path #(
   assign end_low       = {1'b0, address[LENGTH_BITS-1:0]} + {1'b0, length - 1'b1};
   assign is_empty      = length == '0;
   assign overflows     = end_low[LENGTH_BITS] && address[63:LENGTH_BITS] == '1;
-  assign command_taken = stopped || splitter_ready;
+  assign command_taken = stopped || (splitter_ready && !is_empty && !overflows);
 
-  // Requests.
-  logic [63:0]  request_address;
-  logic [12:0]  request_bytes;
-  logic         request_last;
-  logic         request;
+  // Requests; a register holds the one whose packet is made, so that it does not wait for the splitter's sums.
+  logic [63:0]  next_address;
+  logic [12:0]  next_bytes;
+  logic         next_last;
+  logic         next;
+  logic         next_taken;
+  logic         alone;
+  logic [63:0]  request_address_q;
+  logic [12:0]  request_bytes_q;
+  logic         request_last_q;
+  logic         request_q;
   logic         request_taken;
   logic [127:0] header;
   logic         wide;
@@ -140,18 +146,32 @@ module dma_write_path #(
       .length_i (length),
       .valid_i  (command && !stopped && !is_empty && !overflows),
       .ready_o  (splitter_ready),
-      .address_o(request_address),
-      .bytes_o  (request_bytes),
-      .last_o   (request_last),
-      .valid_o  (request),
-      .ready_i  (request_taken),
+      .address_o(next_address),
+      .bytes_o  (next_bytes),
+      .last_o   (next_last),
+      .valid_o  (next),
+      .ready_i  (next_taken),
       .stop_i   (stopped)
   );
 
+  assign next_taken = !request_q || request_taken;
+  // The packets of the commands before have left; a wrong command stops the path only then.
+  assign alone      = !next && next_taken;
+
+  always_ff @(posedge clk_i) begin
+    if (next_taken) begin
+      request_address_q <= next_address;
+      request_bytes_q   <= next_bytes;
+      request_last_q    <= next_last;
+      request_q         <= next && !stopped;
+    end
+    if (rst_i) request_q <= 1'b0;
+  end
+
   request_header maker (
       .write_i    (1'b1),
-      .address_i  (request_address),
-      .bytes_i    (request_bytes),
+      .address_i  (request_address_q),
+      .bytes_i    (request_bytes_q),
       .requester_i,
       .tag_i      (10'b0),
       .traffic_class_i,
@@ -175,12 +195,12 @@ module dma_write_path #(
   logic                 packet_move;
 
   assign credits     = (dwords + 11'(PER_CREDIT - 1)) / 11'(PER_CREDIT);
-  assign goes        = request && (begun_q || (enable_i && credits_ok && !stopped));
+  assign goes        = request_q && (begun_q || (enable_i && credits_ok && !stopped));
   assign packet_move = packet_valid && packet_ready;
   assign begins      = packet_move && packet_first;
   // What a stopped path has not begun goes.
   assign drop        = stopped && !begun_q;
-  assign busy_o      = begun_q || request || command;
+  assign busy_o      = begun_q || request_q || next || command;
 
   credit_counter #(
       .HEADER_BITS(HEADER_BITS),
@@ -224,11 +244,11 @@ module dma_write_path #(
   ) cutter (
       .clk_i,
       .rst_i          (rst_i || drop),
-      .request_bytes_i(request_bytes),
-      .request_last_i (request_last || stopped),
+      .request_bytes_i(request_bytes_q),
+      .request_last_i (request_last_q || stopped),
       .request_valid_i(goes),
       .request_ready_o(cut_done),
-      .data_i         (stopped ? '0 : data_i),
+      .data_i,
       .valid_i        (valid_i || stopped),
       .ready_o        (source_ready),
       .data_o         (cut_data),
@@ -241,7 +261,7 @@ module dma_write_path #(
   );
 
   assign ready_o = source_ready || stopped;
-  assign lead    = (wide ? BITS'(peerlane_pkg::HEADER_WIDE % N) : BITS'(peerlane_pkg::HEADER_SHORT % N)) + {{BITS - 2{1'b0}}, request_address[1:0]};
+  assign lead    = (wide ? BITS'(peerlane_pkg::HEADER_WIDE % N) : BITS'(peerlane_pkg::HEADER_SHORT % N)) + {{BITS - 2{1'b0}}, request_address_q[1:0]};
 
   /* verilator lint_off UNUSEDSIGNAL */
   logic            shifted_first;
@@ -279,7 +299,7 @@ module dma_write_path #(
       .dwords_i      (dwords),
       .header_valid_i(goes),
       .header_ready_o(packet_done),
-      .data_i        (shifted_data),
+      .data_i        (stopped ? '0 : shifted_data),
       .last_i        (shifted_last),
       .valid_i       (shifted_valid),
       .ready_o       (shifted_ready),
@@ -292,7 +312,7 @@ module dma_write_path #(
   );
 
   assign request_taken = packet_done || drop;
-  assign done_o        = packet_done && request_last && !stopped;
+  assign done_o        = packet_done && request_last_q && !stopped;
 
   stream_register #(
       .W(W)
@@ -317,8 +337,8 @@ module dma_write_path #(
     if (packet_move) begun_q <= !packet_last;
     if (!stopped) begin
       if (stop_i) error_q <= peerlane_pkg::DMA_ERROR_STOPPED;
-      else if (command && splitter_ready && is_empty) error_q <= peerlane_pkg::DMA_ERROR_LENGTH;
-      else if (command && splitter_ready && overflows) error_q <= peerlane_pkg::DMA_ERROR_ADDRESS;
+      else if (command && alone && is_empty) error_q <= peerlane_pkg::DMA_ERROR_LENGTH;
+      else if (command && alone && overflows) error_q <= peerlane_pkg::DMA_ERROR_ADDRESS;
     end else if (clear_i && !busy_o) begin
       error_q <= peerlane_pkg::DMA_ERROR_NONE;
     end
