@@ -153,8 +153,16 @@ impl Dispatcher {
         if !descriptor.control.goes() || self.is_full() {
             return false;
         }
-        self.waiting.push_back(descriptor);
-        true
+        self.push(descriptor)
+    }
+
+    /// Takes a descriptor; returns false if the queue is full.
+    pub(in crate::fpga_card) fn push(&mut self, descriptor: Descriptor) -> bool {
+        let has_space = !self.is_full();
+        if has_space {
+            self.waiting.push_back(descriptor);
+        }
+        has_space
     }
 
     /// The next descriptor, if one may begin.
