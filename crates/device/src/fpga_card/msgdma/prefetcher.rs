@@ -424,6 +424,7 @@ fn parse(line: &Line) -> Descriptor {
         len: quadword(line, 24) as u32,
         sequence: quadword(line, 32) as u16,
         bursts: [line[34], line[35]],
+        strides: [quadword(line, 32) >> 32, quadword(line, 32) >> 48].map(|stride| stride as u16),
         control: Control((quadword(line, 0) >> 32) as u32),
     }
 }
