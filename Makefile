@@ -14,6 +14,8 @@ FAST = --workspace --features pyo3/extension-module --profile fast --locked --qu
 LAWS = PROPTEST_RNG_SEED=$(SEED) cargo test $(FAST) --test '*'
 PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup --hypothesis-seed $(SEED)
 SOAK_CASES ?= 20000
+# How long `make soak` lets processes send nonsense to a session.
+ADVERSARY_SECONDS ?= 3600
 # A tree is judged on the same cases of its properties each time, another tree on others; `make soak` draws new ones each time.
 TREE := $(shell git rev-parse --quiet --verify 'HEAD^{tree}' 2>/dev/null | cut -c1-12)
 SEED ?= $(shell printf '%d' 0x$(or $(TREE),1))
@@ -70,6 +72,8 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
 	$(BIN)/python gateware/tb/bench.py --simulator verilator --packets 1000
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
+	ADVERSARY_SECONDS=$(ADVERSARY_SECONDS) cargo test --package server --profile soak --locked --quiet --test laws -- \
+	  --ignored --nocapture
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py tests/test_arithmetic.py
 
 gateware: $(VENV)/with-circuits ## Install the tools for circuits (Verilator, Yosys, z3, cocotb), and build the package with the circuits.

@@ -39,6 +39,8 @@ RUNS = {
     "events": ("dma_afu", ()),
     "errors": ("dma_afu", ("{nlb}", "small")),
     "threads": ("dma_afu", ()),
+    "prefetcher": ("streaming_dma_afu", ("512",)),
+    "exerciser": ("he_mem", ("mem", "copy")),
     "alerts": ("dma_afu", ()),
 }
 """Each program, what is loaded for it, and what it is told: short runs."""
@@ -166,6 +168,19 @@ def test_a_program_that_spins_sees_the_end_before_one_that_sleeps(programs: Prog
     spinning, sleeping = took("spin"), took("sleep")
     # 256 KiB each way at the link's rate; a sleep is 100 us long.
     assert 256 * 1024 / 7.2 < spinning < sleeping < spinning + 110_000
+
+
+@pytest.mark.parametrize("test", ["copy", "read", "write", "both", "copy interrupt"])
+@pytest.mark.parametrize("memory", ["lb", "mem"])
+def test_the_exercisers_of_later_cards_have_all_types_of_tests(
+    programs: Programs, memory: str, test: str
+) -> None:
+    program = str(programs.program("exerciser"))
+    done = programs.run([program, memory, *test.split()], f"he_{memory}")
+    rates = [float(rate) for rate in re.findall(r"([\d.]+) GB/s", done.out)]
+    assert len(rates) == 5, done.err
+    # The link to the host or a bank of DDR4 limits the rate; 25.6 GB/s are the clock's.
+    assert max(rates) < (17.1 if memory == "mem" and test in ("read", "write") else 15)
 
 
 def test_who_waits_for_what_another_thread_begins_waits_no_longer(programs: Programs) -> None:

@@ -5,11 +5,15 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use server::{Image, NoLoader, Server, Settings};
+use server::{Image, Server};
 use session::{
     Call, Channel, ErrorRegister, Event, Reply, Request, Response, SharedMemory, Until, VERSION,
 };
-use sim::Simulation;
+
+use served::serve_card;
+
+#[path = "../../crates/server/tests/laws/served.rs"]
+mod served;
 
 /// Takes ten bytes for each call.
 pub fn check(bytes: &[u8]) {
@@ -20,19 +24,6 @@ pub fn check(bytes: &[u8]) {
 }
 
 const MOST_CALLS: usize = 32;
-
-const SCENARIO: &str = r#"
-[links]
-generation = 3
-lanes = 8
-[hosts.server]
-memory = "1 GiB"
-memory_address_bits = 64
-[devices.card]
-model = "fpga-card"
-upstream = "server"
-afu = "dma_afu"
-"#;
 
 /// Accelerators that bitstreams name: three that there are, and one that there is not.
 const ACCELERATORS: [&str; 4] = [
@@ -58,14 +49,7 @@ impl Session {
     fn new() -> Self {
         let name = format!("peerlane-calls-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let simulation = Simulation::read(SCENARIO, "card.toml", None).expect("a card in a host");
-        let settings = Settings {
-            is_wall: false,
-            realtime: 0,
-            monotonic: 0,
-        };
-        let server = Server::new(simulation, None, &path, settings, Box::new(NoLoader));
-        let server = server.expect("the socket is new");
+        let server = serve_card(&path, false, "");
         let processes = [(); 2].map(|()| Process {
             channel: Channel::connect(&path).expect("the server listens"),
             opened: BTreeSet::new(),

@@ -31,6 +31,8 @@ impl Loader for NoLoader {
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) place: CardPlace,
+    /// Number of its [missing](sim::FpgaCard::missing) features that were said.
+    pub(crate) said: usize,
 }
 
 /// Number of register ranges that processes can use.
@@ -43,7 +45,10 @@ impl Card {
         if let Some(host) = host.or(places.first().map(|first| first.host.clone()).as_deref()) {
             places.retain(|place| place.host == host);
         }
-        places.into_iter().map(|place| Card { place }).collect()
+        places
+            .into_iter()
+            .map(|place| Card { place, said: 0 })
+            .collect()
     }
 
     /// The card's device and accelerator; their indices are `first` and the one after it.

@@ -1,7 +1,9 @@
 //! The server of a session: it serves the calls of all processes one after the other.
 
+use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -74,6 +76,12 @@ const AT_ONCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
+/// Real time for which a process's next call is awaited without a sleep: a few times what a program needs between two accesses.
+const LINGER: Duration = Duration::from_micros(30);
+
+/// Most calls of one process before others are looked at.
+const MOST_IN_A_ROW: u32 = 64;
+
 /// Most simulated time that a process can have worked between two calls. A longer time would keep the other processes waiting.
 const LONGEST_WORK: Span = Span::from_us(1_000_000);
 
@@ -136,7 +144,9 @@ impl Server {
                 self.admit();
             }
             for number in ready.into_iter().filter(|number| *number > 0) {
-                self.serve_client(number, watch);
+                if self.serve_client(number, watch) {
+                    self.linger(number, watch);
+                }
             }
             if is_moving {
                 let limit = self.simulation.now() + STRIDE;
@@ -185,19 +195,36 @@ impl Server {
         });
     }
 
-    /// Serves the call of a process, or removes the process.
-    fn serve_client(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
+    /// Serves the calls of a process that follow at once, without a sleep between them: to be woken takes longer than a call.
+    fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
+        let mut last = Instant::now();
+        let mut served = 0;
+        while served < MOST_IN_A_ROW && last.elapsed() < LINGER {
+            if self.serve_client(number, watch) {
+                last = Instant::now();
+                served += 1;
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Serves the call of a process, or removes the process; returns whether there was a call.
+    fn serve_client(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) -> bool {
         let Some(place) = self
             .clients
             .iter()
             .position(|client| client.number == number)
         else {
-            return;
+            return false;
         };
         let (call, file) = match self.clients[place].receive() {
             Ok(received) => received,
-            Err(ChannelError::System(Errno::AGAIN)) => return,
-            Err(_) => return self.remove_client(place, watch),
+            Err(ChannelError::System(Errno::AGAIN)) => return false,
+            Err(_) => {
+                self.remove_client(place, watch);
+                return false;
+            }
         };
         if !self.settings.is_wall {
             let left = Time::NEVER.since(self.simulation.now()).as_fs() / 2;
@@ -207,6 +234,7 @@ impl Server {
         }
         let outcome = self.answer(place, call, file, watch);
         self.signal_interrupts();
+        self.say_missing();
         let answer = Response {
             now: self.now(),
             active: !self.simulation.is_at_rest(),
@@ -214,6 +242,24 @@ impl Server {
         };
         if self.clients[place].channel.send(&answer, None).is_err() {
             self.remove_client(place, watch);
+        }
+        true
+    }
+
+    /// Says once what programs have started that the models of accelerators do not have, because the programs may wait for it for ever.
+    fn say_missing(&mut self) {
+        for card in &mut self.cards {
+            let name = &card.place.name;
+            let Ok(model) = self.simulation.card(name) else {
+                continue;
+            };
+            for what in &model.missing()[card.said..] {
+                let _ = writeln!(
+                    stderr(),
+                    "peerlane: the accelerator in {name} does not model {what}; a program that waits for it waits for ever"
+                );
+            }
+            card.said = model.missing().len();
         }
     }
 

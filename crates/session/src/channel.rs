@@ -4,6 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
@@ -44,19 +45,30 @@ impl From<Errno> for ChannelError {
 
 /// One end of the socket.
 #[derive(Debug)]
-pub struct Channel(OwnedFd);
+pub struct Channel {
+    socket: OwnedFd,
+    /// The space for packets, which is made by the first one and not cleared between them.
+    space: Mutex<Vec<u8>>,
+}
 
 impl Channel {
+    fn new(socket: OwnedFd) -> Self {
+        Channel {
+            socket,
+            space: Mutex::new(Vec::new()),
+        }
+    }
+
     /// Connects a process to the socket at `path`.
     pub fn connect(path: &Path) -> Result<Self, ChannelError> {
         let socket = new_socket()?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
-        Ok(Channel(socket))
+        Ok(Channel::new(socket))
     }
 
     /// Never waits from now on: without a packet, or without space for one because the other side does not receive, there is an error.
     pub fn set_nonblocking(&self) -> Result<(), ChannelError> {
-        Ok(ioctl_fionbio(&self.0, true)?)
+        Ok(ioctl_fionbio(&self.socket, true)?)
     }
 
     /// Sends `message`, with an optional file.
@@ -74,7 +86,7 @@ impl Channel {
         }
         let parts = [IoSlice::new(&bytes)];
         loop {
-            match sendmsg(&self.0, &parts, &mut ancillary, SendFlags::NOSIGNAL) {
+            match sendmsg(&self.socket, &parts, &mut ancillary, SendFlags::NOSIGNAL) {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(ChannelError::Closed),
@@ -85,13 +97,14 @@ impl Channel {
 
     /// Receives the next message, with its file.
     pub fn receive<T: DeserializeOwned>(&self) -> Result<(T, Option<OwnedFd>), ChannelError> {
-        let mut bytes = vec![0; LONGEST];
+        let mut bytes = self.space.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.resize(LONGEST, 0);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let received = loop {
             let mut parts = [IoSliceMut::new(&mut bytes)];
-            match recvmsg(&self.0, &mut parts, &mut ancillary, flags) {
+            match recvmsg(&self.socket, &mut parts, &mut ancillary, flags) {
                 Err(Errno::INTR) => {}
                 other => break other,
             }
@@ -113,7 +126,7 @@ impl Channel {
 
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
 }
 
@@ -132,7 +145,7 @@ impl Listener {
 
     /// Accepts the next connection of a process.
     pub fn accept(&self) -> Result<Channel, ChannelError> {
-        Ok(Channel(accept_with(&self.0, SocketFlags::CLOEXEC)?))
+        Ok(Channel::new(accept_with(&self.0, SocketFlags::CLOEXEC)?))
     }
 }
 

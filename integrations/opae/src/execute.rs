@@ -1,13 +1,17 @@
 //! Execution of an instruction that accesses registers of a device: the processor executes a copy with another memory operand.
 //!
-//! The copy is in a slot and uses scratch memory in the slot. For a load, the scratch memory is filled from the device before, and
+//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device before, and
 //! the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page; its fault
 //! calls the handler again, which sends the written bytes to the device. No register and no flag is emulated. String instructions
 //! have no operand that can be replaced: see `strings.rs`.
+//!
+//! No page is writable and executable: the code of slots is an anonymous file that is mapped twice, once to write and once to execute.
+//! The program returns from the handler by `iret`, which serializes, so the processor executes what was written at the other address.
 
 #![expect(unsafe_code, reason = "instructions are read, written and executed")]
 
 use std::ffi::c_int;
+use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -15,7 +19,8 @@ use iced_x86::{
     Decoder, DecoderOptions, Encoder, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register as Cpu,
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
 use crate::fault::Context;
 use crate::lock::Lock;
@@ -27,26 +32,59 @@ use crate::{strings, valgrind};
 const PAGE: usize = 4096;
 /// Number of slots: large enough that an instruction has left its slot before all others are used.
 const SLOTS: usize = 1024;
-/// Size of a slot in bytes: code, scratch memory, and scratch memory for a second execution.
-const SLOT: usize = 256;
-const SCRATCH: usize = 128;
-const SECOND: usize = 192;
+/// Size of a slot's code in bytes: two instructions and the access to the unmapped page, or one instruction and a jump.
+const CODE: usize = 64;
+/// Size of a slot's scratch memory in bytes, with a second half for a second execution.
+const SCRATCH: usize = 2 * WIDEST;
 /// Longest instruction in bytes.
 const LONGEST: usize = 15;
+/// Length of the access to the unmapped page in bytes; a jump with its target is not longer than an instruction.
+const TRAP_CODE: usize = 10;
 /// Widest memory operand in bytes.
 const WIDEST: usize = 64;
 
+const _: () = assert!(
+    2 * LONGEST + TRAP_CODE <= CODE,
+    "the code of an instruction fits into its slot"
+);
+
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
-/// Address of the unmapped page; the slots follow it.
+/// Address of the unmapped page; the other parts of the [`Area`] follow it.
 static TRAP: AtomicUsize = AtomicUsize::new(0);
 static STORES: Lock<[Option<Store>; SLOTS]> = Lock::new([const { None }; SLOTS]);
 
-/// The addresses of the unmapped page and of the slots.
+/// The addresses of the unmapped page and of the slots, all within the reach of an address relative to the instruction.
 #[derive(Clone, Copy)]
 struct Area {
-    slots: usize,
     trap: usize,
+    /// The code, executable and not writable.
+    code: usize,
+    /// The bytes of the code at another address, writable and not executable.
+    writable: usize,
+    /// The scratch memory, writable and not executable.
+    scratch: usize,
+}
+
+impl Area {
+    const SIZE: usize = PAGE + SLOTS * (2 * CODE + SCRATCH);
+
+    fn at(trap: usize) -> Self {
+        let code = trap + PAGE;
+        let writable = code + SLOTS * CODE;
+        let scratch = writable + SLOTS * CODE;
+        Area {
+            trap,
+            code,
+            writable,
+            scratch,
+        }
+    }
+
+    /// The addresses of the code and of the scratch memory of a slot.
+    fn slot(&self, slot: usize) -> (usize, usize) {
+        (self.code + slot * CODE, self.scratch + slot * SCRATCH)
+    }
 }
 
 /// A store in progress.
@@ -78,7 +116,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
         return false;
     };
     let slot = take_slot();
-    let base = area.slots + slot * SLOT;
+    let (base, memory) = area.slot(slot);
     let mut scratch = [0; WIDEST];
     if operand.loads {
         let bytes = &mut scratch[..operand.len];
@@ -88,15 +126,15 @@ pub fn begin(context: &mut Context<'_>) -> bool {
             scratch.fill(0xff);
         }
     }
-    write_memory(base + SCRATCH, &scratch);
-    let Some(mut code) = encode(instruction, base, base + SCRATCH) else {
+    write_memory(memory, &scratch);
+    let Some(mut code) = encode(instruction, base, memory) else {
         BUSY[slot].store(false, Ordering::Relaxed);
         return false;
     };
     if operand.stores {
         if operand.partly {
-            write_memory(base + SECOND, &[0xff; WIDEST]);
-            let second = encode(instruction, base + code.len(), base + SECOND);
+            write_memory(memory + WIDEST, &[0xff; WIDEST]);
+            let second = encode(instruction, base + code.len(), memory + WIDEST);
             code.extend(second.unwrap_or_default());
         }
         code.extend(trap(base + code.len(), area.trap));
@@ -112,7 +150,8 @@ pub fn begin(context: &mut Context<'_>) -> bool {
         code.extend(jump(instruction.next_ip()));
         BUSY[slot].store(false, Ordering::Relaxed);
     }
-    write_memory(base, &code);
+    write_memory(area.writable + slot * CODE, &code);
+    valgrind::discard_translations(base, CODE);
     context.go_on_at(base);
     true
 }
@@ -122,18 +161,18 @@ pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
     let Some(area) = known_area() else {
         return false;
     };
-    let at = context.instruction().wrapping_sub(area.slots);
-    if at >= SLOTS * SLOT || !(area.trap..area.trap + PAGE).contains(&address) {
+    let at = context.instruction().wrapping_sub(area.code);
+    if at >= SLOTS * CODE || !(area.trap..area.trap + PAGE).contains(&address) {
         return false;
     }
-    let slot = at / SLOT;
+    let slot = at / CODE;
     let Some(store) = STORES.lock().and_then(|mut stores| stores[slot].take()) else {
         return false;
     };
-    let base = area.slots + slot * SLOT;
+    let (_, memory) = area.slot(slot);
     let (mut first, mut second) = ([0; WIDEST], [0; WIDEST]);
-    read_memory(base + SCRATCH, &mut first);
-    read_memory(base + SECOND, &mut second);
+    read_memory(memory, &mut first);
+    read_memory(memory + WIDEST, &mut second);
     BUSY[slot].store(false, Ordering::Relaxed);
     if let Some(mut state) = lock() {
         let written = |at: usize| !store.twice || first[at] == second[at];
@@ -276,7 +315,7 @@ fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec
 
 /// `mov dword ptr [trap], 0`, which always faults.
 fn trap(at: usize, trap: usize) -> Vec<u8> {
-    let distance = trap.wrapping_sub(at + 10) as u32;
+    let distance = trap.wrapping_sub(at + TRAP_CODE) as u32;
     let mut code = vec![0xc7, 0x05];
     code.extend(distance.to_le_bytes());
     code.extend([0; 4]);
@@ -301,10 +340,7 @@ fn take_slot() -> usize {
 
 fn known_area() -> Option<Area> {
     let trap = TRAP.load(Ordering::Acquire);
-    (trap != 0).then_some(Area {
-        slots: trap + PAGE,
-        trap,
-    })
+    (trap != 0).then(|| Area::at(trap))
 }
 
 /// Reserves the slots in advance.
@@ -312,15 +348,35 @@ pub fn prepare() -> Option<()> {
     if known_area().is_some() {
         return Some(());
     }
-    let trap = reserve(PAGE + SLOTS * SLOT)?;
-    valgrind::make_defined(trap, PAGE);
-    let all = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
+    let area = Area::at(reserve(Area::SIZE)?);
+    valgrind::make_defined(area.trap, PAGE);
+    let (write, execute) = (
+        ProtFlags::READ | ProtFlags::WRITE,
+        ProtFlags::READ | ProtFlags::EXEC,
+    );
+    let file = code_file()?;
+    let code = |at: usize, access| {
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the replaced mapping was just reserved for this.
+        unsafe { mmap(at as *mut _, SLOTS * CODE, access, flags, &file, 0) }.ok()
+    };
+    code(area.code, execute)?;
+    code(area.writable, write)?;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-    let slots = (trap + PAGE) as *mut _;
     // SAFETY: the replaced mapping was just reserved for this.
-    unsafe { mmap_anonymous(slots, SLOTS * SLOT, all, flags) }.ok()?;
-    TRAP.store(trap, Ordering::Release);
+    unsafe { mmap_anonymous(area.scratch as *mut _, SLOTS * SCRATCH, write, flags) }.ok()?;
+    TRAP.store(area.trap, Ordering::Release);
     Some(())
+}
+
+/// A file for the code of all slots, without a name in the file system.
+fn code_file() -> Option<OwnedFd> {
+    let create = |flags| memfd_create("peerlane-code", MemfdFlags::CLOEXEC | flags);
+    // Systems before Linux 6.3 do not know the flag, and all their files may be executed.
+    let file = create(MemfdFlags::EXEC).or_else(|_| create(MemfdFlags::empty()));
+    let file = file.ok()?;
+    ftruncate(&file, (SLOTS * CODE) as u64).ok()?;
+    Some(file)
 }
 
 /// Copies memory of the program or of a slot. A closed page of a buffer is opened as for the program, so the lock must not be held.

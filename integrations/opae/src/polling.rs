@@ -19,6 +19,9 @@ const THREADS: usize = 1024;
 /// The time step when a program polls words of several buffers in turn, in femtoseconds.
 const STEP: u64 = 250_000_000;
 
+/// Most charged time, in femtoseconds, by which a device may see a write too early: 1 us.
+const SKEW: u64 = 1_000_000_000;
+
 /// The rounds of all threads.
 #[derive(Debug)]
 pub struct Faults(BTreeMap<usize, Rounds>);
@@ -112,7 +115,6 @@ pub enum Touch {
 impl State {
     /// Handles an access of the program to `address`; returns whether it is in a guarded buffer, so that it can be repeated.
     pub fn touch(&mut self, address: usize, instruction: usize, touch: Touch) -> bool {
-        let epoch = self.buffers.epoch();
         let Some(buffer) = self.buffers.at(address).filter(|b| b.is_guarded()) else {
             return false;
         };
@@ -125,6 +127,13 @@ impl State {
             instruction,
             address,
             line,
+        };
+        if touch == Touch::Write {
+            self.settle();
+        }
+        let epoch = self.buffers.epoch();
+        let Some(buffer) = self.buffers.at(address) else {
+            return false;
         };
         let is_new = buffer.charge(address, epoch);
         let closing = self.buffers.closing();
@@ -163,6 +172,15 @@ impl State {
                 }
             }
             at = (at / PAGE + 1) * PAGE;
+        }
+    }
+
+    /// Lets the charged time pass before the program writes what a device may be looking for, such as a descriptor: the device would
+    /// see it earlier than the program has written it.
+    fn settle(&mut self) {
+        let owes = self.link().is_ok_and(|link| link.debt >= SKEW);
+        if owes && self.active() {
+            self.look(Until::Limit, 0);
         }
     }
 

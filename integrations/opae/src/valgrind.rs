@@ -5,6 +5,11 @@ pub fn make_defined(address: usize, len: usize) {
     request([MAKE_MEM_DEFINED, address, len, 0, 0, 0]);
 }
 
+/// Drops what valgrind has translated of code that was changed.
+pub fn discard_translations(address: usize, len: usize) {
+    request([DISCARD_TRANSLATIONS, address, len, 0, 0, 0]);
+}
+
 /// Whether the process runs under valgrind.
 pub fn is_there() -> bool {
     request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0]) != 0
@@ -12,6 +17,7 @@ pub fn is_there() -> bool {
 
 /// Memcheck's third request.
 const MAKE_MEM_DEFINED: usize = ((b'M' as usize) << 24) | ((b'C' as usize) << 16) | 2;
+const DISCARD_TRANSLATIONS: usize = 0x1002;
 const RUNNING_ON_VALGRIND: usize = 0x1001;
 
 #[cfg(target_arch = "x86_64")]

@@ -14,6 +14,10 @@ pub enum BuiltInAfu {
     NlbMode0,
     /// The native loopback, mode 3: reads or writes host memory, or both.
     NlbMode3,
+    /// The host exerciser for loopback, HE-LB, of the later cards.
+    HostExerciser,
+    /// The host exerciser with local memory, HE-MEM, of the later cards.
+    MemoryExerciser,
     /// The memory-mapped DMA: transfers data between host memory and the card's memory.
     Dma,
     /// The streaming DMA: transfers data between host memory and streams.
@@ -22,10 +26,12 @@ pub enum BuiltInAfu {
 
 impl BuiltInAfu {
     /// All configurations, with the names of their images.
-    pub const NAMES: [(&str, Self); 5] = [
+    pub const NAMES: [(&str, Self); 7] = [
         ("none", Self::None),
         ("nlb_mode_0", Self::NlbMode0),
         ("nlb_mode_3", Self::NlbMode3),
+        ("he_lb", Self::HostExerciser),
+        ("he_mem", Self::MemoryExerciser),
         ("dma_afu", Self::Dma),
         ("streaming_dma_afu", Self::StreamingDma),
     ];
@@ -42,6 +48,8 @@ impl BuiltInAfu {
             Self::None => None,
             Self::NlbMode0 => Some(Nlb::MODE_0),
             Self::NlbMode3 => Some(Nlb::MODE_3),
+            Self::HostExerciser => Some(Nlb::HOST_EXERCISER),
+            Self::MemoryExerciser => Some(Nlb::MEMORY_EXERCISER),
             Self::Dma => Some(DmaAfu::ID),
             Self::StreamingDma => Some(StreamingAfu::ID),
         }
@@ -53,6 +61,8 @@ impl BuiltInAfu {
             Self::None => None,
             Self::NlbMode0 => Some(Box::new(Nlb::mode_0())),
             Self::NlbMode3 => Some(Box::new(Nlb::mode_3())),
+            Self::HostExerciser => Some(Box::new(Nlb::host_exerciser())),
+            Self::MemoryExerciser => Some(Box::new(Nlb::memory_exerciser())),
             Self::Dma => Some(Box::new(DmaAfu::default())),
             Self::StreamingDma => Some(Box::new(StreamingAfu::default())),
         }

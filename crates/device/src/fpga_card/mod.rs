@@ -67,6 +67,8 @@ pub struct FpgaCard {
     slot: Slot,
     host: HostInterface,
     memory: LocalMemory,
+    /// What software has started and units do not have.
+    missing: Vec<&'static str>,
     cycle: Span,
     /// The data of the last completed read.
     answer: Data,
@@ -207,6 +209,7 @@ impl FpgaCard {
                 parameters.memory_bandwidth,
                 parameters.memory_latency,
             ),
+            missing: Vec::new(),
             cycle: parameters.afu_clock.period(),
             answer: vec![0; LONGEST],
             loaded: Memory::new(BAR_SIZE),
@@ -237,6 +240,11 @@ impl FpgaCard {
         self.management.errors.link
     }
 
+    /// What software has started although the models of units do not have it, each once.
+    pub fn missing(&self) -> &[&'static str] {
+        &self.missing
+    }
+
     /// Reconfigures the slot, as partial reconfiguration does; without a unit, it becomes empty. Answers to requests of the
     /// previous unit are dropped. The card's memory keeps its content.
     pub fn load(&mut self, afu: Option<Box<dyn Afu>>, fx: &mut Effects<'_, Self>) {
@@ -261,6 +269,7 @@ impl FpgaCard {
             cycle: self.cycle,
             host: &mut self.host,
             memory: &mut self.memory,
+            missing: &mut self.missing,
             errors: &mut self.port.errors,
             packets: fx.store(),
         };

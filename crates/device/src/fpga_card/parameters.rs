@@ -7,7 +7,7 @@ use super::BuiltInAfu;
 kernel::parameters! {
     /// The parameters of an FPGA card.
     pub struct FpgaCardParameters {
-        /// Unit in the slot: "nlb_mode_0", "nlb_mode_3", "dma_afu", "streaming_dma_afu" or "none".
+        /// Unit in the slot: "nlb_mode_0", "nlb_mode_3", "he_lb", "he_mem", "dma_afu", "streaming_dma_afu" or "none".
         afu: BuiltInAfu = BuiltInAfu::NlbMode0, from "our choice: what the quick start of the Acceleration Stack loads first";
         /// Clock of the accelerator functional unit, which transfers 64 bytes each cycle.
         afu_clock: Frequency = Frequency(400_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "CCI-P: pClk";

@@ -19,6 +19,7 @@ pub struct Shell<'s> {
     pub(super) host: &'s mut HostInterface,
     pub(super) memory: &'s mut LocalMemory,
     pub(super) errors: &'s mut PortErrors,
+    pub(super) missing: &'s mut Vec<&'static str>,
     pub(super) packets: &'s mut Packets,
 }
 
@@ -32,6 +33,13 @@ impl Shell<'_> {
     /// The simulated time.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Notes that software has started `what`, which the model of the unit does not have.
+    pub fn say_missing(&mut self, what: &'static str) {
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
+        }
     }
 
     /// A cycle of the unit's clock, in which it transfers 64 bytes.

@@ -1,15 +1,25 @@
 //! Processes that send nonsense: they get errors, and the session serves the others as before.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::TestRunner;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, connect, send, socket};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketType, connect, send, sendmsg, socket,
+};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use session::{
     Call, Channel, ErrorRegister, Event, Failure, Reply, Request, SharedMemory, Until, VERSION,
     WaitEnd,
@@ -19,6 +29,9 @@ use crate::fixture::{Process, Session, write_magic};
 
 /// The accelerator of the first card, which the honest process has, with its device.
 const OWN: [u32; 2] = [0, 1];
+
+/// The accelerator of the other card.
+const OTHER: u32 = 3;
 
 const TWO_CARDS: &str =
     "[devices.other]\nmodel = \"fpga-card\"\nupstream = \"server\"\nafu = \"dma_afu\"\n";
@@ -36,9 +49,11 @@ enum Attached {
     FullEvent,
     Zeros,
     Directory,
+    /// The file of a program that runs.
+    Code,
 }
 
-const ATTACHED: [Attached; 10] = [
+const ATTACHED: [Attached; 11] = [
     Attached::Nothing,
     Attached::Buffer,
     Attached::Unsealable,
@@ -49,6 +64,7 @@ const ATTACHED: [Attached; 10] = [
     Attached::FullEvent,
     Attached::Zeros,
     Attached::Directory,
+    Attached::Code,
 ];
 
 impl Attached {
@@ -81,6 +97,7 @@ impl Attached {
             }
             Attached::Zeros => path("/dev/zero"),
             Attached::Directory => path("/"),
+            Attached::Code => path("/proc/self/exe"),
         }
     }
 }
@@ -94,6 +111,12 @@ enum Act {
     Bytes(Vec<u8>),
     /// Makes a call; does not receive the answer, if false.
     Call(u64, Request, Attached, bool),
+    /// Sends the first bytes of a call, with its file, and closes the connection.
+    Half(Request, Attached, prop::sample::Index),
+    /// Makes a call, and closes the connection before the answer.
+    Leave(Request, Attached),
+    /// Opens the accelerator of the other card and resets it so many times.
+    Resets(usize),
     /// Makes the files of its calls empty.
     Shrink,
     /// Connects so many times.
@@ -196,8 +219,12 @@ fn act() -> impl Strategy<Value = Act> {
         1 => vec(any::<u8>(), 0..200).prop_map(Act::Bytes),
         20 => (prop_oneof![8 => Just(0), 1 => any::<u64>()], request(), select(&ATTACHED[..]), prop_oneof![4 => Just(true), 1 => Just(false)])
             .prop_map(|(worked, request, file, hears)| Act::Call(worked, request, file, hears)),
+        2 => (request(), select(&ATTACHED[..]), any::<prop::sample::Index>())
+            .prop_map(|(request, file, len)| Act::Half(request, file, len)),
+        2 => (request(), select(&ATTACHED[..])).prop_map(|(request, file)| Act::Leave(request, file)),
+        1 => (1_usize..100).prop_map(Act::Resets),
         2 => Just(Act::Shrink),
-        1 => (1_usize..300).prop_map(Act::Crowd),
+        1 => (1_usize..1200).prop_map(Act::Crowd),
     ]
 }
 
@@ -239,6 +266,38 @@ impl Adversary {
                     self.channel = None;
                 }
             }
+            Act::Half(request, attached, len) => {
+                let call = Call {
+                    worked: 0,
+                    request: request.clone(),
+                };
+                let bytes = postcard::to_stdvec(&call).expect("a call has an encoding");
+                let Ok(channel) = Channel::connect(&session.path) else {
+                    return;
+                };
+                let files = attached.open();
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut ancillary = SendAncillaryBuffer::new(&mut space);
+                let sent = files.first().map(|file| [file.as_fd()]);
+                if let Some(sent) = &sent {
+                    ancillary.push(SendAncillaryMessage::ScmRights(sent));
+                }
+                let part = [IoSlice::new(&bytes[..len.index(bytes.len())])];
+                let _ = sendmsg(&channel, &part, &mut ancillary, SendFlags::NOSIGNAL);
+            }
+            Act::Leave(request, attached) => {
+                self.act(&Act::Call(0, request.clone(), *attached, false), session);
+                self.channel = None;
+            }
+            Act::Resets(count) => {
+                let (object, shared) = (OTHER, true);
+                let open = Request::Open { object, shared };
+                self.act(&Act::Call(0, open, Attached::Nothing, true), session);
+                for handle in (0..40).cycle().take(*count) {
+                    let reset = Request::Reset { handle };
+                    self.act(&Act::Call(0, reset, Attached::Nothing, true), session);
+                }
+            }
             Act::Shrink => {
                 for file in &self.sent {
                     let _ = ftruncate(file, 0);
@@ -276,10 +335,46 @@ fn transfer(honest: &Process, handle: u64) {
     let mut word = [0; 8];
     memory.read(64, &mut word);
     assert_eq!(u64::from_le_bytes(word), 0x5772_745f_5379_6e63);
+    TRANSFERS.fetch_add(1, Ordering::Relaxed);
     assert_eq!(
         honest.ask(Request::Unpin { handle, buffer }),
         Ok(Reply::Done)
     );
+}
+
+/// Numbers of acts, and of transfers that were right.
+static ACTS: AtomicU64 = AtomicU64::new(0);
+static TRANSFERS: AtomicU64 = AtomicU64::new(0);
+
+/// Four processes that mean harm act in turn; the transfers of an honest one are right all the while.
+fn withstands(acts: &[(usize, Act)]) {
+    let session = Session::with(false, TWO_CARDS);
+    let honest = session.process();
+    let [_, handle] = OWN.map(|object| honest.open(object, false).expect("nobody has it"));
+    let mut adversaries: Vec<Adversary> = (0..4)
+        .map(|_| Adversary {
+            channel: None,
+            sent: vec![],
+        })
+        .collect();
+    for adversary in &mut adversaries {
+        adversary.act(&Act::Connect(true), &session);
+    }
+    for (number, (who, act)) in acts.iter().enumerate() {
+        adversaries[*who].act(act, &session);
+        ACTS.fetch_add(1, Ordering::Relaxed);
+        if number % 8 == 0 {
+            transfer(&honest, handle);
+        }
+    }
+    transfer(&honest, handle);
+}
+
+/// A thousand connections have two descriptors each in this process.
+fn permit_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).expect("the limit may be raised to the maximum");
 }
 
 proptest! {
@@ -287,21 +382,40 @@ proptest! {
 
     #[test]
     fn whatever_a_process_sends_the_transfers_of_another_one_are_right(acts in vec((0_usize..4, act()), 1..80)) {
-        let session = Session::with(false, TWO_CARDS);
-        let honest = session.process();
-        let [_, handle] = OWN.map(|object| honest.open(object, false).expect("nobody has it"));
-        let mut adversaries: Vec<Adversary> = (0..4).map(|_| Adversary { channel: None, sent: vec![] }).collect();
-        for adversary in &mut adversaries {
-            adversary.act(&Act::Connect(true), &session);
-        }
-        for (number, (who, act)) in acts.iter().enumerate() {
-            adversaries[*who].act(act, &session);
-            if number % 8 == 0 {
-                transfer(&honest, handle);
-            }
-        }
-        transfer(&honest, handle);
+        permit_descriptors();
+        withstands(&acts);
     }
+}
+
+/// `make soak` says for how long, in `ADVERSARY_SECONDS`, and shows the figures.
+#[test]
+#[ignore = "it takes as long as it is told"]
+fn for_as_long_as_processes_send_nonsense_the_transfers_of_another_one_are_right() {
+    permit_descriptors();
+    let seconds = std::env::var("ADVERSARY_SECONDS").map_or(5, |text| {
+        text.parse()
+            .expect("ADVERSARY_SECONDS is a number of seconds")
+    });
+    let (began, span) = (Instant::now(), Duration::from_secs(seconds));
+    let sessions = Cell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 10,
+        ..ProptestConfig::default()
+    });
+    while began.elapsed() < span {
+        let ran = runner.run(&vec((0_usize..4, act()), 1..400), |acts| {
+            sessions.set(sessions.get() + 1);
+            withstands(&acts);
+            Ok(())
+        });
+        ran.expect("the session survives");
+    }
+    let [acts, transfers] = [&ACTS, &TRANSFERS].map(|count| count.load(Ordering::Relaxed));
+    println!(
+        "{} s: {} sessions, {acts} acts, {transfers} transfers verified",
+        began.elapsed().as_secs(),
+        sessions.get()
+    );
 }
 
 /// The usual number of cases, unless the environment says another one.
@@ -325,6 +439,7 @@ fn a_buffer_whose_file_can_become_shorter_is_refused_and_others_stay_as_long_as_
         Attached::Pipe,
         Attached::Zeros,
         Attached::Directory,
+        Attached::Code,
     ] {
         let files = attached.open();
         let refused = process.call(0, pin.clone(), Some(files[0].as_fd())).outcome;

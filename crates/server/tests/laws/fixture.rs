@@ -6,22 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 
-use server::{NoLoader, Server, Settings};
 use session::{Call, Channel, Failure, Object, Reply, Request, Response, SharedMemory, VERSION};
-use sim::Simulation;
 
-const SCENARIO: &str = r#"
-    [links]
-    generation = 3
-    lanes = 8
-    [hosts.server]
-    memory = "1 GiB"
-    memory_address_bits = 64
-    [devices.card]
-    model = "fpga-card"
-    upstream = "server"
-    afu = "dma_afu"
-    "#;
+use crate::served::serve_card;
 
 /// A session that ends with the test.
 pub struct Session {
@@ -41,15 +28,7 @@ impl Session {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("peerlane-test-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let scenario = format!("{SCENARIO}\n{more}");
-        let simulation = Simulation::read(&scenario, "card", None).expect("a card in a host");
-        let settings = Settings {
-            is_wall,
-            realtime: 0,
-            monotonic: 0,
-        };
-        let server = Server::new(simulation, None, &path, settings, Box::new(NoLoader));
-        let mut server = server.expect("a new socket");
+        let mut server = serve_card(&path, is_wall, more);
         let is_over = Arc::new(AtomicBool::new(false));
         let until = is_over.clone();
         let server = thread::spawn(move || {

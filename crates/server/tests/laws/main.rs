@@ -2,6 +2,7 @@
 
 mod adversary;
 mod fixture;
+mod served;
 
 use std::os::fd::AsFd;
 use std::thread;

@@ -37,8 +37,8 @@ def conf(
     """Load an accelerator into a card: for all later commands on the same scenario.
 
     In a program of `peerlane opae run`, such as a shell, it is the first card of that session.
-    Built in are nlb_mode_0, nlb_mode_3, dma_afu and streaming_dma_afu; `default` forgets what was
-    loaded, so that the scenario's own counts again.
+    Built in are nlb_mode_0, nlb_mode_3, he_lb, he_mem, dma_afu and streaming_dma_afu; `default`
+    forgets what was loaded, so that the scenario's own counts again.
     """
     if live.is_in_session():
         live.configure(image_of(image, for_session=True))

@@ -12,7 +12,7 @@ use super::INTERRUPT;
 use super::address::{MAGIC, MemoryAddress};
 use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LINE;
-use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, ReadFifo};
+use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, Outcome, Prefetcher, ReadFifo};
 
 /// The two masters.
 #[derive(Debug)]
@@ -85,15 +85,21 @@ impl Masters {
     }
 
     /// Continues all work that can continue now.
-    pub(super) fn go_on(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) {
+    pub(super) fn go_on(
+        &mut self,
+        (dispatcher, prefetcher): (&mut Dispatcher, &mut Prefetcher),
+        shell: &mut Shell<'_>,
+    ) {
         loop {
-            self.end(dispatcher, shell);
+            self.end(dispatcher, prefetcher, shell);
             // An interrupt goes before further data, which would otherwise always fill the queue.
             dispatcher.interrupt(INTERRUPT, shell);
-            let may_write = !dispatcher.is_stopped() && !dispatcher.owes_interrupt();
+            let fetched = prefetcher.go_on(dispatcher, INTERRUPT, shell);
+            let owes = dispatcher.owes_interrupt() || prefetcher.waits_to_write();
+            let may_write = !dispatcher.is_stopped() && !owes;
             let wrote = may_write && self.write_next(dispatcher, shell);
             let read = !dispatcher.is_stopped() && self.read_next(dispatcher, shell);
-            if !(wrote || read) {
+            if !(fetched || wrote || read) {
                 return;
             }
         }
@@ -170,14 +176,26 @@ impl Masters {
     }
 
     /// Ends the complete descriptors, in order.
-    fn end(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) {
+    fn end(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        prefetcher: &mut Prefetcher,
+        shell: &mut Shell<'_>,
+    ) {
         while let Some(ending) = self.ending.front() {
             match ending.done {
                 Done::With(_) => return,
                 Done::At(time) if time > shell.now() => return shell.wake_at(time),
                 Done::At(_) => {}
             }
-            if ending.descriptor.control.interrupts() {
+            let Descriptor { control, len, .. } = ending.descriptor;
+            let outcome = Outcome {
+                control,
+                len,
+                came: len,
+                ends_packet: false,
+            };
+            if !prefetcher.end(outcome) && control.interrupts() {
                 dispatcher.raise();
             }
             self.ending.pop_front();

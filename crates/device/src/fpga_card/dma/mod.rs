@@ -2,21 +2,23 @@
 //! them.
 //!
 //! It follows the published design `dma_afu`: a modular scatter/gather DMA, and a window for access to single words. One address
-//! space of 50 bits contains both memories, and a word that software uses to wait.
+//! space of 50 bits contains both memories, and a word that software uses to wait. The prefetcher of the later design, for
+//! descriptors in host memory, has registers that the earlier one does not use.
 
 mod address;
 mod masters;
 
 use super::features::{FeatureHeader, FeatureKind};
-use super::msgdma::{Command, Dispatcher};
+use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
 use super::words::{dwords, load_dwords};
 use super::{Afu, AfuId, ReadError, Shell};
 use masters::Masters;
 
 /// The memory-mapped DMA unit.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct DmaAfu {
     dispatcher: Dispatcher,
+    prefetcher: Prefetcher,
     masters: Masters,
     /// Address in the card's memory that the window shows.
     page: u64,
@@ -30,6 +32,8 @@ const CSR: u64 = BLOCK + 0x40;
 const CSR_END: u64 = CSR + 0x20;
 const DESCRIPTOR: u64 = BLOCK + 0x60;
 const DESCRIPTOR_END: u64 = DESCRIPTOR + 0x20;
+const PREFETCHER: u64 = BLOCK + 0x80;
+const PREFETCHER_END: u64 = PREFETCHER + prefetcher::SIZE;
 const WINDOW_PAGE: u64 = BLOCK + 0x200;
 const WINDOW_PAGE_HIGH: u64 = WINDOW_PAGE + 4;
 const WINDOW: u64 = BLOCK + 0x1000;
@@ -49,6 +53,17 @@ const BLOCK_HEADER: FeatureHeader = FeatureHeader {
 /// The interrupt at the end of a descriptor.
 const INTERRUPT: u8 = 0;
 
+impl Default for DmaAfu {
+    fn default() -> Self {
+        DmaAfu {
+            dispatcher: Dispatcher::default(),
+            prefetcher: Prefetcher::new(prefetcher::TAGS),
+            masters: Masters::default(),
+            page: 0,
+        }
+    }
+}
+
 impl DmaAfu {
     /// The ID of the AFU.
     pub(super) const ID: AfuId = AfuId(0x331d_b30c_9885_41ea_9081_f88b_8f65_5caa);
@@ -63,6 +78,7 @@ impl DmaAfu {
             BLOCK_HIGH => BLOCK_ID.high() as u32,
             0x2_0014 => (BLOCK_ID.high() >> 32) as u32,
             CSR..CSR_END => self.dispatcher.load(offset - CSR, self.masters.state()),
+            PREFETCHER..PREFETCHER_END => self.prefetcher.load(offset - PREFETCHER),
             WINDOW_PAGE => self.page as u32,
             WINDOW_PAGE_HIGH => (self.page >> 32) as u32,
             WINDOW..WINDOW_END => {
@@ -83,6 +99,11 @@ impl DmaAfu {
                 .dispatcher
                 .store_descriptor(offset - DESCRIPTOR, value)
                 .then_some(Command::Continue),
+            PREFETCHER..PREFETCHER_END => {
+                let within = offset - PREFETCHER;
+                self.prefetcher.store(within, value, shell.now());
+                Some(Command::Continue)
+            }
             WINDOW_PAGE => {
                 self.page = self.page & !0xffff_ffff | u64::from(value) & !(WINDOW_SIZE - 1);
                 None
@@ -99,11 +120,19 @@ impl DmaAfu {
             _ => None,
         };
         match asked {
-            Some(Command::Reset | Command::Flush) => self.masters.discard(),
+            Some(Command::Reset | Command::Flush) => {
+                self.masters.discard();
+                self.prefetcher.discard();
+            }
             Some(Command::Continue) => {}
             None => return,
         }
-        self.masters.go_on(&mut self.dispatcher, shell);
+        self.go_on(shell);
+    }
+
+    fn go_on(&mut self, shell: &mut Shell<'_>) {
+        let engine = (&mut self.dispatcher, &mut self.prefetcher);
+        self.masters.go_on(engine, shell);
     }
 }
 
@@ -131,20 +160,26 @@ impl Afu for DmaAfu {
     }
 
     fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
+        if tag >= prefetcher::TAGS {
+            self.prefetcher.answered(tag, data.ok(), shell);
+            return self.go_on(shell);
+        }
         if data.is_err() {
             self.dispatcher.fail();
         }
         self.masters.answered(tag, data.ok(), shell.now());
-        self.masters.go_on(&mut self.dispatcher, shell);
+        self.go_on(shell);
     }
 
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
-        if self.masters.written(tag) {
-            self.masters.go_on(&mut self.dispatcher, shell);
+        if tag >= prefetcher::TAGS {
+            self.prefetcher.written();
+        } else if self.masters.written(tag) {
+            self.go_on(shell);
         }
     }
 
     fn wake(&mut self, shell: &mut Shell<'_>) {
-        self.masters.go_on(&mut self.dispatcher, shell);
+        self.go_on(shell);
     }
 }

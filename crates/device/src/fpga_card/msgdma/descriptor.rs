@@ -11,6 +11,8 @@ pub(in crate::fpga_card) struct Descriptor {
     /// Longest bursts of reads and of writes, in lines.
     pub(in crate::fpga_card) bursts: [u8; 2],
     pub(in crate::fpga_card) control: Control,
+    /// Distances of the words that are read and written, in words.
+    pub(in crate::fpga_card) strides: [u16; 2],
 }
 
 /// The last dword of a descriptor.
@@ -23,16 +25,7 @@ pub(in crate::fpga_card) const DWORDS: usize = 8;
 impl Descriptor {
     /// Reads a descriptor.
     pub(in crate::fpga_card) fn parse(dwords: &[u32; DWORDS]) -> Self {
-        let [
-            from,
-            to,
-            len,
-            numbers,
-            _strides,
-            from_high,
-            to_high,
-            control,
-        ] = *dwords;
+        let [from, to, len, numbers, strides, from_high, to_high, control] = *dwords;
         let [low, high, read_burst, write_burst] = numbers.to_le_bytes();
         Descriptor {
             from: u64::from(from_high) << 32 | u64::from(from),
@@ -41,6 +34,16 @@ impl Descriptor {
             sequence: u16::from_le_bytes([low, high]),
             bursts: [read_burst, write_burst],
             control: Control(control),
+            strides: [strides as u16, (strides >> 16) as u16],
+        }
+    }
+
+    /// A feature that the descriptor asks for and no engine has.
+    pub(in crate::fpga_card) fn missing(&self) -> Option<&'static str> {
+        match self.strides {
+            _ if self.control.parks() => Some("parked descriptors"),
+            [0 | 1, 0 | 1] => None,
+            _ => Some("descriptors with strides"),
         }
     }
 }
@@ -49,6 +52,11 @@ impl Control {
     /// Generate EOP: the last bytes of the transfer end a packet of the stream.
     pub(in crate::fpga_card) fn generates_end_of_packet(self) -> bool {
         self.has(9)
+    }
+
+    /// Park reads or writes: the descriptor begins again when no other waits.
+    fn parks(self) -> bool {
+        self.has(10) || self.has(11)
     }
 
     /// End on EOP: the descriptor ends with the end of a packet, wherever that is.

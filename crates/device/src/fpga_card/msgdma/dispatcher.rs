@@ -18,6 +18,8 @@ pub(in crate::fpga_card) struct Dispatcher {
     pub(in crate::fpga_card) sequence: [u16; 2],
     /// Number of interrupts still to send.
     interrupts: u32,
+    /// What a descriptor asked for and no engine has.
+    missing: Option<&'static str>,
 }
 
 /// The state of the engine that the status registers show.
@@ -153,8 +155,17 @@ impl Dispatcher {
         if !descriptor.control.goes() || self.is_full() {
             return false;
         }
-        self.waiting.push_back(descriptor);
-        true
+        self.push(descriptor)
+    }
+
+    /// Takes a descriptor; returns false if the queue is full.
+    pub(in crate::fpga_card) fn push(&mut self, descriptor: Descriptor) -> bool {
+        let has_space = !self.is_full();
+        if has_space {
+            self.missing = descriptor.missing().or(self.missing);
+            self.waiting.push_back(descriptor);
+        }
+        has_space
     }
 
     /// The next descriptor, if one may begin.
@@ -194,8 +205,11 @@ impl Dispatcher {
         }
     }
 
-    /// Sends waiting interrupts as far as the shell accepts them.
+    /// Sends waiting interrupts as far as the shell accepts them, and notes what is missing.
     pub(in crate::fpga_card) fn interrupt(&mut self, vector: u8, shell: &mut Shell<'_>) {
+        if let Some(what) = self.missing.take() {
+            shell.say_missing(what);
+        }
         while self.owes_interrupt() && shell.can_write() && shell.interrupt(vector).is_ok() {
             self.take_interrupt();
         }

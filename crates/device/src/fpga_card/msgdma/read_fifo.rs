@@ -2,6 +2,7 @@
 
 use kernel::Time;
 
+use super::prefetcher::TAGS;
 use super::{Descriptor, Dispatcher};
 use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LONGEST;
@@ -136,7 +137,7 @@ impl<T> ReadFifo<T> {
     /// The number of the next burst to read, and its buffer of `len` bytes.
     pub(in crate::fpga_card) fn room(&mut self, len: usize) -> (u32, &mut [u8]) {
         let burst = &mut self.bursts[self.next_read as usize % BURSTS];
-        (self.next_read, &mut burst.data[..len])
+        (self.next_read % TAGS, &mut burst.data[..len])
     }
 
     /// Adds the burst of `len` bytes at [next](Self::next); its data is available at `ready`, or never while the host must answer.
@@ -174,7 +175,12 @@ impl<T> ReadFifo<T> {
     /// The next burst to leave, and its number.
     pub(in crate::fpga_card) fn front(&self) -> Option<(u32, &Burst<T>)> {
         let is_empty = self.next_out == self.next_read;
-        (!is_empty).then(|| (self.next_out, &self.bursts[self.next_out as usize % BURSTS]))
+        (!is_empty).then(|| {
+            (
+                self.next_out % TAGS,
+                &self.bursts[self.next_out as usize % BURSTS],
+            )
+        })
     }
 
     /// Removes the burst that leaves; returns the descriptor that ends with it.

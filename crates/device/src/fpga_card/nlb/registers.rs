@@ -1,19 +1,25 @@
 //! The registers of the native loopback.
 
+use kernel::Span;
+
 use super::Mode;
+use super::design::Design;
 
 /// The registers that software writes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
+    design: Design,
     scratch: [u64; 2],
     status_memory: u64,
     source: u64,
     destination: u64,
-    pub(super) lines: u32,
+    lines: u32,
     pub(super) control: Control,
     configuration: u32,
     inactivity: u32,
     interrupt: u32,
+    message: u64,
+    stride: u32,
 }
 
 /// The control register.
@@ -38,8 +44,15 @@ pub(super) const CONTROL: u64 = 0x138;
 const CONFIGURATION: u64 = 0x140;
 const INACTIVITY: u64 = 0x148;
 const INTERRUPT: u64 = 0x150;
+const MESSAGE: u64 = 0x158;
 const COUNTS: u64 = 0x160;
 const PENDING: u64 = 0x168;
+const STRIDE: u64 = 0x178;
+const INFORMATION: u64 = 0x180;
+
+/// The version of the exercisers' registers, and the bit that atomic requests are not supported.
+const VERSION: u64 = 1;
+const NO_ATOMICS: u64 = 1 << 24;
 
 /// Offset of the status line in the status memory.
 const STATUS_LINE: u64 = 0x40;
@@ -59,7 +72,25 @@ impl Control {
 }
 
 impl Registers {
-    pub(super) fn load(&self, offset: u64, counts: Counts) -> u32 {
+    pub(super) fn new(design: Design) -> Self {
+        Registers {
+            design,
+            scratch: [0; 2],
+            status_memory: 0,
+            source: 0,
+            destination: 0,
+            lines: 0,
+            control: Control::default(),
+            configuration: 0,
+            inactivity: 0,
+            interrupt: 0,
+            message: 0,
+            stride: 0,
+        }
+    }
+
+    pub(super) fn load(&self, offset: u64, counts: Counts, cycle: Span) -> u32 {
+        let is_exerciser = self.design.is_exerciser();
         let half = |value: u64| (value >> (8 * (offset & 4))) as u32;
         let pair = |low: u32, high: u32| half(u64::from(high) << 32 | u64::from(low));
         match offset & !7 {
@@ -74,6 +105,12 @@ impl Registers {
             INACTIVITY => half(self.inactivity.into()),
             INTERRUPT => half(self.interrupt.into()),
             COUNTS => pair(counts.writes, counts.reads),
+            MESSAGE if is_exerciser => half(self.message),
+            STRIDE if is_exerciser => half(self.stride.into()),
+            INFORMATION if is_exerciser => half(information(cycle)),
+            PENDING if is_exerciser => {
+                half(u64::from(counts.pending_reads) << 16 | u64::from(counts.pending_writes))
+            }
             PENDING => pair(counts.pending_writes, counts.pending_reads),
             _ => 0,
         }
@@ -90,6 +127,7 @@ impl Registers {
             STATUS_MEMORY => put(&mut self.status_memory),
             SOURCE => put(&mut self.source),
             DESTINATION => put(&mut self.destination),
+            MESSAGE => put(&mut self.message),
             // The upper halves of 32-bit registers are reserved.
             _ if shift > 0 => {}
             LINES => self.lines = value,
@@ -97,6 +135,7 @@ impl Registers {
             CONFIGURATION => self.configuration = value,
             INACTIVITY => self.inactivity = value,
             INTERRUPT => self.interrupt = value,
+            STRIDE => self.stride = value,
             _ => {}
         }
     }
@@ -111,8 +150,34 @@ impl Registers {
         address(self.destination, line)
     }
 
-    /// The address of the status line.
+    pub(super) fn design(&self) -> Design {
+        self.design
+    }
+
+    /// Number of lines of the test. The register of the exercisers has 20 bits and the number of the last line.
+    pub(super) fn lines(&self) -> u32 {
+        if self.design.is_exerciser() {
+            (self.lines & 0xf_ffff) + 1
+        } else {
+            self.lines
+        }
+    }
+
+    /// Whether reads and writes that are no copy are of the card's memory.
+    pub(super) fn has_memory(&self) -> bool {
+        self.design == Design::MemoryExerciser
+    }
+
+    /// Whether the test is of atomic requests.
+    pub(super) fn is_atomic(&self) -> bool {
+        self.design.is_exerciser() && self.configuration >> 7 & 1 != 0
+    }
+
+    /// The address of the status line. The register of the exercisers is in lines.
     pub(super) fn status_line(&self) -> u64 {
+        if self.design.is_exerciser() {
+            return self.status_memory << 6;
+        }
         (self.status_memory & !63).wrapping_add(STATUS_LINE)
     }
 
@@ -120,9 +185,9 @@ impl Registers {
         self.configuration & 2 != 0
     }
 
-    pub(super) fn mode(&self, copies_only: bool) -> Mode {
+    pub(super) fn mode(&self) -> Mode {
         match self.configuration >> 2 & 7 {
-            _ if copies_only => Mode::Copy,
+            _ if self.design == Design::Mode0 => Mode::Copy,
             1 => Mode::Read,
             2 => Mode::Write,
             3 => Mode::Throughput,
@@ -132,7 +197,12 @@ impl Registers {
 
     /// Most lines in a request.
     pub(super) fn lines_of_request(&self) -> u32 {
-        match self.configuration >> 5 & 3 {
+        let high = if self.design.is_exerciser() {
+            self.configuration >> 30 & 3
+        } else {
+            0
+        };
+        match self.configuration >> 5 & 3 | high << 2 {
             0 => 1,
             1 => 2,
             _ => 4,
@@ -141,8 +211,19 @@ impl Registers {
 
     /// The interrupt at the end of the test, if it is enabled.
     pub(super) fn interrupt(&self) -> Option<u8> {
-        (self.configuration >> 29 & 1 != 0).then_some((self.interrupt & 3) as u8)
+        let vector = if self.design.is_exerciser() {
+            (self.interrupt >> 16).min(0xff)
+        } else {
+            self.interrupt & 3
+        };
+        (self.configuration >> 29 & 1 != 0).then_some(vector as u8)
     }
+}
+
+/// The frequency of the clock in MHz, the version, and what is not supported.
+fn information(cycle: Span) -> u64 {
+    const MHZ: u64 = 1_000_000_000;
+    (MHZ / cycle.as_fs().max(1)).min(0xffff) | VERSION << 16 | NO_ATOMICS
 }
 
 /// The address of `line`, counted from `base`; `base` is in lines, too.

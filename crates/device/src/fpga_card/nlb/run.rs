@@ -27,6 +27,17 @@ pub(super) struct Run {
     began: Time,
     /// The time of the first data in either direction.
     first: Option<Time>,
+    /// Reads and writes of the card's memory.
+    memory: [MemoryAccesses; 2],
+    /// Number of status lines so far.
+    told: u16,
+}
+
+/// The accesses of one direction to the card's memory: when each ends, and when the next one may begin.
+#[derive(Debug, Default)]
+struct MemoryAccesses {
+    ends: VecDeque<Time>,
+    free: Time,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,9 +54,17 @@ enum State {
 #[derive(Clone, Debug)]
 struct Held {
     line: u32,
+    /// The time at which the data can be written.
+    ready: Time,
     len: usize,
     data: [u8; LONGEST],
 }
+
+const READS: usize = 0;
+const WRITES: usize = 1;
+
+/// Most outstanding accesses of each direction to the card's memory.
+const MEMORY_ACCESSES: usize = 64;
 
 /// Most lines in the buffer for read data.
 const ROOM: usize = 128;
@@ -66,7 +85,8 @@ impl Run {
         self.mode = mode;
         self.state = State::Running;
         self.began = shell.now();
-        if registers.lines == 0 {
+        if registers.lines() == 0 || registers.is_atomic() {
+            self.failures += u32::from(registers.is_atomic());
             self.state = State::Done;
         }
     }
@@ -80,6 +100,7 @@ impl Run {
         } = self.counts;
         *self = Run {
             discarded: pending_reads,
+            told: self.told,
             counts: Counts {
                 pending_reads,
                 pending_writes,
@@ -90,7 +111,13 @@ impl Run {
     }
 
     /// Handles the end of a read; its tag has the first line and the number of lines.
-    pub(super) fn answered(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &Shell<'_>) {
+    pub(super) fn answered(
+        &mut self,
+        tag: u32,
+        data: Result<&[u8], ReadError>,
+        registers: &Registers,
+        shell: &mut Shell<'_>,
+    ) {
         let (line, lines) = unpack(tag);
         self.counts.pending_reads -= lines;
         if self.discarded > 0 {
@@ -106,11 +133,27 @@ impl Run {
         if self.mode == Mode::Copy {
             let mut held = Held {
                 line,
+                ready: shell.now(),
                 len: data.len(),
                 data: [0; LONGEST],
             };
             held.data[..data.len()].copy_from_slice(data);
+            if registers.has_memory() {
+                self.pass_memory(&mut held, shell);
+            }
             self.held.push_back(held);
+        }
+    }
+
+    /// Writes the data to the card's memory and reads it back.
+    fn pass_memory(&mut self, held: &mut Held, shell: &mut Shell<'_>) {
+        let at = u64::from(held.line) * LINE;
+        let data = &mut held.data[..held.len];
+        let mut memory = shell.memory();
+        let written = memory.write(at, data);
+        match written.and_then(|_| memory.read(at, data)) {
+            Ok(ready) => held.ready = ready,
+            Err(_) => self.failures += 1,
         }
     }
 
@@ -125,16 +168,23 @@ impl Run {
             return;
         }
         if self.state == State::Running {
+            self.end_memory_accesses(shell.now());
             while self.write_held(registers, shell)
                 | self.read_next(registers, shell)
                 | self.write_next(registers, shell)
             {}
+            self.await_memory(shell);
             if self.is_over(registers) {
                 self.state = State::Done;
             }
         }
         if self.state == State::Done && shell.can_write() {
-            let status = self.status(shell);
+            let status = if registers.design().is_exerciser() {
+                self.exerciser_status(shell)
+            } else {
+                self.status(shell)
+            };
+            self.told = self.told.wrapping_add(1);
             // A write to an invalid address of the status memory is lost.
             let _ = shell.write(registers.status_line(), &status, 0);
             self.state = State::Told;
@@ -150,6 +200,12 @@ impl Run {
     /// Writes the oldest lines that were read. False if there are none or they must wait.
     fn write_held(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         if self.held.is_empty() || !shell.can_write() {
+            return false;
+        }
+        if let Some(held) = self.held.front()
+            && held.ready > shell.now()
+        {
+            shell.wake_at(held.ready);
             return false;
         }
         let Some(held) = self.held.pop_front() else {
@@ -174,6 +230,9 @@ impl Run {
     /// Requests the next lines. False if there are none or they must wait.
     fn read_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let may = self.mode.reads() && !self.is_at_end(self.next_read, registers);
+        if may && self.mode != Mode::Copy && registers.has_memory() {
+            return self.access_memory(READS, registers, shell);
+        }
         let has_room = self.held.len() + (self.counts.pending_reads as usize) < ROOM;
         if !may || !has_room || !shell.can_read() {
             return false;
@@ -199,6 +258,9 @@ impl Run {
     /// Writes the next lines of generated data. False if there are none or they must wait.
     fn write_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let may = self.mode.writes() && !self.is_at_end(self.next_write, registers);
+        if may && registers.has_memory() {
+            return self.access_memory(WRITES, registers, shell);
+        }
         if !may || !shell.can_write() {
             return false;
         }
@@ -207,25 +269,79 @@ impl Run {
         let lines = request_lines(registers, to, line);
         let mut data = [0; LONGEST];
         let data = &mut data[..(u64::from(lines) * LINE) as usize];
-        for (number, line) in (line..).zip(data.chunks_mut(LINE as usize)) {
-            let (words, _) = line.as_chunks_mut::<4>();
-            words.fill(number.to_le_bytes());
-        }
+        make(line, data);
         self.write(to, data, shell);
         self.next_write = step(line, lines, registers);
         true
     }
 
+    /// Reads or writes the next lines in the card's memory. False if that must wait.
+    fn access_memory(&mut self, way: usize, registers: &Registers, shell: &mut Shell<'_>) -> bool {
+        let (now, cycle) = (shell.now(), shell.cycle());
+        let accesses = &mut self.memory[way];
+        if accesses.free > now || accesses.ends.len() >= MEMORY_ACCESSES {
+            let end = accesses.ends.front().copied().unwrap_or(accesses.free);
+            shell.wake_at(end.min(accesses.free).max(now));
+            return false;
+        }
+        let next = if way == READS {
+            &mut self.next_read
+        } else {
+            &mut self.next_write
+        };
+        let line = *next;
+        let at = u64::from(line) * LINE;
+        let lines = request_lines(registers, at, line);
+        *next = step(line, lines, registers);
+        let mut data = [0; LONGEST];
+        let data = &mut data[..(u64::from(lines) * LINE) as usize];
+        let mut memory = shell.memory();
+        let (ended, count) = if way == READS {
+            (memory.read(at, data), &mut self.counts.reads)
+        } else {
+            make(line, data);
+            (memory.write(at, data), &mut self.counts.writes)
+        };
+        accesses.free = now + cycle * u64::from(lines);
+        match ended {
+            Ok(end) => {
+                accesses.ends.push_back(end);
+                *count = count.wrapping_add(lines);
+                self.first.get_or_insert(end);
+            }
+            Err(_) => self.failures += 1,
+        }
+        true
+    }
+
+    /// Ends the accesses to the card's memory that are complete.
+    fn end_memory_accesses(&mut self, now: Time) {
+        for MemoryAccesses { ends, .. } in &mut self.memory {
+            while ends.front().is_some_and(|end| *end <= now) {
+                ends.pop_front();
+            }
+        }
+    }
+
+    /// Asks to be woken at the end of the next access to the card's memory.
+    fn await_memory(&self, shell: &mut Shell<'_>) {
+        for end in self.memory.iter().filter_map(|one| one.ends.front()) {
+            shell.wake_at(*end);
+        }
+    }
+
     /// Whether no further line begins at `next`. A continuous test repeats until software completes it, or an error occurs.
     fn is_at_end(&self, next: u32, registers: &Registers) -> bool {
         let told = registers.control.forces_completion();
-        next >= registers.lines || told || self.failures > 0 && registers.is_continuous()
+        next >= registers.lines() || told || self.failures > 0 && registers.is_continuous()
     }
 
     fn is_over(&self, registers: &Registers) -> bool {
         let reads = self.mode.reads() && !self.is_at_end(self.next_read, registers);
         let writes = self.mode.writes() && !self.is_at_end(self.next_write, registers);
-        !reads && !writes && self.held.is_empty() && self.counts.pending_reads == 0
+        let is_memory_done = self.memory.iter().all(|one| one.ends.is_empty());
+        let is_host_done = self.held.is_empty() && self.counts.pending_reads == 0;
+        !reads && !writes && is_host_done && is_memory_done
     }
 
     /// The status line: complete; error; cycles; reads and writes in lines; cycles before the first and after the last data.
@@ -233,22 +349,57 @@ impl Run {
         let cycle = shell.cycle().as_fs().max(1);
         let cycles = |from: Time, to: Time| to.since(from).as_fs() / cycle;
         let first = self.first.unwrap_or(shell.now());
+        let all = cycles(self.began, shell.now()).max(self.fewest_cycles());
         let mut line = [0; LINE as usize];
         let fields = [
             1,
             self.failures,
-            cycles(self.began, shell.now()) as u32,
-            (cycles(self.began, shell.now()) >> 32) as u32,
+            all as u32,
+            (all >> 32) as u32,
             self.counts.reads,
             self.counts.writes,
             cycles(self.began, first) as u32,
             0,
         ];
-        let (words, _) = line.as_chunks_mut::<4>();
-        for (word, field) in words.iter_mut().zip(fields) {
-            *word = field.to_le_bytes();
-        }
+        put(&mut line, fields);
         line
+    }
+
+    /// The unit moves one line a cycle each way, although the model hands over the lines of a cycle at once.
+    fn fewest_cycles(&self) -> u64 {
+        self.counts.reads.max(self.counts.writes).into()
+    }
+
+    /// The status line of an exerciser: complete, and its number; errors; cycles; reads and writes in lines.
+    fn exerciser_status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
+        let cycle = shell.cycle().as_fs().max(1);
+        let cycles = (shell.now().since(self.began).as_fs() / cycle).max(self.fewest_cycles());
+        let mut line = [0; LINE as usize];
+        let fields = [
+            1 | u32::from(self.told) << 1 & 0xfffe,
+            self.failures,
+            cycles as u32,
+            (cycles >> 32) as u32 & 0xff,
+            self.counts.reads,
+            self.counts.writes,
+        ];
+        put(&mut line, fields);
+        line
+    }
+}
+
+fn put<const N: usize>(line: &mut [u8; LINE as usize], fields: [u32; N]) {
+    let (words, _) = line.as_chunks_mut::<4>();
+    for (word, field) in words.iter_mut().zip(fields) {
+        *word = field.to_le_bytes();
+    }
+}
+
+/// Makes the data of lines from `line` on: words with the number of their line.
+fn make(line: u32, data: &mut [u8]) {
+    for (number, line) in (line..).zip(data.chunks_mut(LINE as usize)) {
+        let (words, _) = line.as_chunks_mut::<4>();
+        words.fill(number.to_le_bytes());
     }
 }
 
@@ -256,13 +407,13 @@ impl Run {
 fn request_lines(registers: &Registers, address: u64, line: u32) -> u32 {
     let longest = registers.lines_of_request();
     let before = (address / LINE) as u32 % longest;
-    (longest - before).min(registers.lines.saturating_sub(line))
+    (longest - before).min(registers.lines().saturating_sub(line))
 }
 
 /// The line after `lines` lines from `line`; a continuous test returns to the first line after the last.
 fn step(line: u32, lines: u32, registers: &Registers) -> u32 {
     let next = line.saturating_add(lines);
-    if registers.is_continuous() && next >= registers.lines {
+    if registers.is_continuous() && next >= registers.lines() {
         0
     } else {
         next

@@ -3,6 +3,10 @@
 //!
 //! It follows the published design `streaming_dma_afu`. Each stream has its own modular scatter/gather DMA, so both work at the
 //! same time. Two registers can connect the read master's stream to the write master.
+//!
+//! The later version of the design has the same IDs, and a prefetcher of descriptors in host memory instead of registers for
+//! descriptors, responses and the valve. An engine is of the later version from the first store to the registers of its prefetcher
+//! that are only loaded in the earlier version.
 
 mod pattern;
 mod reader;
@@ -11,9 +15,10 @@ mod valve;
 mod writer;
 
 use super::features::{FeatureHeader, FeatureKind, NULL_ID};
-use super::msgdma::{Command, Dispatcher};
+use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
 use super::words::{dwords, load_dwords};
 use super::{Afu, AfuId, ReadError, Shell};
+use kernel::Time;
 use pattern::Pattern;
 use reader::Reader;
 use writer::Writer;
@@ -52,6 +57,14 @@ const RESPONSE: u64 = 0x80;
 const RESPONSE_STATUS: u64 = 0x84;
 const VALVE: u64 = 0xa0;
 const VALVE_END: u64 = 0xb4;
+const PREFETCHER: u64 = 0x80;
+const PREFETCHER_END: u64 = PREFETCHER + prefetcher::SIZE;
+/// The first register of the earlier version that software stores, after those in the place of the prefetcher that it only loads.
+const ONLY_LOADED_END: u64 = VALVE;
+
+/// The tags of the prefetchers' requests.
+const M2S_PREFETCHER: u32 = prefetcher::TAGS;
+const S2M_PREFETCHER: u32 = 2 * prefetcher::TAGS;
 
 const M2S_ID: AfuId = AfuId(0xfee6_9b44_2f77_43ed_9ff4_9b8c_f9ee_6335);
 const S2M_ID: AfuId = AfuId(0xf118_209a_d59a_4b3f_a66c_d700_a658_a015);
@@ -88,6 +101,9 @@ impl StreamingAfu {
                     .reader
                     .dispatcher
                     .load(within - CSR, self.reader.state()),
+                within @ PREFETCHER..PREFETCHER_END => {
+                    self.reader.prefetcher.load(within - PREFETCHER)
+                }
                 within => header(within, M2S_ID, FeatureKind::BuildingBlock, Some(S2M - M2S)),
             },
             S2M..S2M_END => match offset - S2M {
@@ -95,6 +111,9 @@ impl StreamingAfu {
                     .writer
                     .dispatcher
                     .load(within - CSR, self.writer.state()),
+                within @ PREFETCHER..PREFETCHER_END if self.writer.prefetcher.is_used() => {
+                    self.writer.prefetcher.load(within - PREFETCHER)
+                }
                 RESPONSE => self.writer.response_bytes(),
                 RESPONSE_STATUS => self.writer.take_response(),
                 within @ VALVE..VALVE_END => self.writer.valve.load(within - VALVE),
@@ -109,11 +128,19 @@ impl StreamingAfu {
         }
     }
 
-    fn store_dword(&mut self, offset: u64, value: u32) {
+    fn store_dword(&mut self, offset: u64, value: u32, now: Time) {
         match offset {
             MULTIPLEXER => self.multiplexer = value,
             DECIMATOR => self.decimator = value,
             DEMULTIPLEXER => self.demultiplexer = value,
+            M2S..S2M if is_prefetcher(&self.reader.prefetcher, offset - M2S) => {
+                let within = offset - M2S - PREFETCHER;
+                self.reader.prefetcher.store(within, value, now);
+            }
+            S2M..S2M_END if is_prefetcher(&self.writer.prefetcher, offset - S2M) => {
+                let within = offset - S2M - PREFETCHER;
+                self.writer.prefetcher.store(within, value, now);
+            }
             M2S..S2M => match store_engine(&mut self.reader.dispatcher, offset - M2S, value) {
                 Some(Command::Reset | Command::Flush) => self.reader.discard(),
                 Some(Command::Continue) | None => {}
@@ -145,8 +172,15 @@ impl StreamingAfu {
             let (reader, writer) = (&mut self.reader.dispatcher, &mut self.writer.dispatcher);
             reader.interrupt(M2S_INTERRUPT, shell);
             writer.interrupt(S2M_INTERRUPT, shell);
-            let may_write = !reader.owes_interrupt() && !writer.owes_interrupt();
-            let moved = self.reader.read_next(shell)
+            let (m2s, s2m) = (&mut self.reader.prefetcher, &mut self.writer.prefetcher);
+            let fetched =
+                m2s.go_on(reader, M2S_INTERRUPT, shell) | s2m.go_on(writer, S2M_INTERRUPT, shell);
+            let may_write = !reader.owes_interrupt()
+                && !writer.owes_interrupt()
+                && !m2s.waits_to_write()
+                && !s2m.waits_to_write();
+            let moved = fetched
+                | self.reader.read_next(shell)
                 | (may_write && self.writer.go_on(shell))
                 | self.pass(shell)
                 | self.generate(shell);
@@ -186,6 +220,16 @@ impl StreamingAfu {
         self.writer.put(&beat, shell);
         true
     }
+}
+
+/// Whether a store at `within` of an engine is for its prefetcher.
+fn is_prefetcher(prefetcher: &Prefetcher, within: u64) -> bool {
+    let end = if prefetcher.is_used() {
+        PREFETCHER_END
+    } else {
+        ONLY_LOADED_END
+    };
+    (PREFETCHER..end).contains(&within)
 }
 
 /// Stores to the dispatcher or the descriptor of an engine.
@@ -239,19 +283,26 @@ impl Afu for StreamingAfu {
 
     fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut Shell<'_>) {
         for (offset, value) in dwords(offset, bytes) {
-            self.store_dword(offset, value);
+            self.store_dword(offset, value, shell.now());
         }
         self.go_on(shell);
     }
 
     fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
-        self.reader.answered(tag, data.ok(), shell.now());
+        match tag {
+            S2M_PREFETCHER.. => self.writer.prefetcher.answered(tag, data.ok(), shell),
+            M2S_PREFETCHER.. => self.reader.prefetcher.answered(tag, data.ok(), shell),
+            _ => self.reader.answered(tag, data.ok(), shell.now()),
+        }
         self.go_on(shell);
     }
 
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
-        if self.writer.written(tag) {
-            self.go_on(shell);
+        match tag {
+            S2M_PREFETCHER.. => self.writer.prefetcher.written(),
+            M2S_PREFETCHER.. => self.reader.prefetcher.written(),
+            _ if self.writer.written(tag) => self.go_on(shell),
+            _ => {}
         }
     }
 

@@ -2,14 +2,16 @@
 
 use kernel::Time;
 
+use super::M2S_PREFETCHER;
 use super::stream::{BEAT, Beat, MemoryAddress};
 use crate::fpga_card::Shell;
-use crate::fpga_card::msgdma::{Dispatcher, Engine, ReadFifo};
+use crate::fpga_card::msgdma::{Dispatcher, Engine, Outcome, Prefetcher, ReadFifo};
 
 /// The read master.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) dispatcher: Dispatcher,
+    pub(super) prefetcher: Prefetcher,
     fifo: ReadFifo<()>,
     /// Bytes of the first burst that have left.
     given: usize,
@@ -21,6 +23,7 @@ impl Default for Reader {
     fn default() -> Self {
         Reader {
             dispatcher: Dispatcher::default(),
+            prefetcher: Prefetcher::new(M2S_PREFETCHER),
             fifo: ReadFifo::new(()),
             given: 0,
             free: Time::ZERO,
@@ -45,6 +48,7 @@ impl Reader {
     /// Discards all work.
     pub(super) fn discard(&mut self) {
         self.fifo.discard();
+        self.prefetcher.discard();
         self.given = 0;
     }
 
@@ -144,9 +148,16 @@ impl Reader {
 
     fn finish_burst(&mut self) {
         self.given = 0;
-        if let Some(descriptor) = self.fifo.pop()
-            && descriptor.control.interrupts()
-        {
+        let Some(descriptor) = self.fifo.pop() else {
+            return;
+        };
+        let outcome = Outcome {
+            control: descriptor.control,
+            len: descriptor.len,
+            came: descriptor.len,
+            ends_packet: descriptor.control.generates_end_of_packet(),
+        };
+        if !self.prefetcher.end(outcome) && descriptor.control.interrupts() {
             self.dispatcher.raise();
         }
     }

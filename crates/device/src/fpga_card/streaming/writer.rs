@@ -7,16 +7,19 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 
+use super::S2M_PREFETCHER;
 use super::stream::{BEAT, Beat, MemoryAddress};
 use super::valve::Valve;
 use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LONGEST;
-use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine};
+use crate::fpga_card::msgdma::prefetcher::TAGS;
+use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, Outcome, Prefetcher};
 
 /// The write master.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) dispatcher: Dispatcher,
+    pub(super) prefetcher: Prefetcher,
     pub(super) valve: Valve,
     writing: Option<Writing>,
     data: [u8; LONGEST],
@@ -70,6 +73,7 @@ impl Default for Writer {
     fn default() -> Self {
         Writer {
             dispatcher: Dispatcher::default(),
+            prefetcher: Prefetcher::new(S2M_PREFETCHER),
             valve: Valve::default(),
             writing: None,
             data: [0; LONGEST],
@@ -102,6 +106,7 @@ impl Writer {
         self.filled = 0;
         self.rest = None;
         self.ending.clear();
+        self.prefetcher.discard();
         if responses {
             self.responses.clear();
         }
@@ -211,7 +216,7 @@ impl Writer {
         let lines = self.filled.next_multiple_of(BEAT);
         self.data[self.filled..lines].fill(0);
         let data = &self.data[..lines];
-        self.number = self.number.wrapping_add(1);
+        self.number = (self.number + 1) % TAGS;
         let now = shell.now();
         let done = match to {
             MemoryAddress::Host(address) => match shell.write(address, data, self.number) {
@@ -261,14 +266,23 @@ impl Writer {
                 ..
             } = ending.what;
             self.ending.pop_front();
-            self.responses.push_back(Response {
-                bytes: came,
-                ends_packet,
-            });
             if came < descriptor.len {
                 self.dispatcher.end_early();
             }
             let control = descriptor.control;
+            let outcome = Outcome {
+                control,
+                len: descriptor.len,
+                came,
+                ends_packet,
+            };
+            if self.prefetcher.end(outcome) {
+                continue;
+            }
+            self.responses.push_back(Response {
+                bytes: came,
+                ends_packet,
+            });
             if control.interrupts() || ends_packet && control.end_of_packet_interrupts() {
                 self.dispatcher.raise();
             }

@@ -4,6 +4,7 @@ mod dma;
 mod features;
 mod loopback;
 mod misuse;
+mod prefetcher;
 mod streaming;
 
 use kernel::{Span, Time};
