@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, connect,
 use rustix::pipe::{PipeFlags, pipe_with};
 use session::{
     Call, Channel, ErrorRegister, Event, Failure, Reply, Request, SharedMemory, Until, VERSION,
-    WaitEnd,
+    WaitEnd, Work,
 };
 
 use crate::fixture::{Process, Session, write_magic};
@@ -201,6 +201,14 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Work of one kind.
+fn work(looks: u64) -> Work {
+    Work {
+        looks,
+        ..Work::default()
+    }
+}
+
 /// A process that means harm, and the files that it has sent.
 struct Adversary {
     channel: Option<Channel>,
@@ -230,7 +238,7 @@ impl Adversary {
                 let Some(channel) = &self.channel else { return };
                 let files = attached.open();
                 let call = Call {
-                    worked: *worked,
+                    worked: work(*worked),
                     request: request.clone(),
                 };
                 let is_sent = channel.send(&call, files.first().map(AsFd::as_fd)).is_ok();
