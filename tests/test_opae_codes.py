@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from peerlane.opae.session import include_folder, library_folder
 SOURCES = Path(__file__).parent / "opae"
 
 
-def read(name: str) -> dict[str, dict[str, str]]:
+def read(name: str) -> dict[str, Any]:
     """A table of the data files."""
     return tomllib.loads((SOURCES / name).read_text(encoding="utf-8"))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane.fabric.simulation import digest_of
+from peerlane.reproduction.calibration import setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -138,6 +139,10 @@ def _constants(simulation: Simulation, host: str) -> Iterator[Constant]:
             yield Constant(key, given[key], "calibrated", fitted[where])
         else:
             yield Constant(key, given[key], "scenario", where)
+    tables = tomllib.loads(simulation.text)
+    costs = {f"hosts.{host}.{key}" for key in COSTS}
+    for where in sorted(fitted.keys() - costs):
+        yield Constant(where, str(setting(tables, where)), "calibrated", fitted[where])
 
 
 def _given(simulation: Simulation, host: str) -> dict[str, str]:

@@ -226,7 +226,9 @@ class _Program:
             while alive and (left := until - time.monotonic()) > 0:
                 ended, _, _ = select.select(alive, [], [], left)
                 alive = [file for file in alive if file not in ended]
-            for file in alive if kind else ():
+            if kind is None:
+                break
+            for file in alive:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(file, kind)
         for file in opened:

@@ -26,11 +26,17 @@ from peerlane.cli.captures import (
     incomplete,
 )
 from peerlane.cli.console import complain, warn, write
-from peerlane.cli.files import keep_apart
+from peerlane.cli.files import is_standard_output, keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, image_of, text_of, wrong_use
 from peerlane.cli.options import FAILED, writable
 from peerlane.opae import slots
 from peerlane.opae.session import run_program
+
+
+def _json_file(path: str | None) -> str | None:
+    if path is not None and (path == "-" or is_standard_output(path)):
+        raise typer.BadParameter("the JSON goes to a file; the program has standard output")
+    return writable(path)
 
 
 def run(  # noqa: PLR0913 - a command has the options that it has
@@ -82,7 +88,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         typer.Option(
             "--json",
             metavar="FILE",
-            callback=writable,
+            callback=_json_file,
             help="Write the status, the simulated time by what it was spent on, bytes and use of "
             "links, and where the constants come from as JSON to FILE; the program has standard "
             "output.",
