@@ -14,12 +14,15 @@ import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from conftest import MISSING
+from peerlane import Simulation, _core
+from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators, library_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,15 +237,58 @@ def test_an_accelerator_of_ones_own_is_used_from_a_program(
     assert (done.status, "right" in done.out) == (0, True), done.err
 
 
-def test_an_accelerator_that_fails_harms_nobody_but_itself(
+def test_an_accelerator_that_fails_ends_the_run_with_its_traceback(
     programs: Programs, peerlane_process: Run, tmp_path: Path
 ) -> None:
     model = tmp_path / "broken.py"
     model.write_text(NOT_AN_AFU)
     done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
     assert done.status == 1
-    assert "no interrupt came" in done.err
-    assert "no such thing" in done.err
+    assert done.err.count("Traceback (most recent call last)") == 1
+    assert f'File "{model}", line 8, in store' in done.err
+    last = done.err.splitlines()[-1]
+    assert last == "error: the accelerator Broken failed: LookupError: no such thing"
+
+
+SPINS = """
+import os, signal, socket, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN) if "stays" in sys.argv else None
+process = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+process.connect(os.environ["PEERLANE_SESSION"])
+print(os.getpid(), flush=True)
+while True:
+    time.sleep(1)
+"""
+"""A program that is connected, and never ends by itself."""
+
+
+def test_a_failed_accelerator_leaves_no_process_behind(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model, spins = tmp_path / "broken.py", tmp_path / "spins.py"
+    model.write_text(NOT_AN_AFU)
+    spins.write_text(SPINS)
+    script = f"""
+        {sys.executable} {spins} & {sys.executable} {spins} stays &
+        sleep 1; {programs.program("checksum")} 64; echo status $? >&2; wait; exit 0
+    """
+    done = programs.by(peerlane_process).run(["sh", "-c", script], str(model))
+    assert done.status == 1
+    # The program that used the card is told that the session has gone, and ends by itself.
+    assert re.search(r"status [1-9]", done.err)
+    assert "LookupError: no such thing" in done.err
+    processes = done.out.split()
+    assert len(processes) == 2
+    assert not any(runs(process) for process in processes)
+
+
+def runs(process: str) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        stat = (Path("/proc") / process / "stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_what_is_configured_stays(peerlane: Run, tmp_path: Path, monkeypatch: object) -> None:
@@ -423,11 +469,10 @@ def test_folders_of_sessions_that_were_killed_are_removed(
 
 
 @pytest.mark.parametrize("method", ["reset", "store", "wake", "read_done", "write_done"])
-def test_an_accelerator_fails_in_any_call_once_and_is_silent_then(
+def test_an_accelerator_that_fails_in_any_call_ends_the_run(
     programs: Programs, peerlane_process: Run, tmp_path: Path, method: str
 ) -> None:
     model = tmp_path / "broken.py"
-    # What resets it as it is made is not what is called later.
     text = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
     before, _, after = text.partition("async def checksum")
     broken = ["class Broken(Checksum):", "    __init__ = lambda self: Checksum.reset(self)"]
@@ -437,5 +482,169 @@ def test_an_accelerator_fails_in_any_call_once_and_is_silent_then(
     checksum = str(programs.program("checksum"))
     done = programs.by(peerlane_process).run([checksum, "64"], f"{model}:Broken")
     assert done.status == 1
-    assert "no interrupt came" in done.err
-    assert done.err.count("LookupError: no such thing") == 1
+    assert done.err.count("\nLookupError: no such thing") == 1
+    assert done.err.endswith("the accelerator Broken failed: LookupError: no such thing\n")
+
+
+class Recorder(Afu):
+    """Keeps the names of the calls that it gets."""
+
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def reset(self) -> None:
+        self.calls.append("reset")
+
+    def load(self, shell: Shell, offset: int, length: int) -> int:
+        del shell, length
+        self.calls.append("load")
+        if offset == 0x88:
+            raise LookupError("no such register")
+        return 7
+
+    def wake(self, shell: Shell) -> None:
+        del shell
+        self.calls.append("wake")
+
+
+@pytest.fixture
+def recorder() -> tuple[Recorder, Simulation, Accelerator]:
+    """A unit that records its calls, in a card."""
+    unit = Recorder()
+    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
+    simulation = Simulation(text)
+    image = _core.write_bitstream("recorder", unit.uuid, "recorder.py")
+    simulation.load_image("card", image, lambda _: unit)
+    (accelerator,) = accelerators(simulation)
+    return unit, simulation, accelerator
+
+
+def test_a_reset_comes_before_the_first_access(
+    recorder: tuple[Recorder, Simulation, Accelerator],
+) -> None:
+    unit, _, accelerator = recorder
+    assert accelerator.thread.run(accelerator.load(0x80)) == 7
+    assert unit.calls[0] == "reset"
+    assert unit.calls.index("reset") < unit.calls.index("load")
+
+
+def test_an_exception_of_a_unit_ends_a_run_in_python(
+    recorder: tuple[Recorder, Simulation, Accelerator],
+) -> None:
+    unit, simulation, accelerator = recorder
+    with pytest.raises(UnitError, match="Recorder failed: LookupError") as raised:
+        accelerator.thread.run(accelerator.load(0x88))
+    assert isinstance(raised.value.__cause__, LookupError)
+    assert unit.calls[-1] == "load"
+    simulation.run_until(simulation.now_ns + 1000)
+    assert unit.calls[-1] == "load"
+
+
+LATE = """
+import ctypes, time
+library = ctypes.CDLL("libopae-c.so.2")
+begin = time.monotonic(), time.time(), time.perf_counter_ns()
+time.sleep(600)
+print(time.monotonic() - begin[0], time.time() - begin[1], time.perf_counter_ns() - begin[2])
+"""
+
+
+def test_a_library_that_is_loaded_late_reads_simulated_time(
+    programs: Programs, tmp_path: Path
+) -> None:
+    late = tmp_path / "late"
+    began = time.monotonic()
+    for how in ("-Wl,-z,now", "-Wl,-z,lazy"):
+        flags = ["-O2", "-Wall", "-Werror", how, str(SOURCES / "late.c"), "-o", str(late)]
+        subprocess.run(["gcc", *flags], check=True, timeout=60)
+        done = programs.run([str(late)], "dma_afu")
+        assert re.fullmatch(r"600\.00000\d s\n", done.out), done.err
+    done = programs.run([sys.executable, "-c", LATE], "dma_afu")
+    slept, of_day, nanoseconds = map(float, done.out.split())
+    assert 600 <= slept < 600.001, done.err
+    assert 600 <= of_day < 600.001
+    assert 600e9 <= nanoseconds < 600.001e9
+    assert time.monotonic() - began < 60
+
+
+def test_without_a_session_a_program_is_told_how_to_get_one(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library_folder()))
+    monkeypatch.delenv("PEERLANE_SESSION", raising=False)
+    two = [str(programs.program("two")), "copy"]
+    alone = subprocess.run(two, capture_output=True, text=True, check=False, timeout=60)
+    assert alone.returncode != 0
+    (line,) = [line for line in alone.stderr.splitlines() if "peerlane" in line]
+    assert f"peerlane opae run {two[0]}" in line
+    monkeypatch.setenv("PEERLANE_SESSION", "/nowhere")
+    alone = subprocess.run(two, capture_output=True, text=True, check=False, timeout=60)
+    assert "/nowhere" in alone.stderr
+
+
+def evidence(programs: Programs, path: Path, *options: str) -> dict[str, Any]:
+    """What `opae run --json` says of a sweep of 2 MiB each way."""
+    afu, arguments = told(programs, "dma_sweep")
+    command = [str(programs.program("dma_sweep")), *arguments]
+    done = programs.run(command, afu, "--json", str(path), *options)
+    assert done.status == 0, done.err
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_times_of_a_session_are_of_links_copies_system_calls_and_the_program(
+    programs: Programs, tmp_path: Path
+) -> None:
+    found = evidence(programs, tmp_path / "times.json")
+    times = found["times"]
+    assert sum(times.values()) == pytest.approx(found["simulated_ns"], abs=1)
+    assert all(value >= 0 for value in times.values())
+    # 2 MiB each way at the rates of the host, and the short transfers after them.
+    copies = 2**21 / 6.96 + 2**21 / 6.26
+    assert copies < times["copies_ns"] < 1.5 * copies
+    assert 0 < times["link_ns"] < found["simulated_ns"] - times["copies_ns"]
+    assert times["configuration_ns"] == 0
+    for link in found["links"]:
+        assert link["payload_bytes"] > 2**21
+        assert link["used"] == pytest.approx(link["busy_ns"] / found["simulated_ns"])
+    constants = {one["name"]: one for one in found["constants"]}
+    assert constants["buffer_write_rate"]["origin"] == "calibrated"
+    assert "sweep/host-to-fpga" in constants["buffer_write_rate"]["source"]
+    assert (constants["poll"]["value"], constants["poll"]["origin"]) == ("80 ns", "default")
+
+
+def test_captures_of_a_session_are_those_of_a_run(programs: Programs, tmp_path: Path) -> None:
+    trace, pcap = tmp_path / "t.jsonl", tmp_path / "t.pcap"
+    captures = ["--trace", str(trace), "--pcap", str(pcap)]
+    found = evidence(programs, tmp_path / "a.json", *captures)
+    plain = evidence(programs, tmp_path / "b.json")
+    del found["wall_seconds"], plain["wall_seconds"]
+    assert found == plain
+    lines = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    for direction in ("down", "up"):
+        sent = [one for one in lines if one.get("direction") == direction and "tlp" in one]
+        payload = sum(one.get("bytes", 0) for one in sent if "arrival" not in one)
+        (link,) = (one for one in found["links"] if one["direction"] == direction)
+        assert payload >= link["payload_bytes"] > 2**21
+    assert pcap.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_outputs_of_a_session_are_refused_before_the_program_runs(
+    programs: Programs, tmp_path: Path
+) -> None:
+    program, run = programs.program("two"), programs.peerlane
+    words, folder = tmp_path / "words", tmp_path / "folder"
+    words.write_text("")
+    folder.mkdir()
+    for option in ("--json", "--trace", "--pcap"):
+        run("opae", "run", option, program, program).refuses(option, "reads")
+        run("opae", "run", option, words, "cat", words).refuses(option, "reads")
+        run("opae", "run", option, tmp_path / "no" / "x", "true").refuses("there is no folder")
+        run("opae", "run", option, folder, "true").refuses("is a folder")
+        run("opae", "run", option, "-", "true").refuses("goes to a file")
+    run("opae", "run", "--json", "x", "--trace", "x", "true").refuses("the file of --json")
+    run("opae", "run", "--kind", "MWr", "true").refuses("--trace FILE")
+    run("opae", "run", "--trace", "x", "--at", "no", "true").refuses("no", "server-card")
+    assert not any(tmp_path.glob("x"))

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use server::{Image, Server};
 use session::{
     Call, Channel, ErrorRegister, Event, Reply, Request, Response, SharedMemory, Until, VERSION,
+    Work,
 };
 
 use served::serve_card;
@@ -77,7 +78,8 @@ impl Session {
         let closes = matches!(request, Request::Close { .. });
         let asked = format!("{request:?}");
         let Process { channel, opened } = &mut self.processes[process];
-        let call = Call { worked: 0, request };
+        let worked = Work::default();
+        let call = Call { worked, request };
         let sent = channel.send(&call, file.map(AsFd::as_fd));
         sent.expect("the server is there");
         let served = self.server.serve(&mut || !has_response(channel));

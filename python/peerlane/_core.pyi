@@ -14,6 +14,7 @@ __all__ = [
     "Session",
     "Shell",
     "Simulation",
+    "UnitError",
     "__version__",
     "advance",
     "advice",
@@ -48,6 +49,9 @@ FIBRE_BLOCK_BITS: int
 """Bits of a block on a lane of a fibre."""
 TLP_FRAMING_BYTES: int
 """Framing, sequence number and LCRC of a TLP."""
+
+class UnitError(RuntimeError):
+    """An exception of an accelerator in Python, which is its cause; it ends the run."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
@@ -148,17 +152,16 @@ class Session:
 
     def __new__(
         cls,
-        scenario: tuple[str, str, int | None],
+        simulation: Simulation,
         host: str | None,
         socket: str,
         times: tuple[int, int],
         loader: Callable[[str], object],
-        images: list[tuple[str, bytes]],
         wall: bool = False,
     ) -> Self: ...
-    def serve(self) -> None: ...
+    def serve(self) -> tuple[list[int], BaseException | None]: ...
     def end(self) -> None: ...
-    def elapsed_ns(self) -> float: ...
+    def finish(self, simulation: Simulation) -> list[tuple[str, float]]: ...
 
 @final
 class Shell:

@@ -30,6 +30,13 @@ pyo3::create_exception!(
     "A scenario that cannot be built: `FILE:LINE: what is wrong; what to write instead`."
 );
 
+pyo3::create_exception!(
+    peerlane._core,
+    UnitError,
+    PyRuntimeError,
+    "An exception of an accelerator in Python, which is its cause; it ends the run."
+);
+
 /// The shortest interval of samples: less than the time of a byte on any link.
 const SHORTEST_INTERVAL: Span = Span::from_ps(1);
 
@@ -197,8 +204,8 @@ impl Simulation {
         json(&self.0.wires())
     }
 
-    fn step(&mut self) -> bool {
-        self.0.step()
+    fn step(&mut self) -> PyResult<bool> {
+        afu::unless_raised(self.0.step())
     }
 
     #[getter]
@@ -330,12 +337,15 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
     let mut raised = None;
     let done = py.detach(|| {
         work(&mut |call| {
+            if afu::has_raised() {
+                return false;
+            }
             let told = Python::attach(|py| call(py).and_then(|()| py.check_signals()));
             raised = told.err();
             raised.is_none()
         })
     });
-    raised.map_or(Ok(done), Err)
+    raised.or_else(afu::take_raised).map_or(Ok(done), Err)
 }
 
 /// Returns all models, profiles and parameters, as JSON.
@@ -582,6 +592,7 @@ fn access_error(error: &AccessError) -> PyErr {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("UnitError", module.py().get_type::<UnitError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Simulation>()?;
     module.add_class::<host_thread::HostThread>()?;

@@ -1,5 +1,6 @@
 //! Sessions: hosts on which real programs run, served from Python.
 
+use std::mem;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +12,14 @@ use serde::Serialize;
 use server::{Image, Loader, Server, ServerError, Settings};
 use sim::{Afu, BuiltInAfu};
 
-use crate::afu::PythonAfu;
+use crate::afu::{self, PythonAfu};
 use crate::{ScenarioError, Simulation, json};
 
 /// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct Session {
-    server: Mutex<Server>,
+    /// The server, until the session is [finished](Self::finish).
+    server: Mutex<Option<Server>>,
     is_over: AtomicBool,
 }
 
@@ -38,50 +40,50 @@ impl Loader for PythonLoader {
 
 #[pymethods]
 impl Session {
-    /// Creates a session. `images` are pairs of a card and a bitstream that are loaded before the session begins. `times` are the
-    /// initial real time and monotonic time in nanoseconds.
+    /// Creates a session, which takes the simulation until it is finished. `times` are the initial real time and monotonic time in
+    /// nanoseconds.
     #[new]
-    #[pyo3(signature = (scenario, host, socket, times, loader, images, wall = false))]
+    #[pyo3(signature = (simulation, host, socket, times, loader, wall = false))]
     fn new(
-        scenario: (String, String, Option<u64>),
+        simulation: &Bound<'_, Simulation>,
         host: Option<&str>,
         socket: &str,
         times: (u64, u64),
         loader: Py<PyAny>,
-        images: Vec<(String, Vec<u8>)>,
         wall: bool,
     ) -> PyResult<Self> {
-        let (text, source, seed) = scenario;
-        let simulation = sim::Simulation::read(&text, &source, seed)
-            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
         let settings = Settings {
             is_wall: wall,
             realtime: times.0,
             monotonic: times.1,
         };
+        let nothing = sim::Simulation::read(NOTHING, "nothing", None);
+        let nothing = nothing.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let simulation = mem::replace(&mut simulation.try_borrow_mut()?.0, nothing);
         let loader = Box::new(PythonLoader(loader));
         let server = Server::new(simulation, host, Path::new(socket), settings, loader);
-        let mut server = server.map_err(|error| session_error(&error))?;
-        for (card, image) in images {
-            server
-                .load_image(&card, &image)
-                .map_err(PyValueError::new_err)?;
-        }
         Ok(Session {
-            server: Mutex::new(server),
+            server: Mutex::new(Some(server.map_err(|error| session_error(&error))?)),
             is_over: AtomicBool::new(false),
         })
     }
 
-    /// Serves programs until the session is [ended](Self::end).
-    fn serve(&self, py: Python<'_>) -> PyResult<()> {
+    /// Serves programs until the session is [ended](Self::end), or an accelerator raises an exception. Every program finds its
+    /// connection closed then. Returns the system's numbers of the programs that were connected, and the exception, if there is one.
+    fn serve(&self, py: Python<'_>) -> PyResult<(Vec<i32>, Option<Py<PyAny>>)> {
         let served = py.detach(|| {
             let mut server = self.server.lock().map_err(|_| None)?;
-            let watch = &mut || !self.is_over.load(Ordering::Relaxed);
-            server.serve(watch).map_err(Some)
+            let server = server.as_mut().ok_or(None)?;
+            let watch = &mut || !(self.is_over.load(Ordering::Relaxed) || afu::has_raised());
+            let served = server.serve(watch);
+            let processes = server.end();
+            served.map(|()| processes).map_err(Some)
         });
         match served {
-            Ok(()) => Ok(()),
+            Ok(processes) => {
+                let raised = afu::take_raised().map(|error| error.into_value(py).into_any());
+                Ok((processes, raised))
+            }
             Err(None) => Err(PyRuntimeError::new_err(
                 "the session has failed with a panic",
             )),
@@ -94,14 +96,33 @@ impl Session {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the simulated time since the session began. The session must have ended.
-    fn elapsed_ns(&self) -> PyResult<f64> {
-        let server = self.server.try_lock();
-        let server = server
-            .map_err(|_| PyRuntimeError::new_err("the session has not ended; call end() first"))?;
-        Ok(server.elapsed().as_ns())
+    /// Gives the simulation back after the end of the session, whose captures have all records in their files. Returns the simulated
+    /// times of the session: of all, and by what they were spent on.
+    fn finish(&self, simulation: &Bound<'_, Simulation>) -> PyResult<[(&'static str, f64); 5]> {
+        let server = self
+            .server
+            .try_lock()
+            .ok()
+            .and_then(|mut server| server.take());
+        let server = server.ok_or_else(|| {
+            PyRuntimeError::new_err("the session has not ended; call end() first")
+        })?;
+        let (all, times) = (server.elapsed(), server.times());
+        let simulation = &mut simulation.try_borrow_mut()?.0;
+        *simulation = server.into_simulation();
+        simulation.flush_captures();
+        Ok([
+            ("all", all.as_ns()),
+            ("devices", times.devices.as_ns()),
+            ("copies", times.copies.as_ns()),
+            ("system_calls", times.system_calls.as_ns()),
+            ("configuration", times.configuration.as_ns()),
+        ])
     }
 }
+
+/// A scenario in the place of the one that a session has taken.
+const NOTHING: &str = "[hosts.h0]";
 
 /// The names of the built-in accelerators' images, with their UUIDs.
 #[pyfunction]
@@ -141,8 +162,8 @@ pub fn load_image(
     loader: Py<PyAny>,
 ) -> PyResult<()> {
     let simulation = &mut simulation.try_borrow_mut()?.0;
-    server::load_image(simulation, card, bitstream, &PythonLoader(loader))
-        .map_err(PyValueError::new_err)
+    let loaded = server::load_image(simulation, card, bitstream, &PythonLoader(loader));
+    afu::unless_raised(loaded)?.map_err(PyValueError::new_err)
 }
 
 #[derive(Serialize)]

@@ -14,4 +14,4 @@ mod server;
 
 pub use bitstream::{BitstreamError, Image};
 pub use cards::{Loader, NoLoader, load_image};
-pub use server::{Server, ServerError, Settings};
+pub use server::{Server, ServerError, Settings, Times};

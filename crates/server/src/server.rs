@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use session::{ChannelError, Listener, Response};
+use session::{ChannelError, Listener, Request, Response, Until};
 use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
 
 use crate::buffers::Buffers;
-use crate::cards::{self, Card, Loader};
+use crate::cards::{Card, Loader};
 use crate::client::Client;
 use crate::handles::OpenHandles;
 
@@ -54,7 +54,8 @@ pub struct Server {
     pub(crate) settings: Settings,
     /// The simulated time at which the session began.
     pub(crate) began: Time,
-    listener: Listener,
+    /// The socket; none after the end of the session.
+    listener: Option<Listener>,
     /// A file that is closed when there are no more descriptors, so that a process can be turned away.
     spare: Option<OwnedFd>,
     pub(crate) clients: Vec<Client>,
@@ -64,6 +65,20 @@ pub struct Server {
     pub(crate) handles: OpenHandles,
     pub(crate) buffers: Buffers,
     pub(crate) loader: Box<dyn Loader>,
+    pub(crate) times: Times,
+}
+
+/// Simulated time of a session by what it was spent on; the rest is the programs' own: sleep, reads of the clock, polling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Accesses to registers, and waits for devices: until they write to memory or signal an interrupt.
+    pub devices: Span,
+    /// Copies to and from buffers.
+    pub copies: Span,
+    /// System calls, those that pin and release buffers among them.
+    pub system_calls: Span,
+    /// Configuration of slots.
+    pub configuration: Span,
 }
 
 /// Real time between two checks of whether to stop.
@@ -111,7 +126,7 @@ impl Server {
         Ok(Server {
             cards,
             began: simulation.now(),
-            listener: Listener::bind(path)?,
+            listener: Some(Listener::bind(path)?),
             spare: Some(spare()?),
             simulation,
             thread,
@@ -122,6 +137,7 @@ impl Server {
             handles: OpenHandles::default(),
             buffers: Buffers::default(),
             loader,
+            times: Times::default(),
         })
     }
 
@@ -130,9 +146,23 @@ impl Server {
         self.simulation.now().since(self.began)
     }
 
-    /// Loads a bitstream into the card `card`, in no simulated time, as if it had been loaded before the session began.
-    pub fn load_image(&mut self, card: &str, bitstream: &[u8]) -> Result<(), String> {
-        cards::load_image(&mut self.simulation, card, bitstream, self.loader.as_ref())
+    /// Simulated time by what it was spent on.
+    pub fn times(&self) -> Times {
+        self.times
+    }
+
+    /// Ends the session: every process finds its connection closed. Returns the system's numbers of the processes.
+    pub fn end(&mut self) -> Vec<i32> {
+        self.listener = None;
+        let clients = self.clients.drain(..);
+        clients
+            .filter_map(|client| client.channel.process())
+            .collect()
+    }
+
+    /// The simulation, at the end of the session.
+    pub fn into_simulation(self) -> Simulation {
+        self.simulation
     }
 
     /// Serves calls while `watch`, which is called regularly, returns true.
@@ -159,17 +189,17 @@ impl Server {
 
     /// The processes with a call, after at most `patience`: 0 is a new connection, others are numbers of processes.
     fn ready(&self, patience: &Timespec) -> Result<Vec<u64>, Errno> {
-        let listener = PollFd::new(&self.listener, PollFlags::IN);
+        let listener = self.listener.iter();
+        let listener = listener.map(|listener| PollFd::new(listener, PollFlags::IN));
         let channels = self.clients.iter();
         let channels = channels.map(|client| PollFd::new(&client.channel, PollFlags::IN));
-        let mut all: Vec<PollFd<'_>> = [listener].into_iter().chain(channels).collect();
+        let mut all: Vec<PollFd<'_>> = listener.chain(channels).collect();
         match poll(&mut all, Some(patience)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
-        let numbers = [0]
-            .into_iter()
-            .chain(self.clients.iter().map(|client| client.number));
+        let listener = self.listener.iter().map(|_| 0);
+        let numbers = listener.chain(self.clients.iter().map(|client| client.number));
         let ready = all.iter().zip(numbers);
         let ready = ready.filter(|(file, _)| !file.revents().is_empty());
         Ok(ready.map(|(_, number)| number).collect())
@@ -177,10 +207,13 @@ impl Server {
 
     /// Accepts a connection. If there are too many, or no more descriptors, the process finds it closed.
     fn admit(&mut self) {
-        let Ok(channel) = self.listener.accept() else {
+        let Some(listener) = &self.listener else {
+            return;
+        };
+        let Ok(channel) = listener.accept() else {
             // The spare descriptor is enough to accept the connection; then it is closed.
             self.spare = None;
-            drop(self.listener.accept());
+            drop(listener.accept());
             self.spare = spare().ok();
             return;
         };
@@ -229,12 +262,25 @@ impl Server {
         if !self.settings.is_wall {
             let left = Time::NEVER.since(self.simulation.now()).as_fs() / 2;
             // Limits of the work, so that time does not reach its end.
-            let worked = call.worked.min(LONGEST_WORK.as_fs()).min(left);
+            let worked = call.worked.total().min(LONGEST_WORK.as_fs()).min(left);
             self.pass(Span::from_fs(worked), watch);
+            let copies = call.worked.copies.min(worked);
+            let system_calls = call.worked.system_calls.min(worked - copies);
+            self.times.copies += Span::from_fs(copies);
+            self.times.system_calls += Span::from_fs(system_calls);
         }
+        let spent_on = purpose(&call.request);
+        let before = self.simulation.now();
         let outcome = self.answer(place, call, file, watch);
+        if let Some(spent_on) = spent_on {
+            *spent_on(&mut self.times) += self.simulation.now().since(before);
+        }
         self.signal_interrupts();
         self.say_missing();
+        if !watch() {
+            // The session ends, and what was found in a fabric that is broken off is no answer.
+            return false;
+        }
         let answer = Response {
             now: self.now(),
             active: !self.simulation.is_at_rest(),
@@ -298,6 +344,19 @@ impl Server {
             }
         }
         signalled
+    }
+}
+
+/// What the time of a request is spent on; none for the process's own.
+fn purpose(request: &Request) -> Option<fn(&mut Times) -> &mut Span> {
+    match request {
+        Request::Pin { .. } | Request::Unpin { .. } => Some(|times| &mut times.system_calls),
+        Request::Configure { .. } => Some(|times| &mut times.configuration),
+        Request::Wait {
+            until: Until::Limit,
+            ..
+        } => None,
+        _ => Some(|times| &mut times.devices),
     }
 }
 

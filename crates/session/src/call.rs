@@ -5,10 +5,30 @@ use serde::{Deserialize, Serialize};
 /// A call of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Simulated time, in femtoseconds, that the process has worked since its last call; it passes before the request is served.
-    pub worked: u64,
+    /// The work of the process since its last call; its time passes before the request is served.
+    pub worked: Work,
     /// The request.
     pub request: Request,
+}
+
+/// Simulated time that a process has worked, in femtoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Copies to and from buffers.
+    pub copies: u64,
+    /// System calls.
+    pub system_calls: u64,
+    /// Reads of the clock and of words that are polled.
+    pub looks: u64,
+}
+
+impl Work {
+    /// The time of all work.
+    pub fn total(self) -> u64 {
+        self.copies
+            .saturating_add(self.system_calls)
+            .saturating_add(self.looks)
+    }
 }
 
 /// A request of a process. Handles and buffers are numbers from earlier replies.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
@@ -69,6 +70,12 @@ impl Channel {
     /// Never waits from now on: without a packet, or without space for one because the other side does not receive, there is an error.
     pub fn set_nonblocking(&self) -> Result<(), ChannelError> {
         Ok(ioctl_fionbio(&self.socket, true)?)
+    }
+
+    /// The system's number of the process at the other end, as it was when it connected.
+    pub fn process(&self) -> Option<i32> {
+        let peer = socket_peercred(&self.socket).ok()?;
+        Some(peer.pid.as_raw_nonzero().get())
     }
 
     /// Sends `message`, with an optional file.

@@ -34,23 +34,23 @@ extern "C" fn fpgaGetUserClock(handle: usize, high: *mut u64, low: *mut u64, _fl
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn fpgaGetNumUmsg(_handle: usize, _value: *mut u64) -> u32 {
-    Code::NotSupported as u32
+extern "C" fn fpgaGetNumUmsg(handle: usize, value: *mut u64) -> u32 {
+    of_handle(handle, value, Code::NotSupported)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn fpgaSetUmsgAttributes(_handle: usize, _value: u64) -> u32 {
-    Code::NotSupported as u32
+extern "C" fn fpgaSetUmsgAttributes(handle: usize, _value: u64) -> u32 {
+    of_handle(handle, any(), Code::NotSupported)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn fpgaTriggerUmsg(_handle: usize, _value: u64) -> u32 {
-    Code::NotSupported as u32
+extern "C" fn fpgaTriggerUmsg(handle: usize, _value: u64) -> u32 {
+    of_handle(handle, any(), Code::NotSupported)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn fpgaGetUmsgPtr(_handle: usize, _umsg_ptr: *mut *mut u64) -> u32 {
-    Code::NotSupported as u32
+extern "C" fn fpgaGetUmsgPtr(handle: usize, umsg_ptr: *mut *mut u64) -> u32 {
+    of_handle(handle, umsg_ptr, Code::NotSupported)
 }
 
 #[unsafe(no_mangle)]
@@ -69,11 +69,11 @@ extern "C" fn fpgaGetMetricsInfo(handle: usize, info: *mut c_void, num: *mut u64
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetMetricsByIndex(
     handle: usize,
-    _metric_num: *mut u64,
+    metric_num: *mut u64,
     num_metric_indexes: u64,
     metrics: *mut c_void,
 ) -> u32 {
-    if num_metric_indexes == 0 {
+    if num_metric_indexes == 0 || metric_num.is_null() {
         return Code::InvalidParam as u32;
     }
     of_handle(handle, metrics, Code::NotFound)
@@ -82,11 +82,11 @@ extern "C" fn fpgaGetMetricsByIndex(
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetMetricsByName(
     handle: usize,
-    _metrics_names: *mut *mut c_char,
+    metrics_names: *mut *mut c_char,
     num_metric_names: u64,
     metrics: *mut c_void,
 ) -> u32 {
-    if num_metric_names == 0 {
+    if num_metric_names == 0 || metrics_names.is_null() {
         return Code::InvalidParam as u32;
     }
     of_handle(handle, metrics, Code::NotFound)

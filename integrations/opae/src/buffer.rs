@@ -216,8 +216,9 @@ extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u3
 
 /// Not supported: devices use addresses of the host, not of a process.
 #[unsafe(no_mangle)]
-extern "C" fn fpgaBindSVA(handle: usize, _pasid: *mut u32) -> u32 {
+extern "C" fn fpgaBindSVA(handle: usize, pasid: *mut u32) -> u32 {
     entry(|| {
+        user_pointer(pasid)?;
         let _: Token = with(|state| Ok(state.handles.find(handle)?.token()))?;
         Err(Code::NotSupported)
     })

@@ -18,6 +18,7 @@ mod guard;
 mod interpose;
 mod link;
 mod lock;
+mod log;
 mod manage;
 mod mmio;
 mod polling;

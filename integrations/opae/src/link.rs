@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use session::{Call, Channel, Reply, Request, Response, Until, VERSION, WaitEnd, Welcome};
+use session::{Call, Channel, Reply, Request, Response, Until, VERSION, WaitEnd, Welcome, Work};
 
 use crate::abi::Code;
 
@@ -15,8 +15,8 @@ pub struct Link {
     pub welcome: Welcome,
     /// Simulated time of the last answer, in femtoseconds.
     pub now: u64,
-    /// Time that was charged since then, in femtoseconds.
-    pub debt: u64,
+    /// Work that was charged since then.
+    pub debt: Work,
     /// Whether, at the last answer, an operation could still write to memory or signal an interrupt.
     pub active: bool,
     /// Whether the session has ended.
@@ -27,8 +27,9 @@ impl Link {
     /// Connects to the socket at `path`.
     pub fn connect(path: &Path) -> Option<Self> {
         let channel = Channel::connect(path).ok()?;
+        let worked = Work::default();
         let request = Request::Hello { version: VERSION };
-        channel.send(&Call { worked: 0, request }, None).ok()?;
+        channel.send(&Call { worked, request }, None).ok()?;
         let (answer, _): (Response, _) = channel.receive().ok()?;
         let Ok(Reply::Welcome(welcome)) = answer.outcome else {
             return None;
@@ -37,7 +38,7 @@ impl Link {
             channel,
             welcome,
             now: answer.now,
-            debt: 0,
+            debt: worked,
             active: answer.active,
             gone: false,
         })
@@ -45,12 +46,22 @@ impl Link {
 
     /// The simulated time, with the charged time.
     pub fn time(&self) -> u64 {
-        self.now.saturating_add(self.debt)
+        self.now.saturating_add(self.debt.total())
     }
 
-    /// Adds to the charged time.
-    pub fn charge(&mut self, work: u64) {
-        self.debt = self.debt.saturating_add(work);
+    /// Adds the time of a copy to the charged work.
+    pub fn charge_copy(&mut self, time: u64) {
+        self.debt.copies = self.debt.copies.saturating_add(time);
+    }
+
+    /// Adds the time of a system call to the charged work.
+    pub fn charge_system_call(&mut self, time: u64) {
+        self.debt.system_calls = self.debt.system_calls.saturating_add(time);
+    }
+
+    /// Adds the time of a read of the clock, or of a word that is polled, to the charged work.
+    pub fn charge_look(&mut self, time: u64) {
+        self.debt.looks = self.debt.looks.saturating_add(time);
     }
 
     /// Sends a request and waits for the answer.
@@ -83,7 +94,8 @@ impl Link {
                 Ok(Reply::Woken(why)) => return why,
                 _ => {
                     if limit != u64::MAX {
-                        self.debt = self.debt.max(limit.saturating_sub(self.now));
+                        let behind = limit.saturating_sub(self.time());
+                        self.charge_look(behind);
                     }
                     return WaitEnd::Quiet;
                 }

@@ -94,7 +94,12 @@ extern "C" fn fpgaAssignToInterface(
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReleaseFromInterface(fpga: usize, accelerator: usize) -> u32 {
-    entry(|| with(|state| state.tokens.find(accelerator).map(drop))).max(not_supported(fpga))
+    let known = entry(|| with(|state| state.tokens.find(accelerator).map(drop)));
+    if known == 0 {
+        not_supported(fpga)
+    } else {
+        known
+    }
 }
 
 fn not_supported(handle: usize) -> u32 {

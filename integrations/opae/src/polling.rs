@@ -178,7 +178,7 @@ impl State {
     /// Lets the charged time pass before the program writes what a device may be looking for, such as a descriptor: the device would
     /// see it earlier than the program has written it.
     fn settle(&mut self) {
-        let owes = self.link().is_ok_and(|link| link.debt >= SKEW);
+        let owes = self.link().is_ok_and(|link| link.debt.total() >= SKEW);
         if owes && self.active() {
             self.look(Until::Limit, 0);
         }
@@ -191,13 +191,13 @@ impl State {
                 Touch::Read => costs.read_byte,
                 Touch::Write => costs.written_byte,
             };
-            link.charge(byte.saturating_mul(PAGE as u64));
+            link.charge_copy(byte.saturating_mul(PAGE as u64));
         }
     }
 
     /// Lets time pass until a device writes one of the words that a program polls.
     fn poll(&mut self, round: &[Fault]) {
-        if self.link().is_ok_and(|link| link.debt > 0) {
+        if self.link().is_ok_and(|link| link.debt.total() > 0) {
             self.look(Until::Limit, 0);
         }
         if self.has_changed(round) || !self.active() {
@@ -212,7 +212,7 @@ impl State {
         if why == WaitEnd::Happened
             && let Some(link) = self.timed()
         {
-            link.charge(link.welcome.costs.poll);
+            link.charge_look(link.welcome.costs.poll);
         }
     }
 

@@ -20,6 +20,8 @@ const ASSIGNED: u32 = 0;
 const UNASSIGNED: u32 = 1;
 /// `FPGA_IFC_DFL`: the interface of the kernel's own driver.
 const DFL: u32 = 0;
+/// Largest device number of a PCI bus.
+const LAST_DEVICE: u8 = 31;
 /// Largest function number of a PCI device.
 const LAST_FUNCTION: u8 = 7;
 /// Size of a host name in bytes, with the final zero.
@@ -339,16 +341,16 @@ extern "C" fn fpgaPropertiesSetGUID(prop: usize, guid: *const u8) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesGetModel(prop: usize, model: *mut c_char) -> u32 {
-    let mut name = [0; MODEL];
-    let code = get(prop, &raw mut name, |p| p.of_type(DEVICE).map(|()| p.model));
     entry(|| {
         let result = user_pointer(model.cast::<u8>())?;
-        if code == 0 {
-            put_text(&name, &result, MODEL);
-        }
+        let state = lock().ok_or(Code::Exception)?;
+        let properties = state.properties.find(prop)?;
+        properties.of_type(DEVICE)?;
+        let name = properties.model;
+        drop(state);
+        put_text(&name.ok_or(Code::NotFound)?, &result, MODEL);
         Ok(())
     })
-    .max(code)
 }
 
 #[unsafe(no_mangle)]
@@ -400,6 +402,17 @@ extern "C" fn fpgaPropertiesSetFunction(prop: usize, function: u8) -> u32 {
     })
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn fpgaPropertiesSetDevice(prop: usize, device: u8) -> u32 {
+    set(prop, |p| {
+        if device > LAST_DEVICE {
+            return Err(Code::InvalidParam);
+        }
+        p.device = Some(device);
+        Ok(())
+    })
+}
+
 /// The fields with numbers.
 macro_rules! fields {
     ($($getter:ident, $setter:tt: $field:ident $type:ty $(, of $objtype:ident)?;)*) => {$(
@@ -429,7 +442,7 @@ fields! {
     fpgaPropertiesGetObjectType, fpgaPropertiesSetObjectType: objtype u32;
     fpgaPropertiesGetSegment, fpgaPropertiesSetSegment: segment u16;
     fpgaPropertiesGetBus, fpgaPropertiesSetBus: bus u8;
-    fpgaPropertiesGetDevice, fpgaPropertiesSetDevice: device u8;
+    fpgaPropertiesGetDevice, _: device u8;
     fpgaPropertiesGetFunction, _: function u8;
     fpgaPropertiesGetSocketID, fpgaPropertiesSetSocketID: socket_id u8;
     fpgaPropertiesGetVendorID, fpgaPropertiesSetVendorID: vendor_id u16;

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use rustix::time::{ClockId, clock_gettime};
 use session::{Clock, Reply, Request, SOCKET, Until, WaitEnd};
 
 use crate::abi::Code;
@@ -176,12 +177,15 @@ impl State {
         if known_mode() != Mode::Unknown {
             return;
         }
+        // Objects may have been loaded since this library was.
+        adopt();
         let mode = match socket().and_then(Link::connect) {
             None => Mode::None,
             Some(link) => {
                 let clock = link.welcome.clock;
-                BEGAN[0].store(link.welcome.realtime, Ordering::Relaxed);
-                BEGAN[1].store(link.welcome.monotonic, Ordering::Relaxed);
+                let [realtime, monotonic] = beginning(&link);
+                BEGAN[0].store(realtime, Ordering::Relaxed);
+                BEGAN[1].store(monotonic, Ordering::Relaxed);
                 self.link = Some(link);
                 match clock {
                     Clock::Virtual => Mode::Virtual,
@@ -214,7 +218,7 @@ impl State {
         }
         self.faults.forget(this_thread());
         self.idle_looks = 0;
-        let reply = self.link()?.call(request, file);
+        let reply = self.link().inspect_err(|_| advise())?.call(request, file);
         self.time_passed();
         reply
     }
@@ -236,10 +240,10 @@ impl State {
         why
     }
 
-    /// Charges `work`; returns the simulated time after it.
-    pub fn charge(&mut self, work: u64) -> u64 {
+    /// Charges work; returns the simulated time after it.
+    pub fn charge(&mut self, work: impl FnOnce(&mut Link)) -> u64 {
         if let Some(link) = self.timed() {
-            link.charge(work);
+            work(link);
         }
         self.time_passed();
         reported_time()
@@ -269,6 +273,25 @@ impl State {
         if link.active {
             self.buffers.close();
         }
+    }
+}
+
+/// Says once that there is no session, and how a program gets one.
+#[cold]
+fn advise() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let program = std::env::args_os().next().unwrap_or_default();
+    let program = Path::new(&program).display();
+    let advice = format!("start the program with: peerlane opae run {program}");
+    match socket() {
+        None => eprintln!("peerlane: there is no session, so there are no devices; {advice}"),
+        Some(path) => eprintln!(
+            "peerlane: there is no session at {} ({SOCKET}), so there are no devices; {advice}",
+            path.display()
+        ),
     }
 }
 
@@ -320,6 +343,30 @@ extern "C" fn initialise() {
         )
     };
     READY.store(true, Ordering::Relaxed);
+    adopt();
+}
+
+/// The time of day and the monotonic time at the begin of the session. A program that has read real clocks before goes on from there,
+/// so that no clock runs backwards.
+fn beginning(link: &Link) -> [u64; 2] {
+    #[cfg(target_arch = "x86_64")]
+    if crate::interpose::is_late() {
+        let passed = link.now / 1_000_000;
+        let clocks = [ClockId::Realtime, ClockId::Monotonic].map(clock_gettime);
+        return clocks.map(|now| {
+            let seconds = now.tv_sec.cast_unsigned().saturating_mul(1_000_000_000);
+            (seconds + now.tv_nsec.cast_unsigned()).saturating_sub(passed)
+        });
+    }
+    [link.welcome.realtime, link.welcome.monotonic]
+}
+
+/// In a program of a session, lets objects that were loaded before this library read simulated time.
+fn adopt() {
+    #[cfg(target_arch = "x86_64")]
+    if socket().is_some() {
+        crate::interpose::adopt();
+    }
 }
 
 #[used]

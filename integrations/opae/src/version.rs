@@ -57,7 +57,7 @@ fn put(text: &CStr, to: *mut c_char, len: usize) -> Result<(), Code> {
     let to = user_pointer(to)?;
     let bytes = text.to_bytes_with_nul();
     if len < bytes.len() {
-        return Err(Code::InvalidParam);
+        return Err(Code::Exception);
     }
     for (index, &byte) in bytes.iter().enumerate() {
         to.at(index).put(byte.cast_signed());

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import sys
+import traceback
 from typing import Annotated
 
 import typer
 
 import peerlane
+from peerlane._core import UnitError
 from peerlane.cli.bench import bench_app
 from peerlane.cli.compare import compare
 from peerlane.cli.console import InterruptedWorkError, complain, warnings_on_one_line
@@ -80,6 +82,10 @@ def run_command_line(arguments: list[str]) -> int:
     ) as error:
         complain(str(error))
         return WRONG_USE
+    except UnitError as error:
+        traceback.print_exception(error.__cause__)
+        complain(str(error))
+        return FAILED
     except InterruptedWorkError as error:
         raise KeyboardInterrupt(str(error)) from None
     except BrokenPipeError:

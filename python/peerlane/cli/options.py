@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,9 @@ def writable(path: str | None) -> str | None:
         raise typer.BadParameter(f"{path} is a folder; name a file in it")
     if not Path(path).absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder {Path(path).parent}")
+    place = Path(path) if Path(path).exists() else Path(path).absolute().parent
+    if not os.access(place, os.W_OK):
+        raise typer.BadParameter(f"{place} cannot be written; name a file elsewhere")
     return path
 
 

@@ -57,6 +57,7 @@ class Simulation:
 
     def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
         self._core = _core.Simulation(text, source, seed)
+        self._text = text
         self._digest = digest_of(text)
         for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
@@ -75,6 +76,11 @@ class Simulation:
     def scenario_digest(self) -> str:
         """SHA-256 of the scenario's text, in hexadecimal after `sha256` and a colon."""
         return self._digest
+
+    @property
+    def text(self) -> str:
+        """The scenario."""
+        return self._text
 
     @property
     def now_ns(self) -> float:
@@ -322,6 +328,25 @@ class Simulation:
     def load_image(self, card: str, bitstream: bytes, loader: Callable[[str], object]) -> None:
         """Configures an FPGA card, in no time: `peerlane.opae.configure`."""
         _core.load_image(self._core, card, bitstream, loader)
+
+    def session(
+        self,
+        host: str | None,
+        socket: str,
+        clocks: tuple[int, int],
+        loader: Callable[[str], object],
+        *,
+        wall: bool,
+    ) -> _core.Session:
+        """A session of programs on a host: `peerlane.opae.run_program`.
+
+        The simulation is empty until the session is finished.
+        """
+        return _core.Session(self._core, host, socket, clocks, loader, wall)
+
+    def finish_session(self, session: _core.Session) -> dict[str, float]:
+        """Takes the fabric back from a session that has ended; its times, in nanoseconds."""
+        return dict(session.finish(self._core))
 
     def nics(self) -> tuple[str, ...]:
         """The names of all `nic` devices, in the order of the scenario."""

@@ -6,6 +6,7 @@ with `libopae-c` on a simulated host.
 
 from __future__ import annotations
 
+from peerlane._core import UnitError
 from peerlane.opae.afu import Afu, Shell
 from peerlane.opae.bitstream import bitstream
 from peerlane.opae.card import Accelerator, Place, accelerators, configure, places
@@ -18,6 +19,7 @@ __all__ = [
     "Place",
     "Shell",
     "Sweep",
+    "UnitError",
     "accelerators",
     "bitstream",
     "configure",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import socket as sockets
@@ -16,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerlane import _core
+from peerlane.fabric.simulation import Simulation
 from peerlane.opae import afu
 from peerlane.opae.bitstream import model_of
+from peerlane.opae.evidence import Evidence, Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +47,8 @@ class Outcome:
     """Simulated time of the session."""
     wall_seconds: float
     """Real time of the program."""
+    evidence: Evidence
+    """What the simulated time was spent on, what links carried, and where the costs come from."""
 
 
 def library_folder() -> Path:
@@ -59,7 +63,7 @@ def include_folder() -> Path:
 
 def run_program(  # noqa: PLR0913 - each says something else of the run
     command: Sequence[str],
-    scenario: tuple[str, str],
+    scenario: tuple[str, str] | Simulation,
     *,
     host: str | None = None,
     images: Mapping[str, bytes] | None = None,
@@ -71,7 +75,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
     Args:
         command: The program and its arguments.
-        scenario: The text of a scenario, and what to call it in messages.
+        scenario: The text of a scenario, and what to call it in messages; or a simulation, which
+            may have captures, and is at the end of the program afterwards.
         host: Which host of it; none for the first one that has a card.
         images: What is loaded in cards, by their names; others have what the scenario says.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
@@ -81,33 +86,54 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
     Raises:
         ScenarioError: The scenario cannot be built.
+        UnitError: An accelerator in Python raised an exception, which is the cause; the program
+            was ended.
         ValueError: It has no such host or card, or an image is no bitstream.
         OSError: The program cannot be started.
     """
     _remove_dead_sessions()
+    if isinstance(scenario, Simulation):
+        simulation = scenario
+    else:
+        text, source = scenario
+        simulation = Simulation(text, source=source, seed=seed)
     given = [afu.place_of(model) for model in models]
     given += [model for bits in (images or {}).values() if (model := model_of(bits))]
+    load = _loader(given)
+    for card, bits in (images or {}).items():
+        simulation.load_image(card, bits, load)
+    ledger = Ledger(simulation, host)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         socket = str(Path(folder) / "session")
-        session = _core.Session(
-            (*scenario, seed),
-            host,
-            socket,
-            (time.time_ns(), time.monotonic_ns()),
-            _loader(given),
-            list((images or {}).items()),
-            wall,
-        )
-        server = threading.Thread(target=session.serve, name="peerlane session")
+        clocks = time.time_ns(), time.monotonic_ns()
+        session = simulation.session(host, socket, clocks, load, wall=wall)
+        program = _Program()
+        failures: list[BaseException] = []
+
+        def serve() -> None:
+            processes: list[int] = []
+            raised: BaseException | None
+            try:
+                processes, raised = session.serve()
+            except (OSError, RuntimeError, ValueError) as error:
+                raised = error
+            if raised is not None:
+                failures.append(raised)
+                program.end(processes)
+
+        server = threading.Thread(target=serve, name="peerlane session")
         server.start()
         began = time.monotonic()
         try:
-            status = _run(command, socket)
+            status = program.run(command, socket)
         finally:
             took = time.monotonic() - began
             session.end()
             server.join()
-        return Outcome(status, session.elapsed_ns(), took)
+            times = simulation.finish_session(session)
+        if failures:
+            raise failures[0]
+        return Outcome(status, times["all"], took, ledger.close(times))
 
 
 def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
@@ -161,25 +187,64 @@ def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def _run(command: Sequence[str], socket: str) -> int:
+_PATIENCE = 2.0
+"""Seconds that a program has to end by itself after the session has failed, and after SIGTERM."""
+
+
+class _Program:
+    """A program of a session, and the other processes that it starts."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, command: Sequence[str], socket: str) -> int:
+        """Runs it to its end; its exit status."""
+        environment = _environment(socket)
+        with subprocess.Popen(list(command), env=environment) as process, _passed_on(process):
+            self._process = process
+            while True:
+                try:
+                    status = process.wait()
+                    break
+                except KeyboardInterrupt:
+                    # The program has had the signal, too, and ends or not as it likes.
+                    continue
+        return status if status >= 0 else 128 - status
+
+    def end(self, others: Sequence[int]) -> None:
+        """Ends what does not end by itself: the program, and `others` that were connected."""
+        numbers = {*others} - {os.getpid()}
+        if self._process is not None:
+            numbers.add(self._process.pid)
+        opened = []
+        for number in numbers:
+            with suppress(OSError):
+                opened.append(os.pidfd_open(number))
+        alive = list(opened)
+        for kind in (signal.SIGTERM, signal.SIGKILL, None):
+            until = time.monotonic() + _PATIENCE
+            while alive and (left := until - time.monotonic()) > 0:
+                ended, _, _ = select.select(alive, [], [], left)
+                alive = [file for file in alive if file not in ended]
+            if kind is None:
+                break
+            for file in alive:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(file, kind)
+        for file in opened:
+            os.close(file)
+
+
+def _environment(socket: str) -> dict[str, str]:
     own = os.environ
     libraries = [str(library_folder()), *filter(None, [own.get("LD_LIBRARY_PATH")])]
     options = {
         name: _BETWEEN[name].join([ours, *filter(None, [own.get(name)])])
         for name, ours in OPTIONS.items()
     }
-    environment = {
+    return {
         **own,
         "PEERLANE_SESSION": socket,
         "LD_LIBRARY_PATH": ":".join(libraries),
         **options,
     }
-    with subprocess.Popen(list(command), env=environment) as process, _passed_on(process):
-        while True:
-            try:
-                status = process.wait()
-                break
-            except KeyboardInterrupt:
-                # The program has had the signal, too, and ends or not as it likes.
-                continue
-    return status if status >= 0 else 128 - status

@@ -25,7 +25,7 @@ pub trait Afu: Debug + Send {
         None
     }
 
-    /// Restores the state after configuration. The shell discards all outstanding requests, and no callback follows for them.
+    /// Restores the state after configuration, and comes before everything else. The shell discards all outstanding requests, and no callback follows for them.
     fn reset(&mut self);
 
     /// The host loads `len` bytes, 4 or 8, at `offset`, a multiple of `len`.

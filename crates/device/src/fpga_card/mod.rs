@@ -245,11 +245,12 @@ impl FpgaCard {
         &self.missing
     }
 
-    /// Reconfigures the slot, as partial reconfiguration does; without a unit, it becomes empty. Answers to requests of the
-    /// previous unit are dropped. The card's memory keeps its content.
+    /// Reconfigures the slot, as partial reconfiguration does, and resets the unit; without a unit, it becomes empty. Answers to
+    /// requests of the previous unit are dropped. The card's memory keeps its content.
     pub fn load(&mut self, afu: Option<Box<dyn Afu>>, fx: &mut Effects<'_, Self>) {
         self.host.abandon(fx.store());
         self.slot = Slot::of(afu);
+        self.with_afu(fx, |afu, _| afu.reset());
         if !self.port.is_in_reset() {
             self.with_afu(fx, |afu, shell| afu.wake(shell));
         }

@@ -22,7 +22,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use session::{
     Call, Channel, ErrorRegister, Event, Failure, Reply, Request, SharedMemory, Until, VERSION,
-    WaitEnd,
+    WaitEnd, Work,
 };
 
 use crate::fixture::{Process, Session, write_magic};
@@ -228,6 +228,14 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Work of one kind.
+fn work(looks: u64) -> Work {
+    Work {
+        looks,
+        ..Work::default()
+    }
+}
+
 /// A process that means harm, and the files that it has sent.
 struct Adversary {
     channel: Option<Channel>,
@@ -257,7 +265,7 @@ impl Adversary {
                 let Some(channel) = &self.channel else { return };
                 let files = attached.open();
                 let call = Call {
-                    worked: *worked,
+                    worked: work(*worked),
                     request: request.clone(),
                 };
                 let is_sent = channel.send(&call, files.first().map(AsFd::as_fd)).is_ok();
@@ -268,7 +276,7 @@ impl Adversary {
             }
             Act::Half(request, attached, len) => {
                 let call = Call {
-                    worked: 0,
+                    worked: Work::default(),
                     request: request.clone(),
                 };
                 let bytes = postcard::to_stdvec(&call).expect("a call has an encoding");

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 
-use session::{Call, Channel, Failure, Object, Reply, Request, Response, SharedMemory, VERSION};
+use session::{
+    Call, Channel, Failure, Object, Reply, Request, Response, SharedMemory, VERSION, Work,
+};
 
 use crate::served::serve_card;
 
@@ -64,7 +66,16 @@ pub struct Process(pub Channel);
 impl Process {
     pub fn call(&self, worked: u64, request: Request, file: Option<BorrowedFd<'_>>) -> Response {
         self.0
-            .send(&Call { worked, request }, file)
+            .send(
+                &Call {
+                    worked: Work {
+                        copies: worked,
+                        ..Work::default()
+                    },
+                    request,
+                },
+                file,
+            )
             .expect("the server is there");
         self.0.receive().expect("it answers").0
     }

@@ -62,11 +62,11 @@ fpga_result fpgaPropertiesSetNumInterrupts(fpga_properties prop, uint32_t num_in
 fpga_result fpgaPropertiesGetAcceleratorState(const fpga_properties prop, fpga_accelerator_state *state);
 fpga_result fpgaPropertiesSetAcceleratorState(fpga_properties prop, fpga_accelerator_state state);
 fpga_result fpgaPropertiesGetObjectID(const fpga_properties prop, uint64_t *object_id);
-fpga_result fpgaPropertiesSetObjectID(fpga_properties prop, uint64_t object_id);
+fpga_result fpgaPropertiesSetObjectID(const fpga_properties prop, uint64_t object_id);
 fpga_result fpgaPropertiesGetNumErrors(const fpga_properties prop, uint32_t *num_errors);
-fpga_result fpgaPropertiesSetNumErrors(fpga_properties prop, uint32_t num_errors);
+fpga_result fpgaPropertiesSetNumErrors(const fpga_properties prop, uint32_t num_errors);
 fpga_result fpgaPropertiesGetInterface(const fpga_properties prop, fpga_interface *ifc);
-fpga_result fpgaPropertiesSetInterface(fpga_properties prop, fpga_interface ifc);
+fpga_result fpgaPropertiesSetInterface(const fpga_properties prop, fpga_interface ifc);
 fpga_result fpgaPropertiesGetSubsystemVendorID(const fpga_properties prop, uint16_t *subsystem_vendor_id);
 fpga_result fpgaPropertiesSetSubsystemVendorID(fpga_properties prop, uint16_t subsystem_vendor_id);
 fpga_result fpgaPropertiesGetSubsystemDeviceID(const fpga_properties prop, uint16_t *subsystem_device_id);

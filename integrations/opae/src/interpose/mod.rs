@@ -4,6 +4,8 @@
 //! the real function. Some may be called before anything is initialised, even this library; these make system calls.
 
 mod descriptors;
+#[cfg(target_arch = "x86_64")]
+mod late;
 mod memory;
 mod real;
 mod signals;
@@ -12,6 +14,8 @@ mod threads;
 mod time;
 mod turns;
 
+#[cfg(target_arch = "x86_64")]
+pub use late::{adopt, is_late};
 pub use real::resolve;
 pub use signals::real_sigaction;
 pub use sleep::sleep_for;
@@ -29,8 +33,7 @@ fn virtually() -> bool {
 
 /// Charges a system call; returns the simulated time after it.
 fn charge_system_call(state: &mut State) -> u64 {
-    let cost = state.timed().map(|link| link.welcome.costs.system_call);
-    state.charge(cost.unwrap_or(0))
+    state.charge(|link| link.charge_system_call(link.welcome.costs.system_call))
 }
 
 /// Runs `body` with the state of the library; none if this is a signal handler that has interrupted the holder of the lock.

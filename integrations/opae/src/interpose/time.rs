@@ -34,9 +34,8 @@ pub fn epoch(clock: clockid_t) -> Option<u64> {
 fn look(clock: clockid_t) -> Option<u64> {
     let epoch = epoch(clock)?;
     let now = lock_soon().map(|mut state| {
-        let cost = state.timed().map(|link| link.welcome.costs.clock);
-        let cost = cost.unwrap_or(0) << state.idle_doublings();
-        state.charge(cost)
+        let doublings = state.idle_doublings();
+        state.charge(|link| link.charge_look(link.welcome.costs.clock << doublings))
     });
     Some(epoch + now.unwrap_or_else(reported_time) / NANOSECOND)
 }

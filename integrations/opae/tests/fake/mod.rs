@@ -90,7 +90,7 @@ impl Card {
             if matches!(call.request, Request::Store { offset: END, .. }) {
                 return;
             }
-            self.pass(self.now + call.worked);
+            self.pass(self.now + call.worked.total());
             let outcome = self.answer(call.request, file);
             if self.clock == Clock::Wall {
                 // Such a simulation runs as fast as it can.

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from peerlane import Simulation
-from peerlane.cli.console import write
-from peerlane.cli.files import keep_apart
+from peerlane import Filter, Simulation
+from peerlane.cli.captures import (
+    Address,
+    At,
+    Flow,
+    Kind,
+    Pcap,
+    Perfetto,
+    Trace,
+    Vcd,
+    Window,
+    capture,
+    check_only,
+    empty,
+    incomplete,
+)
+from peerlane.cli.console import complain, warn, write
+from peerlane.cli.files import is_standard_output, keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, image_of, text_of, wrong_use
-from peerlane.cli.options import writable
+from peerlane.cli.options import FAILED, writable
 from peerlane.opae import slots
 from peerlane.opae.session import run_program
+
+
+def _json_file(path: str | None) -> str | None:
+    if path is not None and (path == "-" or is_standard_output(path)):
+        raise typer.BadParameter("the JSON goes to a file; the program has standard output")
+    return writable(path)
 
 
 def run(  # noqa: PLR0913 - a command has the options that it has
@@ -43,6 +66,15 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         ),
     ] = None,
     card: Card = None,
+    trace: Trace = None,
+    perfetto: Perfetto = None,
+    vcd: Vcd = None,
+    pcap: Pcap = None,
+    at: At = None,
+    kind: Kind = None,
+    address: Address = None,
+    flow: Flow = None,
+    window: Window = None,
     wall: Annotated[
         bool,
         typer.Option(
@@ -56,8 +88,10 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         typer.Option(
             "--json",
             metavar="FILE",
-            callback=writable,
-            help="Write status and times as JSON to FILE; the program has standard output.",
+            callback=_json_file,
+            help="Write the status, the simulated time by what it was spent on, bytes and use of "
+            "links, and where the constants come from as JSON to FILE; the program has standard "
+            "output.",
         ),
     ] = None,
 ) -> None:
@@ -66,15 +100,23 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     Its exit status is that of the program. Cards have loaded what `peerlane opae conf` configured,
     or else what the scenario says.
     """
-    keep_apart([scenario, program[0], afu and afu.partition(":")[0]], {"--json": json_to})
+    captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
+    own = [word for word in program[1:] if Path(word).is_file()]
+    images_read = [one.partition(":")[0] for one in (*(model or ()), *filter(None, [afu]))]
+    binary = shutil.which(program[0]) or program[0]
+    keep_apart([scenario, binary, *own, *images_read], {"--json": json_to, **captures})
+    only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
+    check_only(only, captures)
     text, source = text_of(scenario)
     images = slots.loaded(source)
+    simulation = Simulation(text, source=source)
     if afu is not None:
-        images[card or first(Simulation(text, source=source))] = image_of(afu)
+        images[card or first(simulation)] = image_of(afu)
+    capture(simulation, captures, only)
     with wrong_use():
         try:
             outcome = run_program(
-                program, (text, source), host=host, images=images, models=model or (), wall=wall
+                program, simulation, host=host, images=images, models=model or (), wall=wall
             )
         except FileNotFoundError:
             raise typer.BadParameter(f"there is no program {program[0]!r}") from None
@@ -85,6 +127,12 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             "exit_status": outcome.status,
             "simulated_ns": outcome.simulated_ns,
             "wall_seconds": outcome.wall_seconds,
+            **outcome.evidence.to_json(),
         }
         write(json_to, (json.dumps(document, indent=2) + "\n").encode())
-    raise typer.Exit(outcome.status)
+    for line in empty(simulation, only):
+        warn(line)
+    lost = list(incomplete(simulation))
+    for line in lost:
+        complain(line)
+    raise typer.Exit(outcome.status or (FAILED if lost else 0))

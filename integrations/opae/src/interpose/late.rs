@@ -1,0 +1,221 @@
+//! A library that a program loads late (`dlopen`, `ctypes`) comes after the C library, which its objects are bound to already: the
+//! addresses that they call through are set to the functions of this library.
+
+#![expect(
+    unsafe_code,
+    reason = "tables of the dynamic linker are read and changed"
+)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use libc::{Elf64_Phdr, Elf64_Rela, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info};
+
+/// An entry of the dynamic section, and the tags of those that are used (System V gABI, chapter 5).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dynamic {
+    tag: i64,
+    value: usize,
+}
+const END: i64 = 0;
+const PLT_SIZE: i64 = 2;
+const STRINGS: i64 = 5;
+const SYMBOLS: i64 = 6;
+const RELOCATIONS: i64 = 7;
+const RELOCATIONS_SIZE: i64 = 8;
+const PLT: i64 = 23;
+
+/// Relocations that hold the address of a function (System V ABI for x86-64, 4.4.1).
+const GLOB_DAT: u64 = 6;
+const JUMP_SLOT: u64 = 7;
+
+const PAGE: usize = 4096;
+
+/// This library in the program's address space.
+struct Own {
+    handle: *mut c_void,
+    range: Range<usize>,
+}
+
+/// Whether this library was found to be loaded late.
+static IS_LATE: AtomicBool = AtomicBool::new(false);
+
+/// Whether this library was loaded after the C library, so that the program may have read real clocks before.
+pub fn is_late() -> bool {
+    IS_LATE.load(Ordering::Relaxed)
+}
+
+/// If this library comes after the C library, lets all objects that are loaded now call its functions instead.
+pub fn adopt() {
+    let inside: *const c_void = (adopt as fn()) as *const c_void;
+    // SAFETY: the name ends with a zero.
+    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"clock_gettime".as_ptr()) };
+    let (Some(own), Some(first)) = (object_of(inside), object_of(first)) else {
+        return;
+    };
+    if own.dli_fbase == first.dli_fbase {
+        return;
+    }
+    // SAFETY: the name is that of an object that is loaded.
+    let handle = unsafe { libc::dlopen(own.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return;
+    }
+    IS_LATE.store(true, Ordering::Relaxed);
+    let base = own.dli_fbase as usize;
+    let mut own = Own {
+        handle,
+        range: base..base,
+    };
+    // SAFETY: the callbacks get pointers to `own` and its range, which live until the calls return; the library stays loaded after its
+    // handle is closed, because it runs.
+    unsafe {
+        libc::dl_iterate_phdr(Some(measure), (&raw mut own.range).cast());
+        libc::dl_iterate_phdr(Some(visit), (&raw mut own).cast());
+        libc::dlclose(handle);
+    }
+}
+
+/// The object that has this address.
+fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the result is a local variable, which the call fills if it succeeds.
+    unsafe { (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init()) }
+}
+
+/// Extends the range of the object that begins where it does to its end.
+unsafe extern "C" fn measure(info: *mut dl_phdr_info, _: usize, range: *mut c_void) -> c_int {
+    // SAFETY: the caller gives an object's description, and the range of `own`.
+    let (info, range) = unsafe { (&*info, &mut *range.cast::<Range<usize>>()) };
+    if info.dlpi_addr as usize == range.start {
+        let ends = headers(info).iter().filter(|one| one.p_type == PT_LOAD);
+        let ends = ends.map(|one| (info.dlpi_addr + one.p_vaddr + one.p_memsz) as usize);
+        range.end = ends.max().unwrap_or(range.start);
+    }
+    0
+}
+
+fn headers(info: &dl_phdr_info) -> &[Elf64_Phdr] {
+    // SAFETY: the dynamic linker describes that many headers there.
+    unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
+}
+
+/// Changes the addresses of one object, unless it is this library, the C library or the dynamic linker.
+unsafe extern "C" fn visit(info: *mut dl_phdr_info, _: usize, own: *mut c_void) -> c_int {
+    // SAFETY: the caller gives an object's description, and the description of this library.
+    let (info, own) = unsafe { (&*info, &*own.cast::<Own>()) };
+    // SAFETY: the name is null or a C string.
+    let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) });
+    let name = name.map(CStr::to_bytes).unwrap_or_default();
+    let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let is_systems = [
+        &b"libc.so"[..],
+        b"ld-linux",
+        b"linux-vdso",
+        b"libpthread",
+        b"librt",
+    ];
+    if info.dlpi_addr as usize == own.range.start
+        || is_systems.iter().any(|prefix| file.starts_with(prefix))
+    {
+        return 0;
+    }
+    let dynamic = headers(info).iter().find(|one| one.p_type == PT_DYNAMIC);
+    if let Some(dynamic) = dynamic {
+        let base = info.dlpi_addr as usize;
+        // SAFETY: the dynamic linker has relocated this object, so its dynamic section is there and ends.
+        unsafe { change(base, base + dynamic.p_vaddr as usize, own) };
+    }
+    0
+}
+
+/// # Safety
+///
+/// `dynamic` is the address of the dynamic section of an object that is loaded at `base`.
+unsafe fn change(base: usize, dynamic: usize, own: &Own) {
+    let mut entries: *const Dynamic = ptr::with_exposed_provenance(dynamic);
+    let (mut strings, mut symbols) = (0, 0);
+    let mut tables = [(0, 0); 2];
+    loop {
+        // SAFETY: the section ends with an entry of tag 0.
+        let Dynamic { tag, value } = unsafe { entries.read() };
+        match tag {
+            END => break,
+            STRINGS => strings = value,
+            SYMBOLS => symbols = value,
+            PLT => tables[0].0 = value,
+            PLT_SIZE => tables[0].1 = value,
+            RELOCATIONS => tables[1].0 = value,
+            RELOCATIONS_SIZE => tables[1].1 = value,
+            _ => {}
+        }
+        entries = entries.wrapping_add(1);
+    }
+    // The C library has made these addresses absolute; others leave offsets, and are left alone.
+    if strings < base || symbols < base {
+        return;
+    }
+    for (table, size) in tables {
+        if table < base {
+            continue;
+        }
+        for index in 0..size / size_of::<Elf64_Rela>() {
+            // SAFETY: the tables of a relocated object are there, with as many entries as they say.
+            unsafe {
+                let table: *const Elf64_Rela = ptr::with_exposed_provenance(table);
+                let relocation = table.add(index).read();
+                if ![GLOB_DAT, JUMP_SLOT].contains(&(relocation.r_info & 0xffff_ffff)) {
+                    continue;
+                }
+                let all: *const Elf64_Sym = ptr::with_exposed_provenance(symbols);
+                let symbol = all.add((relocation.r_info >> 32) as usize).read();
+                let name: *const c_char =
+                    ptr::with_exposed_provenance(strings + symbol.st_name as usize);
+                let ours = libc::dlsym(own.handle, name) as usize;
+                if symbol.st_shndx == 0 && own.range.contains(&ours) {
+                    set(base + relocation.r_offset as usize, ours);
+                }
+            }
+        }
+    }
+}
+
+/// Sets an address that may be in memory that was made read-only after relocation.
+///
+/// # Safety
+///
+/// `place` holds the address of a function with the type of `function`.
+unsafe fn set(place: usize, function: usize) {
+    let slot: *mut usize = ptr::with_exposed_provenance_mut(place);
+    // SAFETY: the place is mapped. Where it is writable already, it stays so; otherwise it was read-only, and is again.
+    unsafe {
+        if slot.read() == function {
+            return;
+        }
+        let page = ptr::with_exposed_provenance_mut(place / PAGE * PAGE);
+        let was_writable = is_writable(place);
+        if !was_writable && libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            return;
+        }
+        (*slot.cast::<AtomicUsize>()).store(function, Ordering::Relaxed);
+        if !was_writable {
+            libc::mprotect(page, PAGE, libc::PROT_READ);
+        }
+    }
+}
+
+/// Whether the memory at an address can be written, as the system's list of mappings says.
+fn is_writable(place: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().any(|line| {
+        let mut words = line.split(' ');
+        let range = words.next().and_then(|range| range.split_once('-'));
+        let bound = |text: &str| usize::from_str_radix(text, 16).unwrap_or(0);
+        let is_there = range.is_some_and(|(from, to)| (bound(from)..bound(to)).contains(&place));
+        is_there && words.next().is_some_and(|rights| rights.contains('w'))
+    })
+}

@@ -1,0 +1,168 @@
+"""What a session did, beside the program: times, links, and where its constants come from."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import asdict, dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.fabric.simulation import digest_of
+from peerlane.reproduction.calibration import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from peerlane.fabric.simulation import Simulation
+
+COSTS = (
+    "buffer_write_rate",
+    "buffer_read_rate",
+    "system_call",
+    "page_pin",
+    "clock_read",
+    "poll",
+    "interrupt_latency",
+)
+"""The keys of a host that say how long its programs work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Simulated time of a session by what it was spent on; the sum is all of it."""
+
+    link_ns: float
+    """Accesses to registers, and waits until a device writes to memory or signals an interrupt."""
+    copies_ns: float
+    """Copies to and from buffers."""
+    system_calls_ns: float
+    """System calls, those that pin and release buffers among them."""
+    configuration_ns: float
+    """Configuration of slots."""
+    program_ns: float
+    """The rest: sleep, reads of the clock, polling."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """One direction of a link during the session."""
+
+    id: str
+    direction: str
+    payload_bytes: int
+    busy_ns: float
+    """Time in which anything was on the wire."""
+    used: float | None
+    """Share of the session; `None` if that took no time."""
+    replays: int
+    credit_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant of the host that simulated times depend on."""
+
+    name: str
+    value: str
+    origin: str
+    """`calibrated` with a measurement, set by the `scenario`, or the `default`."""
+    source: str
+    """Where the value comes from; of a calibrated one, the rows that it was fitted to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a session did."""
+
+    host: str
+    times: Times
+    links: list[LinkUse]
+    constants: list[Constant]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+class Ledger:
+    """Keeps what was before a session, to say at its end what it did.
+
+    Args:
+        simulation: The simulation that the session takes.
+        host: The host of the session; none for the first one that has a card.
+    """
+
+    def __init__(self, simulation: Simulation, host: str | None) -> None:
+        self._simulation = simulation
+        cards = simulation.cards()
+        self._host = host or (cards[0]["host"] if cards else "")
+        self._before = simulation.wires().links
+
+    def close(self, times: Mapping[str, float]) -> Evidence:
+        """The evidence of the session, with its times by what they were spent on."""
+        link, copies = times["devices"], times["copies"]
+        calls, configuration = times["system_calls"], times["configuration"]
+        rest = times["all"] - link - copies - calls - configuration
+        return Evidence(
+            self._host,
+            Times(link, copies, calls, configuration, max(rest, 0.0)),
+            list(self._links(times["all"])),
+            list(_constants(self._simulation, self._host)),
+        )
+
+    def _links(self, all_ns: float) -> Iterator[LinkUse]:
+        for before, after in zip(self._before, self._simulation.wires().links, strict=True):
+            busy = after.busy_ns - before.busy_ns
+            yield LinkUse(
+                after.id,
+                after.direction,
+                after.payload_bytes - before.payload_bytes,
+                busy,
+                busy / all_ns if all_ns else None,
+                after.replays - before.replays,
+                after.credit_stall_ns - before.credit_stall_ns,
+            )
+
+
+def _constants(simulation: Simulation, host: str) -> Iterator[Constant]:
+    parameters = json.loads(_core.catalogue())["parameters"]
+    known = {one["key"]: one for one in parameters if one["where"] == "hosts"}
+    given = _given(simulation, host)
+    fitted = _calibrated(simulation.scenario_digest)
+    for key in COSTS:
+        where = f"hosts.{host}.{key}"
+        if key not in given:
+            yield Constant(key, known[key]["default"], "default", known[key]["source"])
+        elif where in fitted:
+            yield Constant(key, given[key], "calibrated", fitted[where])
+        else:
+            yield Constant(key, given[key], "scenario", where)
+    tables = tomllib.loads(simulation.text)
+    costs = {f"hosts.{host}.{key}" for key in COSTS}
+    for where in sorted(fitted.keys() - costs):
+        yield Constant(where, str(setting(tables, where)), "calibrated", fitted[where])
+
+
+def _given(simulation: Simulation, host: str) -> dict[str, str]:
+    """The costs that the scenario sets for a host, by itself or by its profile."""
+    tables = tomllib.loads(simulation.text)
+    own = tables.get("hosts", {}).get(host, {})
+    both = {**tables.get("profiles", {}).get(own.get("profile"), {}), **own}
+    return {key: str(both[key]) for key in COSTS if key in both}
+
+
+def _calibrated(digest: str) -> dict[str, str]:
+    """The keys of a published system that were fitted, with the rows that they came from."""
+    for system in resources.files("peerlane.systems").iterdir():
+        scenario, expected = system / "scenario.toml", system / "expected.toml"
+        if not scenario.is_file() or digest_of(scenario.read_text(encoding="utf-8")) != digest:
+            continue
+        entries = tomllib.loads(expected.read_text(encoding="utf-8")).get("calibration", [])
+        return {
+            where: f"{entry['meaning']}; fitted to {', '.join(entry['from'])}"
+            for entry in entries
+            for where in ([entry["where"]] if isinstance(entry["where"], str) else entry["where"])
+        }
+    return {}
