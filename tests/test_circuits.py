@@ -175,9 +175,9 @@ def test_waveforms_of_eight_engines_have_a_file_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fabric = ring(80)
+    fabric = ring(4000)
     for number in range(8):
-        fabric.set(f"c{number}", waves="5 us..6 us")
+        fabric.set(f"c{number}", waves="20 us..21 us")
     assert fabric.run().failures == []
     sizes = [(tmp_path / f"c{number}.fst").stat().st_size for number in range(8)]
     assert min(sizes) > 1000

@@ -17,7 +17,7 @@ def ring(tlps: int) -> Fabric:
     fabric = Fabric("ring").host("h0", memory="64 MiB").switch("s0", "h0", profile="plx")
     names = [f"c{number}" for number in range(_ENGINES)]
     for name in names:
-        fabric.device(name, "s0", model="sg-dma", bar="1 MiB", datapath="8 B", clock="250 MHz")
+        fabric.device(name, "s0", model="sg-dma", bar="16 MiB", datapath="8 B", clock="250 MHz")
         fabric.set(name, bar_address_bits=32, max_payload=f"{PAYLOAD} B", implementation="rtl")
         fabric.set(name, send_latency="260 ns", receive_latency="260 ns")
         fabric.override(f"devices.{name}.upstream.generation", 2)

@@ -288,8 +288,8 @@ def outcomes() -> Measurements:
     beats = ceil((12 + LARGEST) / 8)
     packet = clock_hz * LARGEST / known(peer, peer.bytes_per_second)
     page = clock_hz * page_bytes / known(host, host.bytes_per_second)
-    yield "sender pacing", packet - beats
-    yield "descriptor turnaround", page - page_bytes / LARGEST * packet
+    yield "sender pacing", round(packet - beats, 2) + 0.0
+    yield "descriptor turnaround", round(page - page_bytes / LARGEST * packet, 2) + 0.0
 
 
 def machine(payload: int = LARGEST) -> Fabric:
