@@ -11,6 +11,8 @@ from dma_engine.world import (
     BAR,
     CLASS,
     COUNT,
+    COUNTED,
+    COUNTERS,
     CROSSED,
     ERROR,
     FETCH,
@@ -124,6 +126,26 @@ async def registers_are_memory_for_accesses_of_any_size_and_alignment(dut: Any) 
         assert await world.load(base + begin, end - begin) == model[base][begin:end]
     expected = bytes(model.get(0x10000, 256)) + bytes(4096 - 256)
     assert await world.load(0x10000, 4096) == expected
+
+
+@law(SOURCE)
+async def registers_are_0_after_reset_and_what_is_reserved_stays_0(dut: Any) -> None:
+    """The first 4 KiB of BAR 2, as in the model; unlike there, reserved words take no value."""
+    world = await World(dut, mps=512).begin()
+    for at in range(0, 0x1000, 0x400):
+        zeros = bytearray(await world.load(at, 0x400))
+        if at == 0:
+            zeros[COUNTERS : COUNTERS + 8 * len(COUNTED)] = bytes(8 * len(COUNTED))
+        assert zeros == bytes(0x400)
+    reserved = [(unit + 0x30, 0x10) for unit in (WRITE, READ, PEER)]
+    reserved += [(0xC0, 0x40), (0x118, 0xE8), (0x280, 0x180), (0x8000, 0x100)]
+    for at, size in reserved:
+        world.store(at, b"\xff" * size)
+        assert await world.load(at, size) == bytes(size), hex(at)
+    before = await world.counters()
+    world.store(COUNTERS, b"\xff" * 8 * len(COUNTED))
+    after = await world.counters()
+    assert after["received_tlps"] == before["received_tlps"] + 2, "counters are read-only"
 
 
 @law(SOURCE)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import cocotb
 from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
 from dma_engine.test_dma_engine_core import FIRST, LOOPBACK, MATRIX, SOURCE, USER, law, odd_ranges
 from dma_engine.world import (
     BAR,
+    CLOCK,
     ERROR,
     PEER,
     PEERS,
@@ -91,30 +94,63 @@ async def user_clocks_that_are_slower_or_faster_lose_nothing(dut: Any) -> None:
 
 @law(LOOPBACK)
 async def every_alignment_of_source_and_target_keeps_the_bytes(dut: Any) -> None:
-    """Addresses of all eight residues against each other, with sizes from 1 byte on."""
+    """Addresses from 0 to 127 (in the soak) against each other, with sizes from 1 byte on."""
     world = await World(dut, mps=128, mrrs=128).begin()
-    sizes = [1, 2, 3, 5, 8, 11, 17, 33]
-    for turn in range(8 if SOAK else 2):
-        for half in range(2):
-            at = range(8 * half, 8 * half + 8)
-            reads = [(0x100000 + 256 * k + k % 8, sizes[(k + turn) % 8]) for k in at]
-            writes = [
-                (0x300000 + 256 * k + (k + turn + 3 * half) % 8, sizes[(k + turn) % 8]) for k in at
-            ]
+    sizes = [1, 2, 3, 5, 8, 11, 17, 33, 64, 65, 127, 128, 129, 255, 256, 300]
+    places = 128 if SOAK else 16
+    for turn in range(16 if SOAK else 2):
+        for first in range(0, places, 8):
+            at = range(first, first + 8)
+            size = {k: sizes[(k + turn) % (16 if SOAK else 8)] for k in at}
+            reads = [(0x100000 + 512 * k + k, size[k]) for k in at]
+            writes = [(0x300000 + 512 * k + (5 * k + turn) % places, size[k]) for k in at]
             await loop(world, reads, writes)
 
 
 @law(SOURCE)
 async def peer_writes_of_every_alignment_and_small_size_have_their_bytes(dut: Any) -> None:
-    """All residues of an address, up to the sizes that fill a beat and one byte more."""
+    """Addresses from 0 to 127 in the soak, and sizes around those of beats and packets."""
     world = await World(dut).begin()
-    for at in range(8):
-        for size in range(1, 18 if SOAK else 10, 1 if SOAK else 2):
+    sizes = [*range(1, 18), 63, 64, 65, 127, 128, 129] if SOAK else [1, 3, 5, 7, 9]
+    for at in range(128 if SOAK else 8):
+        for size in sizes:
             world.writes.clear()
             world.start(PEER, (0x1000 + at, size), 1, first=FIRST)
             await world.ends(2)
             assert b"".join(packet.data for packet in world.writes) == pattern(FIRST, size)
             assert world.writes[0].address == 0x1000 + at
+
+
+@law(LOOPBACK)
+async def large_ranges_go_through_the_loopback(dut: Any) -> None:
+    """In the soak 1 MiB, else 3 KB; more than FIFOs and slots hold."""
+    world = await World(dut, mps=256, mrrs=512).begin()
+    size = (1 << 20 if SOAK else 3000) - 3
+    await loop(world, [(0x40_0000_0FFD, size)], [(0x50_0000_0123, size)])
+
+
+@law(SOURCE)
+async def a_read_sets_out_as_soon_as_the_one_before_has_come(dut: Any) -> None:
+    """With requests as large as the FIFO one is out at a time; its data leaves while it comes."""
+    world = await World(dut, mrrs=4096, mps=256).begin()
+    ends: list[int] = []
+
+    async def note() -> None:
+        while True:
+            await RisingEdge(dut.rx_last_i)
+            while int(dut.rx_last_i.value):
+                await RisingEdge(dut.clk_i)
+            ends.append(int(get_sim_time("ns")) // CLOCK)
+
+    world.tasks.append(cocotb.start_soon(note()))
+    world.describe(READ, [(0x10000, 3 * 4096)])
+    world.start(READ, (0, 1), 1)
+    await world.ends(1)
+    await world.word(READ + STATUS)
+    requests = [cycle for cycle, label, _ in world.beats if label == 1]
+    gaps = [min(cycle - end for end in ends if end < cycle) for cycle in requests[2::2]]
+    assert len(gaps) == 2
+    assert max(gaps) < 64, f"{gaps} cycles from the last completion to the next request"
 
 
 @law(SOURCE)
