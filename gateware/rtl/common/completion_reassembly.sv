@@ -43,6 +43,8 @@ module completion_reassembly #(
     output logic [W/8-1:0]                      write_lanes_o,
     // There is data to write.
     output logic                                write_o,
+    // It is poisoned, or data of its request that came before was.
+    output logic                                write_poisoned_o,
     // Tag of the request that ends.
     output logic [$clog2(TAGS)-1:0]             end_tag_o,
     // Bytes of the request; 0 where it ends with an error.
@@ -211,6 +213,9 @@ module completion_reassembly #(
   assign write_place_o = out_first ? here_came[BITS+:PLACE_BITS] : place_q;
   assign write_data_o  = out_data;
   assign write_o       = out_valid;
+
+  assign write_poisoned_o = here_poisoned;
+
 
   assign end_now      = here && is_open && fails;
   assign end_o        = end_now || (out_valid && out_last && here_ends);

@@ -1,4 +1,5 @@
-// Gives the data of read requests out in the order of the requests, in whatever order it comes.
+// Gives the data of read requests out in the order of the requests, in whatever order it comes. The data of a request comes in order, and
+// leaves as soon as the request is the oldest one.
 
 `include "require.svh"
 
@@ -30,9 +31,11 @@ module reorder_buffer #(
     input  logic [W/8-1:0]                         write_lanes_i,
     // There is data to write.
     input  logic                                   write_i,
+    // What was written before it may leave although its request has not ended.
+    input  logic                                   write_ahead_i,
     // Tag of the request that ends; its last data may be written in the same cycle.
     input  logic [$clog2(SLOTS)-1:0]               end_tag_i,
-    // Bytes of the request, 0 to SLOT_BYTES; 0 where it has no data.
+    // Bytes of the request, 0 to SLOT_BYTES; 0 where it has no data, or no further data.
     input  logic [12:0]                            end_bytes_i,
     // Its result, of peerlane_pkg::RESULT.
     input  logic [2:0]                             end_result_i,
@@ -40,13 +43,13 @@ module reorder_buffer #(
     input  logic                                   end_i,
     // Data of the oldest request; a register.
     output logic [W-1:0]                           data_o,
-    // Bytes in the beat; 0 in the one beat of a request without data.
+    // Bytes in the beat; 0 in the last beat of a request without data, or without further data.
     output logic [$clog2(W/8):0]                   bytes_o,
     // First beat of the request.
     output logic                                   first_o,
     // Last beat of the request.
     output logic                                   last_o,
-    // Result of the request.
+    // Result of the request, in its last beat; RESULT_SUCCESSFUL before it.
     output logic [2:0]                             result_o,
     // There is a beat.
     output logic                                   valid_o,
@@ -86,6 +89,9 @@ module reorder_buffer #(
   logic [12:0]           size;
   logic [2:0]            result;
   logic [12:0]           left;
+  logic [PLACE_BITS-1:0] reached_q;
+  logic                  ended;
+  logic                  over;
   logic                  fetch;
   logic                  last;
 
@@ -105,9 +111,12 @@ module reorder_buffer #(
   );
 
   assign {result, size} = ended_as_q[oldest];
-  assign left  = size - 13'({place_q, {BITS{1'b0}}});
-  assign last  = left <= 13'(N);
-  assign fetch = is_open && ended_q[oldest] && (!valid_q || ready_i);
+  // Of a request that has not ended, the places before the last one that was written are whole, and a further beat follows.
+  assign ended = ended_q[oldest];
+  assign over  = size <= 13'({place_q, {BITS{1'b0}}});
+  assign left  = over ? 13'd0 : size - 13'({place_q, {BITS{1'b0}}});
+  assign last  = ended && left <= 13'(N);
+  assign fetch = is_open && (ended || place_q < reached_q) && (!valid_q || ready_i);
 
   assign data_o     = data_q;
   assign bytes_o    = bytes_q;
@@ -132,17 +141,20 @@ module reorder_buffer #(
       bytes_q  <= last ? left[BITS:0] : (BITS + 1)'(N);
       first_q  <= place_q == '0;
       last_q   <= last;
-      result_q <= result;
+      result_q <= ended ? result : peerlane_pkg::RESULT_SUCCESSFUL;
       valid_q  <= 1'b1;
       if (last) ended_q[oldest] <= 1'b0;
     end else if (ready_i) begin
       valid_q <= 1'b0;
     end
+    if (write_i && write_ahead_i && is_open && write_tag_i == oldest) reached_q <= write_place_i;
+    if (fetch && last) reached_q <= '0;
     if (end_i) ended_q[end_tag_i] <= 1'b1;
     if (rst_i) begin
-      place_q <= '0;
-      valid_q <= 1'b0;
-      ended_q <= '0;
+      place_q   <= '0;
+      reached_q <= '0;
+      valid_q   <= 1'b0;
+      ended_q   <= '0;
     end
   end
 

@@ -447,6 +447,7 @@ module dma_engine_core #(
   logic        answer_valid;
   logic        answer_ready;
   logic        completing;
+  logic        pausing;
 
   dma_completer completer (
       .clk_i,
@@ -477,20 +478,21 @@ module dma_engine_core #(
       .clk_i,
       .rst_i,
       .bus_master_i,
-      .data_i ({fetch_data, unit_data[64*PEER+:64], unit_data[64*WRITE+:64], back_data, unit_data[64*READ+:64], answer_data}),
-      .bytes_i({fetch_bytes, unit_bytes[4*PEER+:4], unit_bytes[4*WRITE+:4], back_bytes, unit_bytes[4*READ+:4], answer_bytes}),
-      .first_i({fetch_first, unit_first[PEER], unit_first[WRITE], back_first, unit_first[READ], answer_first}),
-      .last_i ({fetch_last, unit_last[PEER], unit_last[WRITE], back_last, unit_last[READ], answer_last}),
-      .valid_i({fetch_valid, unit_valid[PEER], unit_valid[WRITE], back_valid, unit_valid[READ], answer_valid}),
-      .label_i({32'b0, unit_label[16*PEER+:16], unit_label[16*WRITE+:16], back_label, unit_label[16*READ+:16], 16'b0}),
-      .ready_o({fetch_ready, unit_ready[PEER], unit_ready[WRITE], back_ready, unit_ready[READ], answer_ready}),
-      .data_o (tx_data_o),
-      .bytes_o(tx_bytes_o),
-      .first_o(tx_first_o),
-      .last_o (tx_last_o),
-      .valid_o(tx_valid_o),
-      .label_o(tx_label_o),
-      .ready_i(tx_ready_i)
+      .data_i  ({fetch_data, unit_data[64*PEER+:64], unit_data[64*WRITE+:64], back_data, unit_data[64*READ+:64], answer_data}),
+      .bytes_i ({fetch_bytes, unit_bytes[4*PEER+:4], unit_bytes[4*WRITE+:4], back_bytes, unit_bytes[4*READ+:4], answer_bytes}),
+      .first_i ({fetch_first, unit_first[PEER], unit_first[WRITE], back_first, unit_first[READ], answer_first}),
+      .last_i  ({fetch_last, unit_last[PEER], unit_last[WRITE], back_last, unit_last[READ], answer_last}),
+      .valid_i ({fetch_valid, unit_valid[PEER], unit_valid[WRITE], back_valid, unit_valid[READ], answer_valid}),
+      .label_i ({32'b0, unit_label[16*PEER+:16], unit_label[16*WRITE+:16], back_label, unit_label[16*READ+:16], 16'b0}),
+      .ready_o ({fetch_ready, unit_ready[PEER], unit_ready[WRITE], back_ready, unit_ready[READ], answer_ready}),
+      .data_o  (tx_data_o),
+      .bytes_o (tx_bytes_o),
+      .first_o (tx_first_o),
+      .last_o  (tx_last_o),
+      .valid_o (tx_valid_o),
+      .label_o (tx_label_o),
+      .ready_i (tx_ready_i),
+      .pauses_o(pausing)
   );
 
   dma_counters counters (
@@ -540,7 +542,7 @@ module dma_engine_core #(
     if (rst_i) still_q <= '0;
   end
 
-  assign active_o = receiving || completing || reflecting || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
+  assign active_o = receiving || completing || reflecting || pausing || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
 
   logic unused;
   assign unused = &{1'b0, completion_tag[0], patterns[64*READ+:64]};

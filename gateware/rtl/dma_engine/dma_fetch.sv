@@ -92,6 +92,7 @@ module dma_fetch #(
   logic        second_q;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [12:0] end_bytes;
+  logic        poisoned;
   /* verilator lint_on UNUSEDSIGNAL */
 
   for (genvar u = 0; u < 2; u = u + 1) begin : gen_list
@@ -153,24 +154,25 @@ module dma_fetch #(
   ) reassembly (
       .clk_i,
       .rst_i,
-      .open_tag_i   (!opens[0]),
-      .open_bytes_i (opens[0] ? open_bytes[12:0] : held_q[1] ? held_bytes_q : open_bytes[25:13]),
-      .open_i       (opens != '0),
-      .data_i       (second_q ? completion_data_i ^ (64'(FIRST_TAG) << TAG_BIT) : completion_data_i),
-      .bytes_i      (completion_bytes_i),
-      .first_i      (completion_first_i),
-      .last_i       (completion_last_i),
-      .valid_i      (completion_valid_i),
-      .ready_o      (completion_ready_o),
-      .write_tag_o  (write_tag),
-      .write_place_o(write_place),
-      .write_data_o (write_data),
-      .write_lanes_o(write_lanes),
-      .write_o      (write),
-      .end_tag_o    (end_tag),
-      .end_bytes_o  (end_bytes),
-      .end_result_o (end_result),
-      .end_o        (ends),
+      .open_tag_i      (!opens[0]),
+      .open_bytes_i    (opens[0] ? open_bytes[12:0] : held_q[1] ? held_bytes_q : open_bytes[25:13]),
+      .open_i          (opens != '0),
+      .data_i          (second_q ? completion_data_i ^ (64'(FIRST_TAG) << TAG_BIT) : completion_data_i),
+      .bytes_i         (completion_bytes_i),
+      .first_i         (completion_first_i),
+      .last_i          (completion_last_i),
+      .valid_i         (completion_valid_i),
+      .ready_o         (completion_ready_o),
+      .write_tag_o     (write_tag),
+      .write_place_o   (write_place),
+      .write_data_o    (write_data),
+      .write_lanes_o   (write_lanes),
+      .write_o         (write),
+      .write_poisoned_o(poisoned),
+      .end_tag_o       (end_tag),
+      .end_bytes_o     (end_bytes),
+      .end_result_o    (end_result),
+      .end_o           (ends),
       .unexpected_o
   );
 

@@ -202,6 +202,7 @@ module dma_reader #(
   logic [63:0]                       write_data;
   logic [7:0]                        write_lanes;
   logic                              write;
+  logic                              poisoned;
   logic [BITS-1:0]                   end_tag;
   logic [12:0]                       end_bytes;
   logic [2:0]                        end_result;
@@ -225,24 +226,25 @@ module dma_reader #(
   ) reassembly (
       .clk_i,
       .rst_i,
-      .open_tag_i   (tag),
-      .open_bytes_i (take),
-      .open_i       (loads),
-      .data_i       (completion_data_i),
-      .bytes_i      (completion_bytes_i),
-      .first_i      (completion_first_i),
-      .last_i       (completion_last_i),
-      .valid_i      (completion_valid_i),
-      .ready_o      (completion_ready_o),
-      .write_tag_o  (write_tag),
-      .write_place_o(write_place),
-      .write_data_o (write_data),
-      .write_lanes_o(write_lanes),
-      .write_o      (write),
-      .end_tag_o    (end_tag),
-      .end_bytes_o  (end_bytes),
-      .end_result_o (end_result),
-      .end_o        (ends),
+      .open_tag_i      (tag),
+      .open_bytes_i    (take),
+      .open_i          (loads),
+      .data_i          (completion_data_i),
+      .bytes_i         (completion_bytes_i),
+      .first_i         (completion_first_i),
+      .last_i          (completion_last_i),
+      .valid_i         (completion_valid_i),
+      .ready_o         (completion_ready_o),
+      .write_tag_o     (write_tag),
+      .write_place_o   (write_place),
+      .write_data_o    (write_data),
+      .write_lanes_o   (write_lanes),
+      .write_o         (write),
+      .write_poisoned_o(poisoned),
+      .end_tag_o       (end_tag),
+      .end_bytes_o     (end_bytes),
+      .end_result_o    (end_result),
+      .end_o           (ends),
       .unexpected_o
   );
 
@@ -265,6 +267,7 @@ module dma_reader #(
       .write_data_i (write_data),
       .write_lanes_i(write_lanes),
       .write_i      (write && open_q[write_tag]),
+      .write_ahead_i(!poisoned && sent_q[write_tag]),
       .end_tag_i    (expires ? look_q : end_tag),
       .end_bytes_i  (expires ? '0 : end_bytes),
       .end_result_i (expires ? peerlane_pkg::RESULT_TIMEOUT : end_result),

@@ -117,9 +117,9 @@ module dma_registers (
       if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) read_q <= count_i;
     end
     if (rst_i) begin
-      crossed_q <= '0;
-      reply_q   <= '0;
-      trip_q    <= '0;
+      crossed_q      <= '0;
+      reply_q        <= '0;
+      trip_q         <= '0;
       trip_written_q <= 1'b0;
     end
   end

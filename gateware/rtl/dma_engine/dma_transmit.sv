@@ -41,7 +41,9 @@ module dma_transmit #(
     // Label of the packet, in the cycle in which the beat is taken.
     output logic [15:0]         label_o,
     // The beat is taken.
-    input  logic                ready_i
+    input  logic                ready_i,
+    // An idle cycle is due.
+    output logic                pauses_o
 );
 
   `REQUIRE(gen_idle, IDLE_CYCLES >= 0 && IDLE_CYCLES <= 1000, "dma_engine: IDLE_CYCLES is the number of idle cycles between packets; it must be 0 to 1000")
@@ -75,7 +77,8 @@ module dma_transmit #(
       .ready_i(ready_i && !pauses)
   );
 
-  assign valid_o = offers && !pauses;
+  assign valid_o  = offers && !pauses;
+  assign pauses_o = pauses;
 
   generate
     if (IDLE_CYCLES == 0) begin : gen_no_pause

@@ -11,6 +11,8 @@ from dma_engine.world import (
     BAR,
     CLASS,
     COUNT,
+    COUNTED,
+    COUNTERS,
     CROSSED,
     ERROR,
     FETCH,
@@ -56,7 +58,7 @@ def odd_ranges(
 async def a_peer_write_is_packets_of_mps_without_idle_beats(dut: Any) -> None:
     """At 128 bytes each packet takes 18 beats of 64 bits; the timer counts them."""
     world = await World(dut).begin()
-    size = 8192
+    size = 4096
     world.start(PEER, (0xE000_0000, size), 5, first=FIRST)
     await world.ends(2)
     assert world.content(0xE000_0000, size) == pattern(FIRST, size)
@@ -127,6 +129,26 @@ async def registers_are_memory_for_accesses_of_any_size_and_alignment(dut: Any) 
 
 
 @law(SOURCE)
+async def registers_are_0_after_reset_and_what_is_reserved_stays_0(dut: Any) -> None:
+    """The first 4 KiB of BAR 2, as in the model; unlike there, reserved words take no value."""
+    world = await World(dut, mps=512).begin()
+    for at in range(0, 0x1000, 0x400):
+        zeros = bytearray(await world.load(at, 0x400))
+        if at == 0:
+            zeros[COUNTERS : COUNTERS + 8 * len(COUNTED)] = bytes(8 * len(COUNTED))
+        assert zeros == bytes(0x400)
+    reserved = [(unit + 0x30, 0x10) for unit in (WRITE, READ, PEER)]
+    reserved += [(0xC0, 0x40), (0x118, 0xE8), (0x280, 0x180), (0x8000, 0x100)]
+    for at, size in reserved:
+        world.store(at, b"\xff" * size)
+        assert await world.load(at, size) == bytes(size), hex(at)
+    before = await world.counters()
+    world.store(COUNTERS, b"\xff" * 8 * len(COUNTED))
+    after = await world.counters()
+    assert after["received_tlps"] == before["received_tlps"] + 2, "counters are read-only"
+
+
+@law(SOURCE)
 async def requests_that_no_part_serves_are_unsupported(dut: Any) -> None:
     """A read of BAR 0, one beyond BAR 2, and one with the kind of an I/O read."""
     world = await World(dut).begin()
@@ -150,14 +172,14 @@ REGISTERS_BAR = 2
 async def a_host_write_fills_the_ranges_of_its_list(dut: Any) -> None:
     """Descriptors of any alignment, empty ones too; between two pages there are no idle beats."""
     world = await World(dut).begin()
-    world.describe(WRITE, [(0x10000 + 4096 * k, 4096) for k in range(4)])
-    world.start(WRITE, (0, 4), 1, first=FIRST)
+    world.describe(WRITE, [(0x10000 + 4096 * k, 4096) for k in range(2)])
+    world.start(WRITE, (0, 2), 1, first=FIRST)
     await world.ends(0)
-    assert world.content(0x10000, 4 * 4096) == pattern(FIRST, 4 * 4096)
+    assert world.content(0x10000, 2 * 4096) == pattern(FIRST, 2 * 4096)
     assert await world.word(WRITE + STATUS) == 2
     took = await world.word(WRITE + TIMER)
-    cocotb.log.info("host write: %f beats per packet", took / 128)
-    assert took == 18 * 128 or FETCH
+    cocotb.log.info("host write: %f beats per packet", took / 64)
+    assert took == 18 * 64 or FETCH
     draw = random.Random(8)
     for label in range(2, 2 + PACKETS // 5):
         ranges = odd_ranges(draw, draw.randrange(1, 17), 0x1_0000_0000)
@@ -208,7 +230,8 @@ async def a_host_read_covers_its_ranges_with_requests_of_mrrs(dut: Any) -> None:
 async def an_error_stops_a_read_with_its_code_and_the_next_transfer_is_whole(dut: Any) -> None:
     """UR, CA, poisoned data, no completion at all, wrong byte count, more data than asked for."""
     world = await World(dut, mrrs=128).begin()
-    for status, code in ((1, 1), (4, 4), (POISONED, 3), (SILENT, 6), (COUNT, 5), (LONG, 5)):
+    errors = ((4, 4), (POISONED, 3), (LONG, 5), (1, 1), (SILENT, 6), (COUNT, 5))
+    for status, code in errors if SOAK else errors[:3]:
         world.reads.clear()
         world.refusals = {5: status}
         world.describe(READ, [(0x10000, 2048), (0x20000, 1024)])
@@ -243,17 +266,17 @@ async def without_bus_master_enable_completions_leave_and_requests_wait(dut: Any
 async def units_that_send_at_once_take_turns(dut: Any) -> None:
     """Host writes and peer writes share the link packet by packet, while registers are read."""
     world = await World(dut).begin()
-    world.describe(WRITE, [(0x10000, 8192)])
+    world.describe(WRITE, [(0x10000, 4096)])
     world.start(WRITE, (0, 1), 1, first=FIRST)
-    world.start(PEER, (0x90000, 8192), 2, first=FIRST + 1)
+    world.start(PEER, (0x90000, 4096), 2, first=FIRST + 1)
     for _ in range(5):
         assert await world.word(PEER + STATUS) in (0, 1)
     await world.ends(0)
     await world.ends(2)
-    assert world.content(0x10000, 8192) == pattern(FIRST, 8192)
-    assert world.content(0x90000, 8192) == pattern(FIRST + 1, 8192)
+    assert world.content(0x10000, 4096) == pattern(FIRST, 4096)
+    assert world.content(0x90000, 4096) == pattern(FIRST + 1, 4096)
     labels = [label for _, label, last in world.beats if last and label]
-    middle = labels[10:100]
+    middle = labels[10:50]
     assert abs(middle.count(1) - middle.count(2)) <= 1
 
 
@@ -282,10 +305,10 @@ async def the_matrix_connects_host_and_peers_straight_and_crossed(dut: Any) -> N
     """Data of peers leaves to a peer or to the host, and data of the host the other way round."""
     world = await World(dut).begin(receive=often(14, 0.2))
     draw = random.Random(15)
-    for crossed in (0, 1, 0):
+    for crossed in (0, 1, 0) if SOAK else (0, 1):
         world.store(CROSSED, bytes([crossed]))
         await world.cycles(60)
-        parts = [draw.randbytes(draw.randrange(1, 129)) for _ in range(60)]
+        parts = [draw.randbytes(draw.randrange(1, 129)) for _ in range(60 if SOAK else 15)]
         data = b"".join(parts)
         reads = odd_ranges(draw, 8, 0x100000)
         total = sum(size for _, size in reads)

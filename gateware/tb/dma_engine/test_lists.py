@@ -30,7 +30,8 @@ LAST_PAGE = 2**64 - 4096
 async def descriptors_are_fetched_in_parts_ahead_of_the_data(dut: Any) -> None:
     """Parts cover the list once, in order; between two parts the data has no idle beats."""
     world = await World(dut, mrrs=128).begin()
-    ranges = [(0x10000 + 512 * k, 512) for k in range(5 * FETCH // 16)]
+    size = 512 if SOAK else 256
+    ranges = [(0x10000 + 512 * k, size) for k in range(5 * FETCH // 16)]
     world.describe(WRITE, ranges)
     world.start(WRITE, (0, len(ranges)), 1, first=FIRST)
     await world.ends(0)
@@ -39,7 +40,7 @@ async def descriptors_are_fetched_in_parts_ahead_of_the_data(dut: Any) -> None:
     assert covered == list(range(first, first + 16 * len(ranges)))
     assert all(part.size <= min(FETCH, 128) and part.tag == 16 for part in world.fetches)
     before = [len(part.data) for part in world.writes]
-    assert sum(before) == 512 * len(ranges)
+    assert sum(before) == size * len(ranges)
     # A fetch takes two beats; those that leave before the first data are not in its time.
     took = await world.word(WRITE + TIMER)
     idle = took - 18 * len(world.writes) - 2 * (len(world.fetches) - 1)
@@ -79,7 +80,7 @@ async def an_error_of_a_fetch_ends_the_list_there(dut: Any) -> None:
     world = await World(dut, mrrs=128).begin()
     most = min(FETCH, 128) // 16
     errors = ((1, 1), (POISONED, 3), (SILENT, 6), (4, 4), (COUNT, 5))
-    for status, code in errors if SOAK else errors[:3]:
+    for status, code in errors if SOAK else errors[1:3]:
         ranges = [(0x10000 + 4096 * k, 65) for k in range(4 * most)]
         world.describe(WRITE, ranges)
         world.describe(READ, ranges)

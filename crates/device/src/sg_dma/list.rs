@@ -186,10 +186,14 @@ impl List {
         Some(range)
     }
 
-    /// Ends the list here, because the rest cannot be fetched.
+    /// Ends the list after the descriptors that have come, because the rest cannot be fetched.
     pub(super) fn abandon(&mut self) {
-        self.left = 0;
         self.abandoned = true;
+        self.left = 0;
+        if let Origin::Host { unasked, come, .. } = &mut self.origin {
+            *unasked = 0;
+            self.left = come.len() as u64;
+        }
     }
 
     /// The unit of the list.
@@ -262,6 +266,24 @@ mod tests {
         assert!(list.advance(96));
         list.done(at(600));
         assert_eq!(list.look_up(at(600), &registers), Lookup::End);
+    }
+
+    #[test]
+    fn descriptors_that_came_before_an_error_are_worked_on_and_none_behind_it() {
+        let registers = Registers::new();
+        let mut list = List::in_host(Unit::Write, 0x1000, 4, Span::ZERO, at(0));
+        assert_eq!(list.fetch(32), Some((0x1000, 32)));
+        list.fetched(&[page(1).emit(), page(2).emit()].concat(), at(100));
+        assert_eq!(list.look_up(at(100), &registers), Lookup::Found(page(1)));
+        list.advance(4096);
+        assert_eq!(list.fetch(32), Some((0x1020, 32)));
+        list.abandon();
+        list.fetched(&page(3).emit(), at(200));
+        assert_eq!(list.look_up(at(200), &registers), Lookup::Found(page(2)));
+        assert_eq!(list.fetch(32), None);
+        list.advance(4096);
+        assert_eq!(list.look_up(at(200), &registers), Lookup::End);
+        assert!(list.is_at_end() && list.is_abandoned());
     }
 
     #[test]
