@@ -150,7 +150,8 @@ def _check(file: str, unit: Afu) -> None:
         found = getattr(unit, method, None)
         right = f"def {method}({', '.join(('self', *arguments))})"
         if not callable(found):
-            raise ValueError(f"{file}: {own}.{method} is no method; write {right}")  # noqa: TRY004 - the file is wrong
+            wrong = f"{file}: {own}.{method} is no method; write {right}"
+            raise ValueError(wrong)  # noqa: TRY004 - the file is wrong
         try:
             inspect.signature(found).bind(*arguments)
         except TypeError as error:

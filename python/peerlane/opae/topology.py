@@ -185,7 +185,7 @@ def _add_function(
 def _bits(numbers: Sequence[int]) -> str:
     """A set of numbers as hwloc writes it: words of 32 bits in hexadecimal, the highest first."""
     value = sum(1 << number for number in numbers)
-    words = []
+    words: list[str] = []
     while value or not words:
         words.append(f"0x{value & 0xFFFF_FFFF:08x}")
         value >>= 32
