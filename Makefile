@@ -145,6 +145,7 @@ system:
 	command -v lspci >/dev/null || missing="$$missing pciutils"; \
 	command -v tshark >/dev/null || missing="$$missing tshark"; \
 	command -v valgrind >/dev/null || missing="$$missing valgrind"; \
+	command -v lstopo-no-graphics >/dev/null || missing="$$missing hwloc-nox"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

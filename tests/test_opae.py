@@ -648,3 +648,64 @@ def test_outputs_of_a_session_are_refused_before_the_program_runs(
     run("opae", "run", "--kind", "MWr", "true").refuses("--trace FILE")
     run("opae", "run", "--trace", "x", "--at", "no", "true").refuses("no", "server-card")
     assert not any(tmp_path.glob("x"))
+
+
+UNIT = """
+from peerlane.opae import Afu
+
+class Unit(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+"""
+
+WRONG_UNITS = {
+    "no-uuid": (UNIT.replace("3a77", "none"), "Unit.uuid is 'none8c9e", "write uuid ="),
+    "number": (f"{UNIT}    uuid = 17", "Unit.uuid is 17", "no UUID"),
+    "no-method": (f"{UNIT}    load = 5", "Unit.load is no method", "(self, shell, offset, length)"),
+    "arguments": (f"{UNIT}    def store(self, at): 0", "Unit.store", "(self, shell, offset, data)"),
+    "no-class": ("class Unit: uuid = 1", "no class derived from peerlane.opae.Afu", "write one"),
+    "two": (f"{UNIT}class Other(Unit): 0", "several classes", ":CLASS"),
+    "needs": (f"{UNIT}    def __init__(self, x): 0", "Unit() cannot be made", "TypeError"),
+    "raises": (f"{UNIT}    def __init__(self): 1 / 0", "cannot be made", "ZeroDivisionError"),
+    "syntax": ("def (", "cannot be loaded", "SyntaxError"),
+}
+"""Files of units that are wrong, with parts of the one message."""
+
+
+@pytest.mark.parametrize("name", WRONG_UNITS)
+def test_a_wrong_unit_is_refused_with_what_would_be_right(
+    peerlane: Run, tmp_path: Path, name: str
+) -> None:
+    text, *words = WRONG_UNITS[name]
+    unit = tmp_path / "unit.py"
+    unit.write_text(text, encoding="utf-8")
+    for command in (("run", "--afu", unit, "true"), ("conf", unit), ("pack", unit, "x.gbs")):
+        peerlane("opae", *command).refuses(str(unit), *words)
+
+
+def test_a_bitstream_that_is_truncated_or_for_another_card_is_refused(
+    programs: Programs, tmp_path: Path
+) -> None:
+    good = (programs.folder / "nlb.gbs").read_bytes()
+    interface = good.index(b"interface-uuid") + len(b'interface-uuid":"')
+    unknown = good.index(b"accelerator-type-uuid") + len(b'accelerator-type-uuid":"')
+    wrong = {
+        "empty": (b"", "does not begin with"),
+        "short": (good[:18], "does not begin with"),
+        "truncated": (good[:100], "more than the rest of the file"),
+        "other": (good[:interface] + b"0000" + good[interface + 4 :], "is for the interface 0000"),
+        "unknown": (good[:unknown] + b"0000" + good[unknown + 4 :], "is not built in"),
+    }
+    for name, (content, message) in wrong.items():
+        image = tmp_path / f"{name}.gbs"
+        image.write_bytes(content)
+        for command in (("run", "--afu", image, "true"), ("conf", image)):
+            programs.peerlane("opae", *command).refuses(message)
+
+
+def test_a_scenario_without_a_card_or_host_is_refused(peerlane: Run, scenario: Write) -> None:
+    without = scenario(text=ALONE)
+    for command in (("run", "true"), ("run", "--afu", "dma_afu", "true"), ("info",), ("diag",)):
+        where, *rest = command
+        peerlane("opae", where, "--scenario", without, *rest).refuses("card", "fpga-card")
+    peerlane("opae", "conf", "--scenario", without, "dma_afu").refuses("no card", "fpga-card")
+    peerlane("opae", "run", "--host", "x", "true").refuses("x")

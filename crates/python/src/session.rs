@@ -75,9 +75,9 @@ impl Session {
             let mut server = self.server.lock().map_err(|_| None)?;
             let server = server.as_mut().ok_or(None)?;
             let watch = &mut || !(self.is_over.load(Ordering::Relaxed) || afu::has_raised());
-            let served = server.serve(watch);
+            let outcome = server.serve(watch);
             let processes = server.end();
-            served.map(|()| processes).map_err(Some)
+            outcome.map(|()| processes).map_err(Some)
         });
         match served {
             Ok(processes) => {
@@ -162,8 +162,8 @@ pub fn load_image(
     loader: Py<PyAny>,
 ) -> PyResult<()> {
     let simulation = &mut simulation.try_borrow_mut()?.0;
-    let loaded = server::load_image(simulation, card, bitstream, &PythonLoader(loader));
-    afu::unless_raised(loaded)?.map_err(PyValueError::new_err)
+    let done = server::load_image(simulation, card, bitstream, &PythonLoader(loader));
+    afu::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 
 #[derive(Serialize)]

@@ -11,6 +11,7 @@ import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -115,7 +116,48 @@ def load(place: str) -> Afu:
         found = "several classes" if classes else "no class"
         right = f"write {name}:CLASS" if classes or wanted else "write one"
         raise ValueError(f"{name} has {found} derived from peerlane.opae.Afu; {right}")
-    return classes[0]()
+    try:
+        unit = classes[0]()
+    except Exception as error:
+        made = f"{name}: {classes[0].__name__}() cannot be made"
+        raise ValueError(f"{made}: {type(error).__name__}: {error}") from error
+    _check(name, unit)
+    return unit
+
+
+CALLS = {
+    "reset": (),
+    "load": ("shell", "offset", "length"),
+    "store": ("shell", "offset", "data"),
+    "read_done": ("shell", "tag", "data"),
+    "write_done": ("shell", "tag"),
+    "wake": ("shell",),
+}
+"""The methods of a unit, with their arguments."""
+
+
+def _check(file: str, unit: Afu) -> None:
+    """Refuses a unit without a UUID, or with a method that a card cannot call."""
+    own = type(unit).__name__
+    try:
+        UUID(unit.uuid)
+    except (AttributeError, TypeError, ValueError):
+        example = "d8424dc4-a4a3-c413-f89e-433683f9040b"
+        raise ValueError(
+            f'{file}: {own}.uuid is {unit.uuid!r}, which is no UUID; write uuid = "{example}"'
+        ) from None
+    for method, arguments in CALLS.items():
+        found = getattr(unit, method, None)
+        right = f"def {method}({', '.join(('self', *arguments))})"
+        if not callable(found):
+            wrong = f"{file}: {own}.{method} is no method; write {right}"
+            raise ValueError(wrong)  # noqa: TRY004 - the file is wrong
+        try:
+            inspect.signature(found).bind(*arguments)
+        except TypeError as error:
+            raise ValueError(
+                f"{file}: {own}.{method} cannot be called as a card does ({error}); write {right}"
+            ) from None
 
 
 def _module(path: Path) -> ModuleType:

@@ -97,7 +97,7 @@ class Ledger:
     def __init__(self, simulation: Simulation, host: str | None) -> None:
         self._simulation = simulation
         cards = simulation.cards()
-        self._host = host or (cards[0]["host"] if cards else "")
+        self.host = host or (cards[0]["host"] if cards else "")
         self._before = simulation.wires().links
 
     def close(self, times: Mapping[str, float]) -> Evidence:
@@ -106,10 +106,10 @@ class Ledger:
         calls, configuration = times["system_calls"], times["configuration"]
         rest = times["all"] - link - copies - calls - configuration
         return Evidence(
-            self._host,
+            self.host,
             Times(link, copies, calls, configuration, max(rest, 0.0)),
             list(self._links(times["all"])),
-            list(_constants(self._simulation, self._host)),
+            list(_constants(self._simulation, self.host)),
         )
 
     def _links(self, all_ns: float) -> Iterator[LinkUse]:

@@ -21,6 +21,7 @@ from peerlane.fabric.simulation import Simulation
 from peerlane.opae import afu
 from peerlane.opae.bitstream import model_of
 from peerlane.opae.evidence import Evidence, Ledger
+from peerlane.opae.topology import hwloc_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,6 +106,9 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
     ledger = Ledger(simulation, host)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         socket = str(Path(folder) / "session")
+        topology = Path(folder) / "topology.xml"
+        if ledger.host in {node.name for node in simulation.tree().nodes}:
+            topology.write_bytes(hwloc_xml(simulation, ledger.host))
         clocks = time.time_ns(), time.monotonic_ns()
         session = simulation.session(host, socket, clocks, load, wall=wall)
         program = _Program()
@@ -125,7 +129,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         server.start()
         began = time.monotonic()
         try:
-            status = program.run(command, socket)
+            status = program.run(command, _environment(socket, topology))
         finally:
             took = time.monotonic() - began
             session.end()
@@ -197,9 +201,8 @@ class _Program:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def run(self, command: Sequence[str], socket: str) -> int:
+    def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Runs it to its end; its exit status."""
-        environment = _environment(socket)
         with subprocess.Popen(list(command), env=environment) as process, _passed_on(process):
             self._process = process
             while True:
@@ -235,7 +238,7 @@ class _Program:
             os.close(file)
 
 
-def _environment(socket: str) -> dict[str, str]:
+def _environment(socket: str, topology: Path) -> dict[str, str]:
     own = os.environ
     libraries = [str(library_folder()), *filter(None, [own.get("LD_LIBRARY_PATH")])]
     options = {
@@ -243,6 +246,7 @@ def _environment(socket: str) -> dict[str, str]:
         for name, ours in OPTIONS.items()
     }
     return {
+        "HWLOC_XMLFILE": str(topology),
         **own,
         "PEERLANE_SESSION": socket,
         "LD_LIBRARY_PATH": ":".join(libraries),

@@ -52,12 +52,15 @@ pub fn is_late() -> bool {
 /// If this library comes after the C library, lets all objects that are loaded now call its functions instead.
 pub fn adopt() {
     let inside: *const c_void = (adopt as fn()) as *const c_void;
-    // SAFETY: the name ends with a zero.
-    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"clock_gettime".as_ptr()) };
-    let (Some(own), Some(first)) = (object_of(inside), object_of(first)) else {
+    // Another library that comes first, such as a sanitizer's, goes on to the functions after its own.
+    let [first, system] = [c"clock_gettime", c"gnu_get_libc_version"].map(|name| {
+        // SAFETY: the name ends with a zero.
+        object_of(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+    });
+    let (Some(own), Some(first), Some(system)) = (object_of(inside), first, system) else {
         return;
     };
-    if own.dli_fbase == first.dli_fbase {
+    if first.dli_fbase != system.dli_fbase {
         return;
     }
     // SAFETY: the name is that of an object that is loaded.

@@ -9,7 +9,7 @@ import typer
 from peerlane import _core
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
-from peerlane.cli.opae.cards import Scenario, simulation_of
+from peerlane.cli.opae.cards import Scenario, first, simulation_of
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.cells import blank
 from peerlane.opae.card import places
@@ -24,6 +24,8 @@ def flags() -> None:
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
     """List the cards of a fabric: where they are and what is loaded in them."""
     keep_apart([scenario], {"--json": json_to})
+    simulation = simulation_of(scenario)
+    first(simulation)
     names = {uuid: name for name, uuid in _core.afus()}
     rows: list[dict[str, Any]] = [
         {
@@ -37,7 +39,7 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
             "accelerator": names.get(place.accelerator or ""),
             "local_memory": place.local_memory,
         }
-        for place in places(simulation_of(scenario))
+        for place in places(simulation)
     ]
     table = blank("card", "host", "function")
     for heading in ("ID", "interface", "accelerator", "memory"):
