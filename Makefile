@@ -68,6 +68,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 
 soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
 	$(BIN)/python gateware/tb/bench.py --simulator verilator --packets 1000
+	$(BIN)/python gateware/prove.py --soak
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py tests/test_arithmetic.py
 
@@ -80,7 +81,7 @@ benches: $(VENV)/circuits ## Check the circuits with three tools, and run their 
 proofs: $(VENV)/circuits ## Prove the properties of circuits, and show that mutants fail them.
 	$(BIN)/python gateware/prove.py
 
-synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series, as a table of sizes.
+synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series and ECP5, and write their sizes into gateware/README.md.
 	$(BIN)/python gateware/synth.py
 
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).
