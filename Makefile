@@ -71,6 +71,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 
 soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
 	$(BIN)/python gateware/tb/bench.py --simulator verilator --packets 1000
+	$(BIN)/python gateware/prove.py --soak
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
 	ADVERSARY_SECONDS=$(ADVERSARY_SECONDS) cargo test --package server --profile soak --locked --quiet --test laws -- \
 	  --ignored --nocapture
@@ -85,7 +86,7 @@ benches: $(VENV)/circuits ## Check the circuits with three tools, and run their 
 proofs: $(VENV)/circuits ## Prove the properties of circuits, and show that mutants fail them.
 	$(BIN)/python gateware/prove.py
 
-synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series, as a table of sizes.
+synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series and ECP5, and write their sizes into gateware/README.md.
 	$(BIN)/python gateware/synth.py
 
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).

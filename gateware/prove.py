@@ -1,6 +1,7 @@
-"""Proves properties by induction, reaches covers, shows that mutants fail.
+"""Proves properties, reaches covers, shows that mutants fail.
 
 python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
+python gateware/prove.py --soak               the long ones alone
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,18 +26,22 @@ mode {mode}
 depth {depth}
 
 [engines]
-smtbmc z3
+smtbmc {options}yices
 
 [script]
 read_verilog -formal -sv -I. {names}
 {parameters}
 prep -top {module}
 {cuts}
+{flat}
 {alone}
 
 [files]
 {files}
 """
+
+FLAT = "flatten; memory_map; opt -full; setundef -undriven -anyseq; setundef -init -zero"
+"""No hierarchy, no memories, and registers that begin as 0, as an FPGA configures them."""
 
 ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 """A mutant is judged by its own property alone."""
@@ -43,23 +49,28 @@ ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of a circuit, and the property that fails with it."""
+    """A change of a circuit, or of another file of it, and the property that fails with it."""
 
     search: str
     replace: str
     fails: str
+    file: str = ""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A circuit with its parameters, the depth of the induction and that of covers and mutants.
+    """A circuit with its parameters, the depth of the proof and that of covers and mutants.
 
-    Cells of `cut` have any output.
+    Cells of `cut` have any output. Without induction the proof is from reset on, up to its depth.
+    `needs` are the modules below, or patterns of their names.
     """
 
     module: str
     depth: int = 4
     cover: int = 20
+    induction: bool = True
+    flat: bool = False
+    soak: bool = False
     parameters: dict[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
@@ -71,22 +82,30 @@ class Proof:
         values = [f"{key}={value}" for key, value in self.parameters.items()]
         return "-".join([self.module, *values])
 
+    def below(self) -> list[Path]:
+        """The files of the modules below."""
+        found = {path for name in self.needs for path in (ROOM / "rtl").glob(f"*/{name}.sv")}
+        return sorted(path for path in found if path.stem != self.module)
+
     def run(self, mode: str, change: Mutant | None = None, number: int = 0) -> str:
         """What sby says of the circuit, with a change of it or without."""
         folder = BUILT / f"{self.name}-{mode}{number if change else ''}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         sources = [ROOM / "rtl" / "peerlane_pkg.sv", ROOM / "rtl" / "require.svh"]
-        modules = [self.module, *self.needs]
-        sources += [next((ROOM / "rtl").glob(f"*/{name}.sv")) for name in modules]
-        sources += [next((ROOM / "formal").glob(f"*/{self.module}.svh"))]
+        sources += self.below()
+        sources += [
+            *ROOM.glob(f"rtl/*/{self.module}.sv"),
+            *ROOM.glob(f"formal/*/{self.module}.sv*"),
+        ]
+        changed = f"{change.file or self.module}.sv" if change else ""
         for source in sources:
             text = source.read_text(encoding="utf-8")
-            if change and source.name == f"{self.module}.sv":
+            if change and source.name == changed:
                 if text.count(change.search) != 1:
                     sys.exit(f"{source}: not once in it: {change.search!r}")
                 text = text.replace(change.search, change.replace)
-            if source.suffix == ".sv" and source.stem in self.needs:
+            if source.suffix == ".sv" and source in self.below():
                 text = f"`undef FORMAL\n{text}\n`define FORMAL\n"
             (folder / source.name).write_text(text, encoding="utf-8")
         chosen = [
@@ -94,7 +113,9 @@ class Proof:
         ]
         job = SBY.format(
             mode=mode,
-            depth=self.depth if mode == "prove" else self.cover,
+            depth=self.cover if change or mode == "cover" else self.depth,
+            options="--nopresat " if self.flat else "",
+            flat=FLAT if self.flat else "",
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters="\n".join(chosen),
@@ -117,10 +138,14 @@ class Proof:
     def judge(self) -> list[str]:
         """What is wrong, if anything."""
         faults = []
-        for mode in ("prove", "cover"):
+        for mode in ("prove" if self.induction else "bmc", "cover"):
+            began = time.monotonic()
             said = self.run(mode)
             passed = "DONE (PASS" in said
-            print(f"{self.name:40} {mode:8} {'ok' if passed else 'FAILED'}", flush=True)
+            took = time.monotonic() - began
+            print(
+                f"{self.name:40} {mode:40} {'ok' if passed else 'FAILED'} {took:.0f} s", flush=True
+            )
             if not passed:
                 faults.append(f"{self.name}: {mode}\n{said}")
         for number, mutant in enumerate(self.mutants):
@@ -149,8 +174,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Prove the properties of circuits.")
     parser.add_argument("module", nargs="*", help="modules; all without one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="proofs at a time")
+    parser.add_argument(
+        "--soak", action="store_true", help="the long proofs in place of the others"
+    )
     chosen = parser.parse_args()
-    wanted = [one for one in proofs() if not chosen.module or one.module in chosen.module]
+    wanted = [
+        one
+        for one in proofs()
+        if (one.module in chosen.module if chosen.module else one.soak == chosen.soak)
+    ]
     if not wanted:
         sys.exit(f"no proof of {', '.join(chosen.module)}; formal/proofs.toml has those there are")
     with ThreadPoolExecutor(chosen.jobs) as pool:

@@ -1,27 +1,43 @@
-"""Synthesizes circuits with Yosys for Xilinx 7 series and prints their sizes as a table.
+"""Synthesizes circuits for Xilinx 7 series and for ECP5, and writes their sizes into the README.
 
-python gateware/synth.py [MODULE...]
+python gateware/synth.py [MODULE...]   synthesizes, writes sizes.toml and the README's tables
+python gateware/synth.py --check       compares the README with sizes.toml; needs no tools
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import sys
+import time
+import tomllib
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
-from lint import ROOM, circuits, files, run
+from lint import ROOM, files, run
 
-Row = tuple[str, str, int, int, int, int, int, str]
+BUILT = ROOM.parent / "target" / "gateware" / "synth"
+SIZES = ROOM / "sizes.toml"
+README = ROOM / "README.md"
+BEGIN, END = "<!-- sizes: written by gateware/synth.py -->\n", "<!-- end of sizes -->\n"
+
 WITHOUT_REGISTERS = "delete t:FD* t:RAMB*"
 """Paths end at registers, which `ltp` does not know of Xilinx; memories read at once stay."""
 
 ATTEMPTS = 3
 """The Yosys of PyPI has ended within ABC, without a word, when other runs were in progress."""
 
-CIRCUITS: list[tuple[str, dict[str, int]]] = [
+DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
+"""An LFE5U-85F-6BG756: the slowest speed grade."""
+SEED = 1
+"""One placement: others differ by some per cent."""
+GOAL = 250
+"""MHz that the placer strives for; it is not reached."""
+
+Circuit = tuple[str, dict[str, int]]
+Row = dict[str, str | int | float]
+CIRCUITS: list[Circuit] = [
     ("dma_write_path", {"W": 64}),
     ("dma_write_path", {"W": 128}),
     ("dma_write_path", {"W": 256}),
@@ -29,61 +45,183 @@ CIRCUITS: list[tuple[str, dict[str, int]]] = [
     ("dma_engine", {"USER": 1}),
     ("dma_engine", {"USER": 1, "FETCH": 512}),
 ]
-"""The circuits that the README has tables of."""
+"""The circuits that the README has sizes of."""
+PLACED = CIRCUITS[:4]
+"""Those that are placed and routed too."""
+
+PEERS: list[Row] = [
+    {"circuit": "verilog-pcie `dma_if_pcie_wr`", "parameters": "256 bits", "lut": 2803, "ff": 908},
+    {"circuit": "verilog-pcie `pcie_axi_master`", "parameters": "", "lut": 3399, "ff": 2430},
+]
+"""Circuits of others, which we counted in the same way."""
+
+COLUMNS: dict[str, list[tuple[str, str]]] = {
+    "xc7": [
+        ("circuit", "circuit"),
+        ("parameters", ""),
+        ("lut", "LUT2..6"),
+        ("ff", "FF"),
+        ("inv", "INV"),
+        ("ram", "distributed RAM"),
+        ("block", "block RAM"),
+        ("depth", "depth"),
+    ],
+    "ecp5": [
+        ("circuit", "circuit"),
+        ("parameters", ""),
+        ("lut", "LUT4"),
+        ("ff", "FF"),
+        ("block", "block RAM"),
+        ("fmax", "Fmax, MHz"),
+    ],
+}
 
 
-def size(circuit: tuple[str, dict[str, int]]) -> Row:
-    """Cells of a circuit by kind, and the longest path in cells."""
+def yosys(circuit: Circuit, script: str) -> None:
+    """Run Yosys with the circuit read in and a script after it."""
     module, parameters = circuit
     values = "".join(f"chparam -set {key} {value} {module}; " for key, value in parameters.items())
-    target = (
-        ROOM.parent
-        / "target"
-        / "gateware"
-        / f"synth-{module}-{'-'.join(map(str, parameters.values()))}.json"
-    )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    path = target.with_suffix(".txt")
-    script = (
-        f"read_verilog -sv -Irtl {' '.join(files())}; {values}"
-        f"synth_xilinx -family xc7 -flatten -noiopad -top {module}; "
-        f"tee -q -o {os.path.relpath(target, ROOM)} stat -json; "
-        f"{WITHOUT_REGISTERS}; tee -q -o {os.path.relpath(path, ROOM)} ltp"
-    )
+    read = f"read_verilog -sv -Irtl {' '.join(files())}; {values}"
+    said = ""
     for _ in range(ATTEMPTS):
-        status, said = run("yosys", "-p", script)
+        status, said = run("yosys", "-p", read + script)
         if not status:
-            break
-    else:
-        sys.exit(f"{module} {parameters}\n{said[-2000:]}")
-    cells = Counter(json.loads(target.read_text(encoding="utf-8"))["design"]["num_cells_by_type"])
+            return
+    sys.exit(f"{module} {parameters}\n{said[-2000:]}")
+
+
+def named(circuit: Circuit) -> Row:
+    """The columns that name a circuit."""
+    module, parameters = circuit
+    shown = ", ".join(f"{key} = {value}" for key, value in parameters.items())
+    return {"circuit": f"`{module}`", "parameters": f"`{shown}`"}
+
+
+def place(circuit: Circuit, suffix: str) -> str:
+    """A file of a circuit's results, as Yosys sees it from the room."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    module, parameters = circuit
+    values = "-".join(f"{key}{value}" for key, value in parameters.items())
+    return os.path.relpath(BUILT / f"{module}-{values}{suffix}", ROOM)
+
+
+def read(path: str) -> str:
+    """The text of such a file."""
+    return (ROOM / path).read_text(encoding="utf-8")
+
+
+def xc7(circuit: Circuit) -> Row:
+    """Cells of a circuit by kind, and the longest path in cells."""
+    cells_path, path = place(circuit, "-xc7.json"), place(circuit, "-xc7.txt")
+    yosys(
+        circuit,
+        f"synth_xilinx -family xc7 -flatten -noiopad -top {circuit[0]}; "
+        f"tee -q -o {cells_path} stat -json; {WITHOUT_REGISTERS}; tee -q -o {path} ltp",
+    )
+    cells = Counter(json.loads(read(cells_path))["design"]["num_cells_by_type"])
 
     def count(pattern: str) -> int:
         return sum(number for kind, number in cells.items() if re.fullmatch(pattern, kind))
 
-    longest = re.findall(r"\(length=(\d+)\)", path.read_text(encoding="utf-8"))
-    shown = ", ".join(f"{key} {value}" for key, value in parameters.items())
-    others = (count("INV"), count(r"RAM(32|64|128|256)\w+"), count(r"RAMB\d+E1"))
-    return (
-        module,
-        shown,
-        count("LUT[2-6]"),
-        count("FD[RSCP]E"),
-        *others,
-        longest[-1] if longest else "",
+    longest = re.findall(r"\(length=(\d+)\)", read(path))
+    return named(circuit) | {
+        "lut": count("LUT[2-6]"),
+        "ff": count("FD[RSCP]E"),
+        "inv": count("INV"),
+        "ram": count(r"RAM(32|64|128|256)\w+"),
+        "block": count(r"RAMB\d+E1"),
+        "depth": int(longest[-1]),
+    }
+
+
+def ecp5(circuit: Circuit) -> Row:
+    """Cells of a circuit, and the highest frequency after placement and routing."""
+    netlist, report = place(circuit, "-ecp5.json"), place(circuit, "-ecp5-report.json")
+    yosys(circuit, f"synth_ecp5 -noiopad -top {circuit[0]} -json {netlist}")
+    status, said = run(
+        *("nextpnr-ecp5", *DEVICE, "--out-of-context", "--seed", str(SEED), "--freq", str(GOAL)),
+        *("--json", netlist, "--report", report, "--timing-allow-fail", "--quiet"),
     )
+    if status:
+        sys.exit(f"{circuit[0]} {circuit[1]}\n{said[-2000:]}")
+    found = json.loads(read(report))
+    used = {kind: number["used"] for kind, number in found["utilization"].items()}
+    (clock,) = found["fmax"].values()
+    return named(circuit) | {
+        "lut": used["TRELLIS_COMB"],
+        "ff": used["TRELLIS_FF"],
+        "block": used["DP16KD"],
+        "fmax": round(clock["achieved"], 1),
+    }
+
+
+def stored() -> dict[str, list[Row]]:
+    """The rows of sizes.toml, by family."""
+    text = SIZES.read_text(encoding="utf-8") if SIZES.exists() else ""
+    return {"xc7": [], "ecp5": []} | tomllib.loads(text)
+
+
+def store(sizes: dict[str, list[Row]]) -> None:
+    """Write sizes.toml."""
+    lines = ["# Measured and written by gateware/synth.py, which makes the README's tables of it."]
+    for family, rows in sizes.items():
+        for row in rows:
+            lines.append(f"\n[[{family}]]")
+            lines += [f"{key} = {json.dumps(value)}" for key, value in row.items()]
+    SIZES.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def table(family: str, rows: list[Row]) -> str:
+    """Rows as a table of Markdown."""
+    columns = COLUMNS[family]
+    lines = ["| " + " | ".join(title for _, title in columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(str(row.get(key, "")) for key, _ in columns) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def page(text: str, sizes: dict[str, list[Row]]) -> str:
+    """The README with the tables of these sizes."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    tables = "\n".join([table("xc7", sizes["xc7"] + PEERS), table("ecp5", sizes["ecp5"])])
+    return f"{before}{BEGIN}\n{tables}\n{END}{after}"
 
 
 def main() -> None:
     """Synthesize the modules that are named, or CIRCUITS."""
-    wanted = [one for one in CIRCUITS if not sys.argv[1:] or one[0] in sys.argv[1:]]
-    others = set(sys.argv[1:]) - {name for name, _ in wanted}
-    wanted += [one for one in circuits() if one[0] in others]
-    print("| circuit | parameters | LUT2..6 | FF | INV | distributed RAM | block RAM | depth |")
-    print("|---|---|---|---|---|---|---|---|")
-    with ThreadPoolExecutor(1) as pool:  # parallel runs of this Yosys have failed in ABC
-        for row in pool.map(size, wanted):
-            print("| " + " | ".join(map(str, row)) + " |", flush=True)
+    parser = argparse.ArgumentParser(description="Synthesize circuits, and write their sizes.")
+    parser.add_argument("module", nargs="*", help="modules of the README's tables; all without one")
+    parser.add_argument("--check", action="store_true", help="only compare README and sizes.toml")
+    chosen = parser.parse_args()
+    text = README.read_text(encoding="utf-8")
+    if chosen.check:
+        if page(text, stored()) != text:
+            sys.exit("gateware/README.md does not have the tables of sizes.toml: `make synth`")
+        return
+    unknown = set(chosen.module) - {name for name, _ in CIRCUITS}
+    if unknown:
+        sys.exit(
+            f"no sizes of {', '.join(unknown)}; there are {', '.join({n for n, _ in CIRCUITS})}"
+        )
+    sizes = stored()
+    for family, measure, circuits in (("xc7", xc7, CIRCUITS), ("ecp5", ecp5, PLACED)):
+        old = {(row["circuit"], row["parameters"]): row for row in sizes[family]}
+        rows = []
+        for circuit in circuits:
+            began = time.monotonic()
+            row = named(circuit)
+            key = (row["circuit"], row["parameters"])
+            if not chosen.module or circuit[0] in chosen.module:
+                old[key] = measure(circuit)
+                took = time.monotonic() - began
+                print(
+                    family, *(f"{k}={v}" for k, v in old[key].items()), f"{took:.0f} s", flush=True
+                )
+            if key in old:
+                rows.append(old[key])
+        sizes[family] = rows
+    store(sizes)
+    README.write_text(page(text, sizes), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +13,6 @@ from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.benchmark.circuits.ring import ring
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run
 
 NO_CIRCUITS = "this build has no circuits"
@@ -187,3 +188,14 @@ def test_waveforms_of_eight_engines_have_a_file_each(
 def test_a_build_without_circuits_names_the_command_that_adds_them() -> None:
     with pytest.raises(ScenarioError, match="`make gateware` builds it with them"):
         pair("a").simulation()
+
+
+def test_the_sizes_in_the_readme_are_those_that_were_measured() -> None:
+    ran = subprocess.run(
+        [sys.executable, "gateware/synth.py", "--check"],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr

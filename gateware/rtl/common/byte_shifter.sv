@@ -82,8 +82,8 @@ module byte_shifter #(
     logic       is_new;
     logic       is_empty;
     logic [7:0] lane;
-    assign is_new   = !flushing && (k[BITS-1:0] >= shift || (primes && last_i));
-    assign is_empty = (first_o && k[BITS-1:0] < lead_i) || k[BITS:0] >= bytes_o;
+    assign is_new   = !flushing && (k[BITS:0] >= {1'b0, shift} || (primes && last_i));
+    assign is_empty = (first_o && k[BITS:0] < {1'b0, lead_i}) || k[BITS:0] >= bytes_o;
     assign lane     = is_new ? (half ? part[8*TURNED+:8] : part[8*k+:8]) : (half ? part_q[8*TURNED+:8] : part_q[8*k+:8]);
     assign data_o[8*k+:8] = is_empty ? 8'b0 : lane;
   end

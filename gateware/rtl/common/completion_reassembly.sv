@@ -262,4 +262,8 @@ module completion_reassembly #(
   logic unused;
   assign unused = &{1'b0, bytes_i, last_i};
 
+`ifdef FORMAL
+  `include "completion_reassembly.svh"
+`endif
+
 endmodule

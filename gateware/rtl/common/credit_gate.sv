@@ -109,4 +109,8 @@ module credit_gate #(
   assign ready_o = ready_i && pass;
   assign waits_o = valid_i && !pass ? class_of : '0;
 
+`ifdef FORMAL
+  `include "credit_gate.svh"
+`endif
+
 endmodule

@@ -158,4 +158,8 @@ module reorder_buffer #(
     end
   end
 
+`ifdef FORMAL
+  `include "reorder_buffer.svh"
+`endif
+
 endmodule
