@@ -1828,8 +1828,8 @@ class FpgaCardDevice(Device, total=False):
     """Keys of devices, model fpga-card."""
 
     afu: Setting
-    """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'dma_afu', 'streaming_dma_afu' or 'none'.
-    (default nlb_mode_0)"""
+    """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'he_lb', 'he_mem', 'dma_afu',
+    'streaming_dma_afu' or 'none'. (default nlb_mode_0)"""
     afu_clock: Setting
     """Clock of the accelerator functional unit, which transfers 64 bytes each cycle. (MHz;
     default 400 MHz)"""

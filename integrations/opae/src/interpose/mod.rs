@@ -15,7 +15,7 @@ mod turns;
 pub use real::resolve;
 pub use signals::real_sigaction;
 pub use sleep::sleep_for;
-pub use turns::{Waiter, give_way};
+pub use turns::{Waiter, give_way, is_alone};
 
 use crate::state::{Mode, State, lock, mode};
 
