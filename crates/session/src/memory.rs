@@ -8,6 +8,7 @@
 use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 use rustix::io::Errno;
@@ -75,16 +76,19 @@ impl SharedMemory {
         }
     }
 
-    /// Copies `bytes` to `offset`.
+    /// Copies `bytes` to `offset`, the first eight last: a program on another processor looks there for the end of a transfer.
     ///
     /// # Panics
     /// If the range is not within the mapping.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
+        let (head, tail) = bytes.split_at(bytes.len().min(8));
         // SAFETY: the range is within the mapping, and there are no references into it.
         unsafe {
             let to = self.base.as_ptr().cast::<u8>().add(offset);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+            std::ptr::copy_nonoverlapping(tail.as_ptr(), to.add(head.len()), tail.len());
+            fence(Ordering::Release);
+            std::ptr::copy_nonoverlapping(head.as_ptr(), to, head.len());
         }
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use session::{Until, WaitEnd};
 
 use crate::guard::{LINE, PAGE};
+use crate::interpose::is_alone;
 use crate::lock::this_thread;
 use crate::state::State;
 
@@ -18,6 +19,9 @@ const LONGEST: usize = 8;
 const THREADS: usize = 1024;
 /// The time step when a program polls words of several buffers in turn, in femtoseconds.
 const STEP: u64 = 250_000_000;
+
+/// Longest time that passes at once for a thread that polls while there are others, in femtoseconds: 1 us.
+const THREAD_STEP: u64 = 1_000_000_000;
 
 /// Most charged time, in femtoseconds, by which a device may see a write too early: 1 us.
 const SKEW: u64 = 1_000_000_000;
@@ -203,11 +207,12 @@ impl State {
         if self.has_changed(round) || !self.active() {
             return;
         }
-        let why = if let Some(until) = self.words(round) {
-            self.look(until, self.horizon())
-        } else {
-            let now = self.link().map_or(0, |link| link.time());
-            self.look(Until::Limit, now + STEP)
+        let now = self.link().map_or(0, |link| link.time());
+        let why = match self.words(round) {
+            Some(until) if is_alone() => self.look(until, self.horizon()),
+            // Another thread may have to do something before the device writes, and needs the lock for it.
+            Some(until) => self.look(until, self.horizon().min(now + THREAD_STEP)),
+            None => self.look(Until::Limit, now + STEP),
         };
         if why == WaitEnd::Happened
             && let Some(link) = self.timed()

@@ -19,7 +19,7 @@ pub use late::{adopt, is_late};
 pub use real::resolve;
 pub use signals::real_sigaction;
 pub use sleep::sleep_for;
-pub use turns::{Waiter, give_way};
+pub use turns::{Waiter, give_way, is_alone};
 
 use crate::state::{Mode, State, lock, mode};
 

@@ -250,7 +250,7 @@ impl State {
 
 /// Whether the program has no other thread than this one and the library's, which exists with virtual time. A directory has two
 /// links, and one for each directory in it.
-fn is_alone() -> bool {
+pub fn is_alone() -> bool {
     metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() <= 2 + 2)
 }
 

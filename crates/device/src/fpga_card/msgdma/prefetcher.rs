@@ -419,13 +419,21 @@ impl Prefetcher {
 /// Reads a descriptor in memory.
 fn parse(line: &Line) -> Descriptor {
     Descriptor {
-        from: quadword(line, 8),
-        to: quadword(line, 16),
+        from: host(quadword(line, 8)),
+        to: host(quadword(line, 16)),
         len: quadword(line, 24) as u32,
         sequence: quadword(line, 32) as u16,
         bursts: [line[34], line[35]],
         strides: [quadword(line, 32) >> 32, quadword(line, 32) >> 48].map(|stride| stride as u16),
         control: Control((quadword(line, 0) >> 32) as u32),
+    }
+}
+
+/// An address that all designs take alike: bit 48 alone marks host memory in the later designs, and another one in an earlier design.
+fn host(address: u64) -> u64 {
+    match address >> 48 & 3 {
+        0 => address,
+        _ => address & ADDRESS | 2 << 48,
     }
 }
 
