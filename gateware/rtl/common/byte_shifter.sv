@@ -57,6 +57,8 @@ module byte_shifter #(
   logic [BITS-1:0] shift;
   logic            primes;
   logic [BITS+1:0] fill;
+  logic [N-1:0]    from_shift;
+  logic [N-1:0]    from_lead;
   logic            fits;
   logic            flushing;
   logic            move;
@@ -68,6 +70,9 @@ module byte_shifter #(
   assign fill     = {1'b0, bytes_i} + {2'b0, shift} - (primes ? (BITS + 2)'(N) : '0);
   assign fits     = fill <= (BITS + 2)'(N);
   assign half     = flushing ? half_q : shift[BITS-1];
+  // The lanes from `shift` and from `lead_i` on.
+  assign from_shift = {N{1'b1}} << shift;
+  assign from_lead  = {N{1'b1}} << lead_i;
 
   always_comb begin
     part = data_i;
@@ -82,8 +87,8 @@ module byte_shifter #(
     logic       is_new;
     logic       is_empty;
     logic [7:0] lane;
-    assign is_new   = !flushing && (k[BITS:0] >= {1'b0, shift} || (primes && last_i));
-    assign is_empty = (first_o && k[BITS:0] < {1'b0, lead_i}) || k[BITS:0] >= bytes_o;
+    assign is_new   = !flushing && (from_shift[k] || (primes && last_i));
+    assign is_empty = (first_o && !from_lead[k]) || k[BITS:0] >= bytes_o;
     assign lane     = is_new ? (half ? part[8*TURNED+:8] : part[8*k+:8]) : (half ? part_q[8*TURNED+:8] : part_q[8*k+:8]);
     assign data_o[8*k+:8] = is_empty ? 8'b0 : lane;
   end

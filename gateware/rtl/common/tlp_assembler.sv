@@ -51,6 +51,7 @@ module tlp_assembler #(
 
   // The beat, up to the first one after the header.
   logic [1:0]          at_q;
+  logic [2:0]          beats;
   logic [LANES-1:0]    header;
   logic [W-1:0]        front;
   logic                needs;
@@ -63,8 +64,9 @@ module tlp_assembler #(
   end
 
   // Whether the beat has lanes after the header, and whether the header ends in it.
-  assign needs = dwords_i != '0 && at_q >= (wide_i ? 2'(peerlane_pkg::HEADER_WIDE / N) : 2'(peerlane_pkg::HEADER_SHORT / N));
-  assign ends  = at_q >= (wide_i ? 2'((peerlane_pkg::HEADER_WIDE - 1) / N) : 2'((peerlane_pkg::HEADER_SHORT - 1) / N));
+  assign beats = {1'b0, at_q} + 3'd1;
+  assign needs = dwords_i != '0 && beats > (wide_i ? 3'(peerlane_pkg::HEADER_WIDE / N) : 3'(peerlane_pkg::HEADER_SHORT / N));
+  assign ends  = beats > (wide_i ? 3'((peerlane_pkg::HEADER_WIDE - 1) / N) : 3'((peerlane_pkg::HEADER_SHORT - 1) / N));
 
   // Dwords of the packet in its last beat; 0 for all.
   assign over = dwords_i[BITS-3:0] + (wide_i ? (BITS - 2)'(peerlane_pkg::HEADER_WIDE / 4) : (BITS - 2)'(peerlane_pkg::HEADER_SHORT / 4));

@@ -37,7 +37,7 @@ module dma_counters #(
 
   `REQUIRE(gen_bits, BITS >= 14 && BITS <= 64, "dma_counters: BITS is the number of bits that count; it must be 14 to 64")
 
-  logic [BITS-1:0]          counts_q[COUNTERS];
+  (* mem2reg *) logic [BITS-1:0] counts_q[COUNTERS];
   logic                     sent;
   logic                     received;
   logic [12:0]              sent_bytes;

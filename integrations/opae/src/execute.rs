@@ -1,7 +1,7 @@
 //! Execution of an instruction that accesses registers of a device: the processor executes a copy with another memory operand.
 //!
-//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device before, and
-//! the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page; its fault
+//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device
+//! before, and the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page; its fault
 //! calls the handler again, which sends the written bytes to the device. No register and no flag is emulated. String instructions
 //! have no operand that can be replaced: see `strings.rs`.
 //!
@@ -40,6 +40,8 @@ const SCRATCH: usize = 2 * WIDEST;
 const LONGEST: usize = 15;
 /// Length of the access to the unmapped page in bytes; a jump with its target is not longer than an instruction.
 const TRAP_CODE: usize = 10;
+/// The instruction `int3`.
+const BREAKPOINT: u8 = 0xcc;
 /// Widest memory operand in bytes.
 const WIDEST: usize = 64;
 
@@ -150,6 +152,8 @@ pub fn begin(context: &mut Context<'_>) -> bool {
         code.extend(jump(instruction.next_ip()));
         BUSY[slot].store(false, Ordering::Relaxed);
     }
+    // Nothing of the slot's last instruction stays: valgrind decodes what follows the access to the unmapped page.
+    code.resize(CODE, BREAKPOINT);
     write_memory(area.writable + slot * CODE, &code);
     valgrind::discard_translations(base, CODE);
     context.go_on_at(base);
