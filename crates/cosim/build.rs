@@ -51,7 +51,9 @@ mod circuits {
         watch(&list);
         watch(Path::new("cpp"));
         let shared = [PACKAGE, COMMON, "rtl/require.svh"];
-        shared.iter().for_each(|path| watch(&gateware.join(path)));
+        for path in shared {
+            watch(&gateware.join(path));
+        }
         println!("cargo::rerun-if-env-changed=VERILATOR");
         let text = fs::read_to_string(&list)
             .unwrap_or_else(|error| fail(&format!("{}: {error}", list.display())));
@@ -67,8 +69,9 @@ mod circuits {
                 circuit.widths.iter().map(job)
             })
             .collect();
-        let folders = circuits.values().map(|circuit| &circuit.folder);
-        folders.for_each(|folder| watch(&gateware.join(folder)));
+        for circuit in circuits.values() {
+            watch(&gateware.join(&circuit.folder));
+        }
         let workers = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
         let next = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -85,9 +88,9 @@ mod circuits {
             .map(|(name, _, width)| model_of(name, *width))
             .collect();
         println!("cargo::rustc-link-search=native={}", out().display());
-        models
-            .iter()
-            .for_each(|model| println!("cargo::rustc-link-lib=static={model}"));
+        for model in &models {
+            println!("cargo::rustc-link-lib=static={model}");
+        }
         verilator.compile_library();
         write_table(&models);
     }

@@ -271,8 +271,8 @@ class Expected(_Strict):
             if row.id in notes:
                 alone = {"kind": "gap", "note": notes[row.id], "derived_from": (), "same_as": ""}
                 return row.model_copy(update=alone)
-            has_range = row.published_range is not None or row.expected_range is not None
-            if has_range or row.kind in {None, "analytic", "gap"}:
+            is_exact = row.tolerance_percent == 0
+            if is_exact or row.kind in {None, "analytic", "gap"}:
                 return row
             wider = max(row.tolerance_percent, CIRCUIT_TOLERANCE)
             return row.model_copy(update={"tolerance_percent": wider})
