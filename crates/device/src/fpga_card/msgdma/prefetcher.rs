@@ -261,7 +261,7 @@ impl Prefetcher {
                 self.state = State::Rest;
             }
             (State::First, _) => {
-                self.state = State::Due(shell.now() + self.interval(shell.cycle()))
+                self.state = State::Due(shell.now() + self.interval(shell.cycle()));
             }
             (State::Rest, lines) => {
                 let place = (tag - self.tag) as usize;
