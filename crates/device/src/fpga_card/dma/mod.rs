@@ -174,6 +174,7 @@ impl Afu for DmaAfu {
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
         if tag >= prefetcher::TAGS {
             self.prefetcher.written();
+            self.go_on(shell);
         } else if self.masters.written(tag) {
             self.go_on(shell);
         }

@@ -6,8 +6,9 @@
 //! done is written back with its number of bytes, and without the mark. The layout is that of the published drivers.
 //!
 //! Our choices: without a time-out the first descriptor is read again as soon as its last read has ended; a descriptor within a
-//! block is processed whether it is marked or not, because the first one's mark is for all; after a failed read nothing is fetched
-//! until software enables fetching anew.
+//! block is processed whether it is marked or not, because the first one's mark is for all; a block is not read again before its
+//! first descriptor is written back, because that one is still marked; after a failed read nothing is fetched until software enables
+//! fetching anew.
 
 use std::collections::VecDeque;
 
@@ -40,8 +41,8 @@ pub(in crate::fpga_card) struct Prefetcher {
     begun: VecDeque<Fetched>,
     /// Descriptors that are done and not yet written back.
     ended: VecDeque<Ended>,
-    /// Number of write-backs that are not yet transmitted.
-    unsent: u32,
+    /// Addresses of the write-backs that are not yet transmitted, in their order.
+    unsent: VecDeque<u64>,
     irq: bool,
     interrupts: u32,
 }
@@ -141,7 +142,7 @@ impl Prefetcher {
             discarded: 0,
             begun: VecDeque::new(),
             ended: VecDeque::new(),
-            unsent: 0,
+            unsent: VecDeque::new(),
             irq: false,
             interrupts: 0,
         }
@@ -168,7 +169,7 @@ impl Prefetcher {
     /// Interrupt; fetching idle; storing idle; in bits 16 to 31 the descriptors that the dispatcher has.
     fn status(&self) -> u64 {
         let is_fetching = self.state != State::Idle || self.awaited > 0;
-        let is_storing = !self.ended.is_empty() || self.unsent > 0;
+        let is_storing = !self.ended.is_empty() || !self.unsent.is_empty();
         let outstanding = self.begun.len().min(0xffff) as u64;
         u64::from(self.irq)
             | u64::from(!is_fetching) << 1
@@ -285,7 +286,7 @@ impl Prefetcher {
 
     /// Handles the transmission of a write-back.
     pub(in crate::fpga_card) fn written(&mut self) {
-        self.unsent = self.unsent.saturating_sub(1);
+        self.unsent.pop_front();
     }
 
     /// Continues all work that can continue now; returns whether there was any.
@@ -327,7 +328,7 @@ impl Prefetcher {
             .write(fetched.address & ADDRESS, &fetched.line, self.tag)
             .is_ok()
         {
-            self.unsent += 1;
+            self.unsent.push_back(fetched.address);
         }
         self.irq |= interrupts;
         self.interrupts += u32::from(interrupts);
@@ -350,6 +351,7 @@ impl Prefetcher {
                 shell.wake_at(time);
                 false
             }
+            State::Due(_) if self.is_in_progress(self.fetch) => false,
             State::Due(_) => {
                 let asks = self.ask(0, 1, shell);
                 if asks {
@@ -359,6 +361,13 @@ impl Prefetcher {
             }
             State::Rest => self.ask_rest(shell) | self.give(dispatcher, shell),
         }
+    }
+
+    /// Whether the descriptor at `address` is not yet written back.
+    fn is_in_progress(&self, address: u64) -> bool {
+        let begun = self.begun.iter();
+        let ended = self.ended.iter().map(|one| &one.fetched);
+        begun.chain(ended).any(|one| one.address == address) || self.unsent.contains(&address)
     }
 
     /// Requests `count` descriptors from `place` of the block on; returns whether that is done.

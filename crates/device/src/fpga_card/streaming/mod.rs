@@ -301,9 +301,10 @@ impl Afu for StreamingAfu {
         match tag {
             S2M_PREFETCHER.. => self.writer.prefetcher.written(),
             M2S_PREFETCHER.. => self.reader.prefetcher.written(),
-            _ if self.writer.written(tag) => self.go_on(shell),
-            _ => {}
+            _ if self.writer.written(tag) => {}
+            _ => return,
         }
+        self.go_on(shell);
     }
 
     fn wake(&mut self, shell: &mut Shell<'_>) {

@@ -182,6 +182,27 @@ fn a_block_that_software_hands_over_later_is_found_by_looking() {
 }
 
 #[test]
+fn a_block_that_is_in_progress_is_not_fetched_again() {
+    let mut machine = looped();
+    machine.fill(SOURCE, &noise(4 * 4096, 6));
+    let block = [0, 1, 2, 3].map(|number| send(number << 12, 4096, 0));
+    // The block is its own next one, and nobody takes the data.
+    machine.block(BLOCKS, BLOCKS, &block, true);
+    machine.fetch(M2S, BLOCKS);
+    machine.pass(Span::from_us(50));
+    assert_eq!(machine.get32(M2S + STATUS) >> 16, 4);
+    let parts = [0, 1, 2, 3].map(|number| receive(number << 12, 4096, 0));
+    machine.block(BLOCKS + 0x1000, BLOCKS + 0x1000, &parts, true);
+    machine.fetch(S2M, BLOCKS + 0x1000);
+    machine.pass(Span::from_us(50));
+    assert_eq!(machine.get32(M2S + STATUS) >> 16, 0);
+    assert!(machine.memory(DESTINATION, 4 * 4096) == noise(4 * 4096, 6));
+    machine.stop(M2S);
+    machine.stop(S2M);
+    machine.rests();
+}
+
+#[test]
 fn a_packet_that_ends_early_is_written_back_so() {
     let mut machine = looped();
     machine.fill(SOURCE, &noise(5000, 7));
