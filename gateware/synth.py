@@ -193,8 +193,8 @@ def main() -> None:
     parser.add_argument("module", nargs="*", help="modules of the README's tables; all without one")
     parser.add_argument("--check", action="store_true", help="only compare README and sizes.toml")
     chosen = parser.parse_args()
-    text = README.read_text(encoding="utf-8")
     if chosen.check:
+        text = README.read_text(encoding="utf-8")
         if page(text, stored()) != text:
             sys.exit("gateware/README.md does not have the tables of sizes.toml: `make synth`")
         return
@@ -221,6 +221,7 @@ def main() -> None:
                 rows.append(old[key])
         sizes[family] = rows
     store(sizes)
+    text = README.read_text(encoding="utf-8")  # it may have been edited meanwhile
     README.write_text(page(text, sizes), encoding="utf-8")
 
 

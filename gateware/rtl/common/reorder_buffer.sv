@@ -49,7 +49,7 @@ module reorder_buffer #(
     output logic                                   first_o,
     // Last beat of the request.
     output logic                                   last_o,
-    // Result of the request, in its last beat; RESULT_SUCCESSFUL before it.
+    // Result of the request, in its last beat and in all that leave after its end; RESULT_SUCCESSFUL in those that leave before.
     output logic [2:0]                             result_o,
     // There is a beat.
     output logic                                   valid_o,
