@@ -86,7 +86,7 @@ benches: $(VENV)/circuits ## Check the circuits with three tools, and run their 
 proofs: $(VENV)/circuits ## Prove the properties of circuits, and show that mutants fail them.
 	$(BIN)/python gateware/prove.py
 
-synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series and ECP5, and write their sizes into gateware/README.md.
+synth: $(VENV)/circuits ## Synthesize the circuits for Xilinx 7 series and ECP5, and write their sizes into docs/reference/circuit-sizes.md.
 	$(BIN)/python gateware/synth.py
 
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).

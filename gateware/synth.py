@@ -1,7 +1,7 @@
-"""Synthesizes circuits for Xilinx 7 series and for ECP5, and writes their sizes into the README.
+"""Synthesizes circuits for Xilinx 7 series and for ECP5, and writes their sizes into the docs.
 
-python gateware/synth.py [MODULE...]   synthesizes, writes sizes.toml and the README's tables
-python gateware/synth.py --check       compares the README with sizes.toml; needs no tools
+python gateware/synth.py [MODULE...]   synthesizes, writes sizes.toml and the page's tables
+python gateware/synth.py --check       compares the page with sizes.toml; needs no tools
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lint import ROOM, files, run
 
 BUILT = ROOM.parent / "target" / "gateware" / "synth"
 SIZES = ROOM / "sizes.toml"
-README = ROOM / "README.md"
+PAGE = ROOM.parent / "docs" / "reference" / "circuit-sizes.md"
 BEGIN, END = "<!-- sizes: written by gateware/synth.py -->\n", "<!-- end of sizes -->\n"
 
 WITHOUT_REGISTERS = "delete t:FD* t:RAMB*"
@@ -45,7 +45,7 @@ CIRCUITS: list[Circuit] = [
     ("dma_engine", {"USER": 1}),
     ("dma_engine", {"USER": 1, "FETCH": 512}),
 ]
-"""The circuits that the README has sizes of."""
+"""The circuits that the page has sizes of."""
 PLACED = CIRCUITS[:4]
 """Those that are placed and routed too."""
 
@@ -163,7 +163,7 @@ def stored() -> dict[str, list[Row]]:
 
 def store(sizes: dict[str, list[Row]]) -> None:
     """Write sizes.toml."""
-    lines = ["# Measured and written by gateware/synth.py, which makes the README's tables of it."]
+    lines = ["# Measured and written by gateware/synth.py, which makes the tables of docs/reference/circuit-sizes.md of it."]
     for family, rows in sizes.items():
         for row in rows:
             lines.append(f"\n[[{family}]]")
@@ -180,7 +180,7 @@ def table(family: str, rows: list[Row]) -> str:
 
 
 def page(text: str, sizes: dict[str, list[Row]]) -> str:
-    """The README with the tables of these sizes."""
+    """The page with the tables of these sizes."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     tables = "\n".join([table("xc7", sizes["xc7"] + PEERS), table("ecp5", sizes["ecp5"])])
@@ -190,13 +190,13 @@ def page(text: str, sizes: dict[str, list[Row]]) -> str:
 def main() -> None:
     """Synthesize the modules that are named, or CIRCUITS."""
     parser = argparse.ArgumentParser(description="Synthesize circuits, and write their sizes.")
-    parser.add_argument("module", nargs="*", help="modules of the README's tables; all without one")
-    parser.add_argument("--check", action="store_true", help="only compare README and sizes.toml")
+    parser.add_argument("module", nargs="*", help="modules of the page's tables; all without one")
+    parser.add_argument("--check", action="store_true", help="only compare page and sizes.toml")
     chosen = parser.parse_args()
     if chosen.check:
-        text = README.read_text(encoding="utf-8")
+        text = PAGE.read_text(encoding="utf-8")
         if page(text, stored()) != text:
-            sys.exit("gateware/README.md does not have the tables of sizes.toml: `make synth`")
+            sys.exit("docs/reference/circuit-sizes.md does not have the tables of sizes.toml: `make synth`")
         return
     unknown = set(chosen.module) - {name for name, _ in CIRCUITS}
     if unknown:
@@ -221,8 +221,8 @@ def main() -> None:
                 rows.append(old[key])
         sizes[family] = rows
     store(sizes)
-    text = README.read_text(encoding="utf-8")  # it may have been edited meanwhile
-    README.write_text(page(text, sizes), encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")  # it may have been edited meanwhile
+    PAGE.write_text(page(text, sizes), encoding="utf-8")
 
 
 if __name__ == "__main__":

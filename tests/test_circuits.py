@@ -190,7 +190,7 @@ def test_a_build_without_circuits_names_the_command_that_adds_them() -> None:
         pair("a").simulation()
 
 
-def test_the_sizes_in_the_readme_are_those_that_were_measured() -> None:
+def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
     ran = subprocess.run(
         [sys.executable, "gateware/synth.py", "--check"],
         cwd=Path(__file__).parent.parent,

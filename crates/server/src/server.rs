@@ -347,7 +347,7 @@ impl Server {
     }
 }
 
-/// What the time of a request is spent on; none for the process's own.
+/// The purpose for which the time of a request counts; none if it is the process's own.
 fn purpose(request: &Request) -> Option<fn(&mut Times) -> &mut Span> {
     match request {
         Request::Pin { .. } | Request::Unpin { .. } => Some(|times| &mut times.system_calls),

@@ -67,7 +67,7 @@ pub struct FpgaCard {
     slot: Slot,
     host: HostInterface,
     memory: LocalMemory,
-    /// What software has started and units do not have.
+    /// Names of features that software has started and units do not have.
     missing: Vec<&'static str>,
     cycle: Span,
     /// The data of the last completed read.
@@ -240,7 +240,7 @@ impl FpgaCard {
         self.management.errors.link
     }
 
-    /// What software has started although the models of units do not have it, each once.
+    /// Names of features that software has started although the models of units do not have them, each once.
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
     }

@@ -18,7 +18,7 @@ pub(in crate::fpga_card) struct Dispatcher {
     pub(in crate::fpga_card) sequence: [u16; 2],
     /// Number of interrupts still to send.
     interrupts: u32,
-    /// What a descriptor asked for and no engine has.
+    /// Name of a feature that a descriptor asked for and no engine has.
     missing: Option<&'static str>,
 }
 

@@ -47,7 +47,7 @@ pub(in crate::fpga_card) struct Prefetcher {
     interrupts: u32,
 }
 
-/// What the prefetcher fetches.
+/// The descriptors that the prefetcher fetches next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Nothing.

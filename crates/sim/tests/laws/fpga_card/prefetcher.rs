@@ -32,7 +32,7 @@ struct Descriptor {
     control: u32,
 }
 
-/// What became of a descriptor: whether it is owned by hardware, its bytes, and whether a packet ended and it ended early.
+/// The result of a descriptor: whether it is owned by hardware, its bytes, and whether a packet ended and it ended early.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     owned: bool,
@@ -82,7 +82,7 @@ impl Machine {
     }
 }
 
-/// What one engine reads, the other writes.
+/// A machine in which the data that one engine reads is written by the other.
 fn looped() -> Machine {
     let mut machine = machine("afu = \"streaming_dma_afu\"");
     machine.set32(MULTIPLEXER, 1);
