@@ -2,6 +2,7 @@
 
 use kernel::{Span, Time};
 use packet::Packets;
+use protocol::AtomicOperation;
 
 use super::errors::{PortError, PortErrors};
 use super::host_interface::HostInterface;
@@ -56,6 +57,20 @@ impl Shell<'_> {
     /// with this tag; reads end in any order.
     pub fn read(&mut self, address: u64, len: usize, tag: u32) -> Result<(), Misuse> {
         let taken = self.host.read(address, len as u64, tag);
+        taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
+    }
+
+    /// Requests an atomic operation on the value at the beginning of the line at `address`; `operands` has one value of 4 or 8 bytes, or
+    /// two for a compare and swap. It takes the place of a read ([`can_read`](Self::can_read)), and
+    /// [`Afu::read_done`](super::Afu::read_done) returns the value that was there.
+    pub fn atomic(
+        &mut self,
+        address: u64,
+        operation: AtomicOperation,
+        operands: &[u8],
+        tag: u32,
+    ) -> Result<(), Misuse> {
+        let taken = self.host.atomic(address, operation, operands, tag);
         taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
     }
 
