@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use server::{Image, Server};
 use session::{
-    Attribute, Call, Channel, Counter, ErrorRegister, Event, Reply, Request, Response, SharedMemory, Until, VERSION,
-    Work,
+    Attribute, Call, Channel, Counter, ErrorRegister, Event, Reply, Request, Response,
+    SharedMemory, Until, VERSION, Work,
 };
 
 use served::serve_card;

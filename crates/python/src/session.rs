@@ -164,12 +164,7 @@ pub fn load_image(
     slot: usize,
 ) -> PyResult<()> {
     let simulation = &mut simulation.try_borrow_mut()?.0;
-    let done = server::load_image(
-        simulation,
-        (card, slot),
-        bitstream,
-        &PythonLoader(loader),
-    );
+    let done = server::load_image(simulation, (card, slot), bitstream, &PythonLoader(loader));
     afu::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 

@@ -115,7 +115,9 @@ impl Server {
             Request::Listen { handle, event } => {
                 let file = file.filter(is_eventfd).ok_or(Failure::Invalid)?;
                 let slots = self.slots_of(client, handle)?;
-                self.handles.of(client, handle)?.listen(event, slots, file)?;
+                self.handles
+                    .of(client, handle)?
+                    .listen(event, slots, file)?;
                 Ok(Reply::Done)
             }
             Request::Ignore { handle, event } => {

@@ -174,9 +174,7 @@ mod tests {
         assert_eq!(table.open(1, accelerator(0), false), Err(Failure::Busy));
         assert_eq!(table.open(2, accelerator(0), true), Err(Failure::Busy));
         table.open(2, DEVICE, false).expect("another thing");
-        table
-            .open(2, accelerator(1), false)
-            .expect("another slot");
+        table.open(2, accelerator(1), false).expect("another slot");
         let other = Named { card: 1, ..DEVICE };
         table.open(2, other, false).expect("another card");
         table.close(alone);

@@ -182,9 +182,16 @@ impl State {
 
 impl Metric {
     fn of_device(attribute: &'static Attribute) -> Self {
-        let folder = attribute.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = attribute
+            .path
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
         let qualifier = folder.replacen("dperf", "performance", 1).replace('/', ":");
-        let units = if attribute.name() == "clock" { "cycles" } else { "" };
+        let units = if attribute.name() == "clock" {
+            "cycles"
+        } else {
+            ""
+        };
         Metric {
             qualifier,
             group: "performance".to_owned(),

@@ -25,7 +25,9 @@ extern "C" fn fpgaSetUserClock(handle: usize, high: u64, low: u64, _flags: c_int
                 return Err(Code::InvalidParam);
             }
             let hertz = high * MHZ;
-            state.call(Request::SetClock { handle, hertz }, None).map(drop)
+            state
+                .call(Request::SetClock { handle, hertz }, None)
+                .map(drop)
         })
     })
 }

@@ -32,6 +32,7 @@ impl PortError {
             Misuse::Address
             | Misuse::Length
             | Misuse::Operands
+            | Misuse::NoAtomics
             | Misuse::NoSuchInterrupt => Self::ReadInvalid,
         }
     }
@@ -42,7 +43,7 @@ impl PortError {
             Misuse::CrossesPage => Self::WriteUnaligned,
             Misuse::Length => Self::WriteLength,
             Misuse::Address => Self::WriteAddress,
-            Misuse::Operands | Misuse::NoSuchInterrupt => Self::WriteInvalid,
+            Misuse::Operands | Misuse::NoAtomics | Misuse::NoSuchInterrupt => Self::WriteInvalid,
         }
     }
 }

@@ -320,6 +320,7 @@ impl FpgaCard {
         fx: &mut Effects<'_, Self>,
         what: impl FnOnce(&mut dyn Afu, &mut Shell<'_>) -> R,
     ) -> Option<R> {
+        let has_atomics = self.endpoint.is_atomic_requester();
         let slot = &mut self.slots[slot];
         let afu = slot.unit.get()?;
         let mut shell = Shell {
@@ -328,6 +329,7 @@ impl FpgaCard {
             host: &mut slot.host,
             memory: &mut self.memory,
             missing: &mut self.missing,
+            has_atomics,
             errors: &mut slot.port.errors,
             packets: fx.store(),
         };

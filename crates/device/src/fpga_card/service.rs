@@ -7,9 +7,9 @@ use transaction::{arrived, written};
 
 use super::errors::{LinkError, PortError};
 use super::features::{FeatureHeader, FeatureKind};
-use super::words::{load_pieces, part_of, store_pieces};
 use super::performance::Event;
 use super::slot::Unit;
+use super::words::{load_pieces, part_of, store_pieces};
 use super::{FpgaCard, PORT_BAR, Taken, host_interface, management, port};
 
 /// The part of the card with the accessed registers.

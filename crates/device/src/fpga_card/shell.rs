@@ -21,6 +21,7 @@ pub struct Shell<'s> {
     pub(super) memory: &'s mut LocalMemory,
     pub(super) errors: &'s mut PortErrors,
     pub(super) missing: &'s mut Vec<&'static str>,
+    pub(super) has_atomics: bool,
     pub(super) packets: &'s mut Packets,
 }
 
@@ -60,6 +61,11 @@ impl Shell<'_> {
         taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
     }
 
+    /// Whether the host has enabled atomic requests.
+    pub fn has_atomics(&self) -> bool {
+        self.has_atomics
+    }
+
     /// Requests an atomic operation on the value at the beginning of the line at `address`; `operands` has one value of 4 or 8 bytes, or
     /// two for a compare and swap. It takes the place of a read ([`can_read`](Self::can_read)), and
     /// [`Afu::read_done`](super::Afu::read_done) returns the value that was there.
@@ -70,7 +76,11 @@ impl Shell<'_> {
         operands: &[u8],
         tag: u32,
     ) -> Result<(), Misuse> {
-        let taken = self.host.atomic(address, operation, operands, tag);
+        let taken = if self.has_atomics {
+            self.host.atomic(address, operation, operands, tag)
+        } else {
+            Err(Misuse::NoAtomics)
+        };
         taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
     }
 

@@ -20,8 +20,8 @@ use rustix::net::{
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use session::{
-    Attribute, Call, Channel, Counter, ErrorRegister, Event, Failure, Reply, Request, SharedMemory, Until, VERSION,
-    WaitEnd, Work,
+    Attribute, Call, Channel, Counter, ErrorRegister, Event, Failure, Reply, Request, SharedMemory,
+    Until, VERSION, WaitEnd, Work,
 };
 
 use crate::fixture::{Process, Session, write_magic};
@@ -194,9 +194,8 @@ fn request() -> impl Strategy<Value = Request> {
             attribute: Attribute::Error(ErrorRegister::Injected),
             value
         }),
-        (0_u32..9, select(&ATTRIBUTES[..])).prop_map(|(object, attribute)| {
-            Request::LoadAttribute { object, attribute }
-        }),
+        (0_u32..9, select(&ATTRIBUTES[..]))
+            .prop_map(|(object, attribute)| { Request::LoadAttribute { object, attribute } }),
         (2_u32..9, select(&ATTRIBUTES[..]), number()).prop_map(|(object, attribute, value)| {
             Request::StoreAttribute {
                 object,

@@ -9,8 +9,8 @@ use std::thread;
 
 use rustix::event::{EventfdFlags, eventfd};
 use session::{
-    Attribute, Channel, ErrorRegister, Event, Failure, Kind, Reply, Request, SharedMemory, Until, VERSION,
-    WaitEnd,
+    Attribute, Channel, ErrorRegister, Event, Failure, Kind, Reply, Request, SharedMemory, Until,
+    VERSION, WaitEnd,
 };
 
 use fixture::{Process, Session, write_magic};

@@ -307,11 +307,7 @@ impl Simulation {
         self.check_slot(device, slot)?;
         self.start();
         if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.load(
-                slot,
-                afu,
-                &mut self.world.effects(ComponentId(node as u32)),
-            );
+            card.load(slot, afu, &mut self.world.effects(ComponentId(node as u32)));
         }
         self.listen();
         Ok(())

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use session::{
-    Attribute, Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener, Object,
-    Reply, Request, Response, SharedMemory, Until, WaitEnd, Welcome,
+    Attribute, Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener,
+    Object, Reply, Request, Response, SharedMemory, Until, WaitEnd, Welcome,
 };
 
 const NANOSECOND: u64 = 1_000_000;

@@ -62,7 +62,9 @@ impl Afu for Wild {
 #[test]
 fn a_unit_that_asks_for_what_is_no_request_is_refused_and_the_port_says_so() {
     let mut machine = machine("");
-    let loaded = machine.simulation.load_afu("card", 0, Box::<Wild>::default());
+    let loaded = machine
+        .simulation
+        .load_afu("card", 0, Box::<Wild>::default());
     assert_eq!(loaded, Ok(()));
     machine.set(0x40, 0);
     assert_eq!(machine.get(0x40), 9);
@@ -126,11 +128,16 @@ fn what_another_unit_has_asked_for_is_answered_to_nobody() {
     let mut machine = machine("");
     nlb_start(&mut machine);
     machine.pass(Span::from_us(3));
-    let loaded = machine.simulation.load_afu("card", 0, Box::<Wild>::default());
+    let loaded = machine
+        .simulation
+        .load_afu("card", 0, Box::<Wild>::default());
     assert_eq!(loaded, Ok(()));
     machine.pass(Span::from_us(20));
     assert_eq!(machine.get(0x40), 0);
-    assert_eq!(machine.simulation.card("card").map(|card| card.afu_id(0)), Ok(Some(AfuId(7))));
+    assert_eq!(
+        machine.simulation.card("card").map(|card| card.afu_id(0)),
+        Ok(Some(AfuId(7)))
+    );
     machine.rests();
     let unloaded = machine.simulation.unload_afu("card", 0);
     assert_eq!(unloaded, Ok(()));
@@ -174,11 +181,15 @@ fn units_may_be_changed_at_any_time() {
         let (_, next) = BuiltInAfu::NAMES[1 + round as usize % 4];
         let afu = next.make().expect("the slot is not emptied");
         assert_eq!(machine.simulation.load_afu("card", 0, afu), Ok(()));
-        assert_eq!(machine.simulation.card("card").map(|card| card.afu_id(0)), Ok(next.id()));
+        assert_eq!(
+            machine.simulation.card("card").map(|card| card.afu_id(0)),
+            Ok(next.id())
+        );
         assert_eq!(machine.get(0x08), next.id().map_or(0, AfuId::low));
-        let loaded = machine
-            .simulation
-            .load_afu("card", 0, BuiltInAfu::NlbMode0.make().expect("it is one"));
+        let loaded =
+            machine
+                .simulation
+                .load_afu("card", 0, BuiltInAfu::NlbMode0.make().expect("it is one"));
         assert_eq!(loaded, Ok(()));
     }
     machine.fill(0, &noise(1 << 20, 9));
