@@ -90,6 +90,8 @@ class Place:
     """Bus address of the accelerator's registers."""
     port_control: int
     """Bus address of the register that resets the port."""
+    counters: int
+    """Bus address of the register that selects a performance counter, which follows it."""
     local_memory: int
     """Bytes of its own memory."""
     clock_hz: int
