@@ -63,22 +63,38 @@ fn keep(py: Python<'_>, object: &Bound<'_, PyAny>, error: PyErr) {
     });
 }
 
+/// The lowest offset of a feature after the unit's own header.
+const FEATURES: u32 = 0x28;
+
 /// A Python object as an accelerator. After it has raised an exception, only its ID remains in the slot.
 #[derive(Debug)]
 pub struct PythonAfu {
     object: Py<PyAny>,
     id: AfuId,
+    next_feature: Option<u32>,
     is_broken: bool,
 }
 
 impl PythonAfu {
-    /// Creates an accelerator from an object with a `uuid` and the methods of `peerlane.opae.Afu`.
+    /// Creates an accelerator from an object with a `uuid`, a `next_feature` and the methods of `peerlane.opae.Afu`.
     pub fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text: String = object.getattr("uuid")?.extract()?;
         let id: Result<AfuId, _> = text.parse();
+        let next_feature: Option<u32> = object.getattr("next_feature")?.extract()?;
+        let offsets = FEATURES..sim::MMIO_SIZE as u32;
+        if let Some(offset) = next_feature
+            && (offset % 8 != 0 || !offsets.contains(&offset))
+        {
+            let message = format!(
+                "next_feature is {offset:#x}; a feature begins at a multiple of 8 from {FEATURES:#x} on, before {:#x}",
+                offsets.end
+            );
+            return Err(PyValueError::new_err(message));
+        }
         Ok(PythonAfu {
             object: object.clone().unbind(),
             id: id.map_err(|error| PyValueError::new_err(error.to_string()))?,
+            next_feature,
             is_broken: false,
         })
     }
@@ -114,6 +130,10 @@ impl PythonAfu {
 impl Afu for PythonAfu {
     fn id(&self) -> AfuId {
         self.id
+    }
+
+    fn next_feature(&self) -> Option<u32> {
+        self.next_feature
     }
 
     fn reset(&mut self) {

@@ -14,8 +14,8 @@ mod tree;
 pub mod workload;
 
 pub use device::fpga_card::{
-    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MANAGEMENT_ALERT, MMIO_SIZE,
-    MemoryPort, Misuse, NoSuchMemory, NotAnAfuId, PORT_ALERT, ReadError, Shell,
+    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse,
+    NoSuchMemory, NotAnAfuId, ReadError, Shell, first_vector, management_alert, port_alert,
     registers as card_registers,
 };
 pub use observe::capture::{Filter, FilterError, FilterOptions};
@@ -23,7 +23,7 @@ pub use observe::latency::{Latency, LatencyHistogram};
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::access::AccessError;
-pub use run::cards::CardPlace;
+pub use run::cards::{CardPlace, SlotPlace};
 pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
 pub use run::simulation::{CaptureFormat, Simulation};

@@ -321,13 +321,15 @@ class Simulation:
         return _core.advance(self._core, threads)
 
     def cards(self) -> list[dict[str, Any]]:
-        """All FPGA cards, with fields as in `peerlane.opae.Place`."""
+        """All slots of FPGA cards, with fields as in `peerlane.opae.Place`."""
         found: list[dict[str, Any]] = json.loads(_core.cards(self._core))
         return [card | {"interrupts": tuple(card["interrupts"])} for card in found]
 
-    def load_image(self, card: str, bitstream: bytes, loader: Callable[[str], object]) -> None:
-        """Configures an FPGA card, in no time: `peerlane.opae.configure`."""
-        _core.load_image(self._core, card, bitstream, loader)
+    def load_image(
+        self, card: str, bitstream: bytes, loader: Callable[[str], object], slot: int = 0
+    ) -> None:
+        """Configures a slot of an FPGA card, in no time: `peerlane.opae.configure`."""
+        _core.load_image(self._core, card, bitstream, loader, slot)
 
     def session(
         self,

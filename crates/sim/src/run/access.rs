@@ -1,7 +1,7 @@
 //! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
 
-use device::{Afu, AfuId, FpgaCard};
-use kernel::{ComponentId, Span};
+use device::{Afu, FpgaCard};
+use kernel::{ComponentId, Frequency, Span};
 use packet::FlowId;
 use thiserror::Error;
 use transaction::{Addresses, Content, Direction, Extent, Flow};
@@ -94,6 +94,9 @@ pub enum AccessError {
         "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
     )]
     NoSlot(String),
+    /// The card has fewer slots.
+    #[error("{0} has no slot {1}; name 0 to {last}, or write a larger slots for it", last = .2 - 1)]
+    NoSuchSlot(String, usize, usize),
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]
     NoProcessor(String),
@@ -278,31 +281,74 @@ impl Simulation {
         }
     }
 
-    /// Configures the slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
-    /// are dropped; the card's memory keeps its contents.
-    pub fn load_afu(&mut self, device: &str, afu: Box<dyn Afu>) -> Result<(), AccessError> {
-        self.configure(device, Some(afu))
+    /// Configures a slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
+    /// are dropped; the card's memory keeps its contents, and its other slots go on.
+    pub fn load_afu(
+        &mut self,
+        device: &str,
+        slot: usize,
+        afu: Box<dyn Afu>,
+    ) -> Result<(), AccessError> {
+        self.configure(device, slot, Some(afu))
     }
 
-    /// Empties the slot of the FPGA card `device`, as partial reconfiguration does.
-    pub fn unload_afu(&mut self, device: &str) -> Result<(), AccessError> {
-        self.configure(device, None)
+    /// Empties a slot of the FPGA card `device`, as partial reconfiguration does.
+    pub fn unload_afu(&mut self, device: &str, slot: usize) -> Result<(), AccessError> {
+        self.configure(device, slot, None)
     }
 
-    fn configure(&mut self, device: &str, afu: Option<Box<dyn Afu>>) -> Result<(), AccessError> {
+    fn configure(
+        &mut self,
+        device: &str,
+        slot: usize,
+        afu: Option<Box<dyn Afu>>,
+    ) -> Result<(), AccessError> {
         let node = self.node(device)?;
-        self.card(device)?;
+        self.check_slot(device, slot)?;
         self.start();
         if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.load(afu, &mut self.world.effects(ComponentId(node as u32)));
+            card.load(slot, afu, &mut self.world.effects(ComponentId(node as u32)));
         }
         self.listen();
         Ok(())
     }
 
-    /// The ID of the unit in the slot of the FPGA card `device`.
-    pub fn afu_id(&self, device: &str) -> Result<Option<AfuId>, AccessError> {
-        self.card(device).map(FpgaCard::afu_id)
+    /// Sets the user clock of a slot of the FPGA card `device`: the clock of the unit in it from now on.
+    pub fn set_user_clock(
+        &mut self,
+        device: &str,
+        slot: usize,
+        clock: Frequency,
+    ) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.check_slot(device, slot)?;
+        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
+            card.set_clock(slot, clock);
+        }
+        Ok(())
+    }
+
+    /// Notes the clock that the unit in a slot of the FPGA card `device` was built for.
+    pub fn set_made_for(
+        &mut self,
+        device: &str,
+        slot: usize,
+        clock: Frequency,
+    ) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.check_slot(device, slot)?;
+        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
+            card.set_made_for(slot, clock);
+        }
+        Ok(())
+    }
+
+    fn check_slot(&self, device: &str, slot: usize) -> Result<(), AccessError> {
+        let slots = self.card(device)?.slots();
+        if slot < slots {
+            return Ok(());
+        }
+        Err(AccessError::NoSuchSlot(device.to_owned(), slot, slots))
     }
 
     /// The FPGA card `device`.
