@@ -14,9 +14,9 @@ use sim::{SlotPlace, Woken};
 use crate::bitstream::USER_CLOCK;
 use crate::cards;
 use crate::handles::{Named, State};
-use crate::server::Server;
+use crate::server::{Server, is_called};
 
-/// Longest real time of one wait, before other processes are served.
+/// Real time of a wait after which calls of others are looked for, and served first.
 const SLICE: Duration = Duration::from_millis(10);
 
 /// Size of the largest accepted bitstream in bytes.
@@ -335,18 +335,26 @@ impl Server {
                 sim::Until::Written(buffer.address + offset..buffer.address + end)
             }
         };
-        let until = Instant::now() + SLICE;
-        let mut watch = || Instant::now() < until && watch();
+        let mut until = Instant::now() + SLICE;
         loop {
+            let (listener, clients) = (self.listener.as_ref(), &self.clients);
+            // Only a call of somebody breaks a wait off, so that real time makes no difference to a program that is alone.
+            let mut goes_on = || {
+                if Instant::now() >= until {
+                    until = Instant::now() + SLICE;
+                    return watch() && !is_called(listener, clients);
+                }
+                watch()
+            };
             let woken = self
                 .thread
-                .wait(&mut self.simulation, &what, limit, &mut watch);
+                .wait(&mut self.simulation, &what, limit, &mut goes_on);
             let why = match woken {
                 Woken::Happened if what == sim::Until::Interrupt => {
                     if !self.signal_interrupts().contains(&client) {
                         continue;
                     }
-                    self.pass(self.thread.costs().interrupt_latency, &mut watch);
+                    self.pass(self.thread.costs().interrupt_latency, watch);
                     WaitEnd::Happened
                 }
                 Woken::Happened => WaitEnd::Happened,
