@@ -38,7 +38,7 @@ def name(bench: dict[str, object], simulator: str) -> str:
 
 def sources(module: str) -> list[Path]:
     """The files of the modules that a module has inside, at any depth, and its own file last."""
-    files = {path.stem: path for path in RTL.glob("*/*.sv")}
+    files = {path.stem: path for room in (RTL, ROOM / "tb") for path in room.glob("*/*.sv")}
     found: dict[str, Path] = {}
 
     def add(name: str) -> None:
