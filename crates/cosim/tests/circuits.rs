@@ -1,5 +1,5 @@
 //! Laws of circuits, with one that sends back what it receives.
-#![cfg(feature = "test-circuits")]
+#![cfg(feature = "linked")]
 
 use cosim::{Circuit, Happening, Missing, Settings, Tlp};
 
