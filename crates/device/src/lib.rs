@@ -4,7 +4,6 @@
 
 pub mod accelerator;
 mod block_dma;
-#[cfg(feature = "circuits")]
 mod circuit;
 pub mod commands;
 mod dma;
@@ -20,7 +19,6 @@ pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
-#[cfg(feature = "circuits")]
 pub use circuit::{Circuit, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};

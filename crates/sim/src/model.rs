@@ -30,7 +30,6 @@ macro_rules! models {
             /// A crossbar between network interface controllers.
             Controller(fabric::Controller),
             /// A circuit in the place of a device model.
-            #[cfg(feature = "circuits")]
             Circuit(device::Circuit),
             $($(#[doc = $help])+ $leaf($type),)+
         }
@@ -43,7 +42,6 @@ macro_rules! models {
                     Model::IoPort($model) => $run,
                     Model::Switch($model) => $run,
                     Model::Controller($model) => $run,
-                    #[cfg(feature = "circuits")]
                     Model::Circuit($model) => $run,
                     $(Model::$leaf($model) => $run,)+
                 }
@@ -65,7 +63,6 @@ macro_rules! models {
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
-                    #[cfg(feature = "circuits")]
                     Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
@@ -75,7 +72,6 @@ macro_rules! models {
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
-                    #[cfg(feature = "circuits")]
                     Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
@@ -106,7 +102,6 @@ impl Model {
     /// The time at which the circuit of a device has stopped, and the reason; none for any other component.
     pub fn stopped_circuit(&self) -> Option<(Time, String)> {
         match self {
-            #[cfg(feature = "circuits")]
             Model::Circuit(circuit) => {
                 let (time, failure) = circuit.failure()?;
                 Some((*time, failure.to_string()))

@@ -171,9 +171,8 @@ impl NodePlan {
         let NodeKind::Device(core, device) = &self.kind else {
             return false;
         };
-        let choice = device.parameters().circuit(core);
-        core.circuit_width().is_some()
-            && choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
+        let choice = device.circuit_choice(core);
+        choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
     }
 
     /// The most requests that each function of a network interface controller may have outstanding for the host library.

@@ -224,7 +224,6 @@ impl Simulation {
 
     #[inline(always)]
     fn is_open(&self) -> bool {
-        #[cfg(feature = "circuits")]
         if self.has_stopped {
             return false;
         }

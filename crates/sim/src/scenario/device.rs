@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use cosim::Missing;
 use device::{CircuitChoice, EndpointParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
@@ -76,15 +77,34 @@ impl DeviceParameters {
         core: &EndpointParameters,
     ) -> Option<Result<ChosenCircuit, (&'static str, String)>> {
         let width = core.circuit_width()?;
-        let Some(choice) = self.parameters().circuit(core) else {
-            let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
-            return Some(Err(("implementation", message)));
-        };
+        let choice = self.circuit_choice(core)?;
         let period_ps = core.clock.period().as_fs() / 1000;
         Some(choice.and_then(|choice| {
-            let circuit = cosim::Circuit::new(choice.name, width, period_ps);
-            let circuit = circuit.map_err(|missing| ("implementation", missing.to_string()))?;
+            let circuit = cosim::Circuit::new(&choice.name, width, period_ps);
+            let circuit = circuit.map_err(|missing| {
+                let key = match (&missing, &core.circuit) {
+                    (Missing::Build, _) | (_, None) => "implementation",
+                    (Missing::Name { .. }, Some(_)) => "circuit",
+                    (Missing::Width { .. }, Some(_)) => "datapath",
+                };
+                (key, missing.to_string())
+            })?;
             Ok((choice, circuit))
+        }))
+    }
+
+    /// The choice of that circuit, whether the build has it or not.
+    pub fn circuit_choice(
+        &self,
+        core: &EndpointParameters,
+    ) -> Option<Result<CircuitChoice, (&'static str, String)>> {
+        core.circuit_width()?;
+        if let Some(name) = &core.circuit {
+            return Some(Ok(CircuitChoice::named(name)));
+        }
+        Some(self.parameters().circuit(core).unwrap_or_else(|| {
+            let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
+            Err(("implementation", message))
         }))
     }
 
