@@ -32,6 +32,8 @@ macro_rules! models {
             /// A circuit in the place of a device model.
             #[cfg(feature = "circuits")]
             Circuit(device::Circuit),
+            /// A device with a model from outside.
+            Foreign(device::Foreign),
             $($(#[doc = $help])+ $leaf($type),)+
         }
 
@@ -43,6 +45,7 @@ macro_rules! models {
                     Model::IoPort($model) => $run,
                     Model::Switch($model) => $run,
                     Model::Controller($model) => $run,
+                    Model::Foreign($model) => $run,
                     #[cfg(feature = "circuits")]
                     Model::Circuit($model) => $run,
                     $(Model::$leaf($model) => $run,)+
@@ -65,6 +68,7 @@ macro_rules! models {
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
+                    Model::Foreign(leaf) => Some(leaf),
                     #[cfg(feature = "circuits")]
                     Model::Circuit(leaf) => Some(leaf),
                     _ => None,
@@ -75,6 +79,7 @@ macro_rules! models {
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
+                    Model::Foreign(leaf) => Some(leaf),
                     #[cfg(feature = "circuits")]
                     Model::Circuit(leaf) => Some(leaf),
                     _ => None,

@@ -223,7 +223,7 @@ impl HostThread {
                     return Woken::Limit;
                 }
             }
-            if !watch() {
+            if simulation.has_stopped || !watch() {
                 return Woken::Broken;
             }
         }
@@ -252,7 +252,7 @@ impl Simulation {
                     return None;
                 }
             }
-            if !watch() {
+            if self.has_stopped || !watch() {
                 return None;
             }
         }
