@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
@@ -12,7 +13,7 @@ from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
 from peerlane.models.parameter import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable
 
 Result = TypeVar("Result")
 
@@ -267,14 +268,13 @@ def declaration(model: type[Device]) -> _core.Declaration:
             raise ValueError(
                 f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
             ) from None
+    if not isinstance(model.bars, Mapping):
+        right = 'bars = {0: "4 KiB"}'
+        raise ValueError(f"{own}.bars is {model.bars!r}; write {right}")  # noqa: TRY004 - as above
+    bars = [_bar(own, number, bar) for number, bar in model.bars.items()]
     if model.bars and model.on_read is Device.on_read and model.on_write is Device.on_write:
         right = "def on_read(self, bar, offset, length), or on_write(self, bar, offset, data)"
         raise ValueError(f"{own} has BARs, and nothing that answers; write {right}")
-    try:
-        bars = [_bar(own, number, bar) for number, bar in dict(model.bars).items()]
-    except (TypeError, AttributeError):
-        right = 'bars = {0: "4 KiB"}'
-        raise ValueError(f"{own}.bars is {model.bars!r}; write {right}") from None
     return {
         "help": (inspect.getdoc(model) or own).split("\n\n")[0].replace("\n", " "),
         "vendor_id": _number(own, model, "vendor_id", 16),
