@@ -268,10 +268,11 @@ def declaration(model: type[Device]) -> _core.Declaration:
             raise ValueError(
                 f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
             ) from None
-    if not isinstance(model.bars, Mapping):
+    declared: object = model.bars
+    if not isinstance(declared, Mapping):
         right = 'bars = {0: "4 KiB"}'
-        raise ValueError(f"{own}.bars is {model.bars!r}; write {right}")  # noqa: TRY004 - as above
-    bars = [_bar(own, number, bar) for number, bar in model.bars.items()]
+        raise ValueError(f"{own}.bars is {declared!r}; write {right}")  # noqa: TRY004 - as above
+    bars = [_bar(own, number, bar) for number, bar in declared.items()]
     if model.bars and model.on_read is Device.on_read and model.on_write is Device.on_write:
         right = "def on_read(self, bar, offset, length), or on_write(self, bar, offset, data)"
         raise ValueError(f"{own} has BARs, and nothing that answers; write {right}")
