@@ -507,6 +507,50 @@ fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String>
 }
 
 #[derive(Serialize)]
+struct DeviceBench {
+    ns_per_access: f64,
+    events_per_second: f64,
+    accesses: u64,
+    wall_seconds: f64,
+}
+
+/// Runs the benchmark of a device once: accesses of 8 bytes by a host, `direction` "write" or "read". Returns its results as JSON.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python gives a list of its own"
+)]
+fn bench_device(
+    py: Python<'_>,
+    model: &str,
+    direction: &str,
+    accesses: u64,
+    models: Vec<PyRef<'_, DeviceModel>>,
+) -> PyResult<String> {
+    let models = models::models(&models)?;
+    let simulation = bench::device(model, direction, accesses, &models);
+    let mut simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
+    raised::unless_raised(())?;
+    unless_failed(&simulation, ())?;
+    let made: u64 = simulation
+        .result()
+        .flows
+        .iter()
+        .map(|flow| flow.bytes)
+        .sum();
+    if made != 8 * accesses {
+        return Err(PyRuntimeError::new_err("some accesses did not arrive"));
+    }
+    json(&DeviceBench {
+        ns_per_access: wall_seconds * 1e9 / accesses as f64,
+        events_per_second,
+        accesses,
+        wall_seconds,
+    })
+}
+
+#[derive(Serialize)]
 struct NetworkBench {
     hops_per_second: f64,
     events_per_second: f64,
@@ -653,6 +697,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<models::ModelBench>()?;
     module.add_class::<models::ModelShell>()?;
     module.add_function(wrap_pyfunction!(models::load_model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::register_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::parameter_value, module)?)?;
     module.add_function(wrap_pyfunction!(session::afus, module)?)?;
     module.add_function(wrap_pyfunction!(session::read_bitstream, module)?)?;
@@ -668,6 +713,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(advice, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
+    module.add_function(wrap_pyfunction!(bench_device, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;
     module.add_function(wrap_pyfunction!(bench_messages, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;

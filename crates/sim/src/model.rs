@@ -171,15 +171,19 @@ impl Model {
         functions
     }
 
-    /// The memory of a host, or the memory behind a device's BAR 0.
+    /// The memory of a host, or the memory behind a device's BAR 0; none for a device with a model from outside, which has the bytes.
     pub fn memory(&self) -> Option<&Memory> {
+        if let Model::Foreign(_) = self {
+            return None;
+        }
         let host = self.host().map(Host::memory);
         host.or_else(|| Some(self.leaf()?.endpoint().bar()))
     }
 
-    /// The memory of a host, or the memory behind a device's BAR 0, mutable.
+    /// The memory that [`memory`](Self::memory) returns, mutable.
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         match self {
+            Model::Foreign(_) => None,
             Model::Host(host) => Some(host.memory_mut()),
             _ => Some(self.leaf_mut()?.endpoint_mut().bar_mut()),
         }

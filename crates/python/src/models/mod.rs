@@ -2,6 +2,7 @@
 
 mod bench;
 mod object;
+mod registers;
 mod settings;
 mod shell;
 
@@ -144,6 +145,14 @@ fn model(name: &str, description: Description, maker: Box<dyn Maker>) -> PyResul
 pub fn load_model(name: &str, path: PathBuf) -> PyResult<DeviceModel> {
     let loaded = library::load(&path)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
+    model(name, loaded.description(), Box::new(LibraryMaker(loaded)))
+}
+
+/// Returns a model in Rust with registers that keep what is written, for `peerlane bench devices`.
+#[pyfunction]
+pub fn register_model(name: &str) -> PyResult<DeviceModel> {
+    let loaded = registers::registers()
+        .ok_or_else(|| PyValueError::new_err("the model does not describe itself"))?;
     model(name, loaded.description(), Box::new(LibraryMaker(loaded)))
 }
 
