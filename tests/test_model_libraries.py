@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from peerlane import HostThread
 
 ROOT = Path(__file__).parent.parent
+EXAMPLE = (ROOT / "examples" / "copier").resolve()
 TARGET = ROOT / "target" / "examples"
 
 pytestmark = pytest.mark.xdist_group("libraries")
@@ -33,7 +34,7 @@ def cargo(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def copier() -> Path:
-    cargo(ROOT / "examples" / "copier", "build", "--release")
+    cargo(EXAMPLE, "build", "--release")
     return TARGET / "release" / "libcopier.so"
 
 
@@ -64,7 +65,7 @@ def base(simulation: Simulation) -> int:
 
 
 def test_the_example_passes_its_own_tests() -> None:
-    cargo(ROOT / "examples" / "copier", "test")
+    cargo(EXAMPLE, "test")
 
 
 def test_the_crate_can_be_published() -> None:
@@ -195,3 +196,13 @@ def test_a_model_for_another_version_of_the_interface_is_refused(
 def test_a_library_without_a_model_is_refused(c_library: Callable[[str], Path]) -> None:
     with pytest.raises(ValueError, match="the library has no device model; end it with"):
         Library(c_library("int nothing;\n"))
+
+
+def test_a_new_model_in_rust_passes_its_tests_and_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(["new", "model", "--rust", "fast-drive"]) == 0
+    cargo(tmp_path / "fast-drive", "test")
+    cargo(tmp_path / "fast-drive", "build")
+    assert Library(TARGET / "debug" / "libfast_drive.so").name == "fast-drive"

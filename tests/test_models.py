@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +26,7 @@ from peerlane.cli.application import run_command_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
-    from pathlib import Path
+
 
 DOORBELL, STATUS = 0x10, 0x18
 SOURCE, TARGET, LENGTH = 0x00, 0x08, 0x14
@@ -422,3 +425,30 @@ def test_registered_models_are_known_for_a_while() -> None:
         assert Simulation(text).run().failures == []
     with pytest.raises(ScenarioError, match="unknown model"):
         Simulation(text)
+
+
+def test_a_new_model_in_python_passes_its_tests_and_runs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, text = said(["new", "model", "--python", "my-drive"], capfd)
+    assert status == 0
+    assert "my_drive.py is written" in text
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "3 passed" in ran.stdout
+    Path("own.toml").write_text(
+        '[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "my-drive"\nlatency = "2 us"\n',
+        encoding="utf-8",
+    )
+    assert said(["show", "own.toml", "--model", "my-drive=my_drive.py:MyDrive"], capfd)[0] == 0
+    status, text = said(["new", "model", "--python", "my-drive"], capfd)
+    assert status == 2
+    assert "my_drive.py exists, and nothing is overwritten" in text
+    for wrong in (["My Drive", "--python"], ["x"], ["x", "--python", "--rust"]):
+        assert said(["new", "model", *wrong], capfd)[0] == 2
