@@ -9,57 +9,24 @@
     reason = "a method of a type with a lifetime is not general enough"
 )]
 
-use std::cell::RefCell;
 use std::ptr::NonNull;
 
 use kernel::{Span, Time};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::{Afu, AfuId, ReadError};
 
-use crate::UnitError;
+use crate::{UnitError, raised};
 
-thread_local! {
-    /// The first exception of an accelerator in this thread, which ends the run.
-    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-}
-
-/// Whether an accelerator has raised an exception in this thread, which nobody has [taken](take_raised).
-pub fn has_raised() -> bool {
-    RAISED.with_borrow(Option::is_some)
-}
-
-/// Takes the exception of an accelerator in this thread.
-pub fn take_raised() -> Option<PyErr> {
-    RAISED.take()
-}
-
-/// Returns `done`, or the exception that an accelerator has raised meanwhile.
-pub fn unless_raised<T>(done: T) -> PyResult<T> {
-    take_raised().map_or(Ok(done), Err)
-}
-
-/// Keeps the exception of an accelerator, as the cause of a [`UnitError`]. An interrupt from the keyboard is none of its own.
+/// Keeps the exception of an accelerator, as the cause of a [`UnitError`].
 fn keep(py: Python<'_>, object: &Bound<'_, PyAny>, error: PyErr) {
-    // The frames of the traceback hold the shell, which belongs to this thread.
-    if let (Some(traceback), Ok(module)) = (error.traceback(py), py.import("traceback")) {
-        let _ = module.call_method1("clear_frames", (traceback,));
-    }
-    let raised = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        error
-    } else {
-        let class = object.get_type();
-        let name = class
-            .name()
-            .map_or_else(|_| "?".to_owned(), |name| name.to_string());
-        let text = format!("the accelerator {name} failed: {error}");
-        let raised = UnitError::new_err(text.trim_end().trim_end_matches(':').to_owned());
-        raised.set_cause(py, Some(error));
-        raised
-    };
-    RAISED.with_borrow_mut(|first| {
-        first.get_or_insert(raised);
+    let class = object.get_type();
+    let name = class
+        .name()
+        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    raised::keep(py, error, |text| {
+        UnitError::new_err(format!("the accelerator {name} failed: {text}"))
     });
 }
 

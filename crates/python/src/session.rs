@@ -12,8 +12,8 @@ use serde::Serialize;
 use server::{Image, Loader, Server, ServerError, Settings};
 use sim::{Afu, BuiltInAfu};
 
-use crate::afu::{self, PythonAfu};
-use crate::{ScenarioError, Simulation, json};
+use crate::afu::PythonAfu;
+use crate::{ScenarioError, Simulation, json, raised};
 
 /// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -74,14 +74,14 @@ impl Session {
         let served = py.detach(|| {
             let mut server = self.server.lock().map_err(|_| None)?;
             let server = server.as_mut().ok_or(None)?;
-            let watch = &mut || !(self.is_over.load(Ordering::Relaxed) || afu::has_raised());
+            let watch = &mut || !(self.is_over.load(Ordering::Relaxed) || raised::is_there());
             let outcome = server.serve(watch);
             let processes = server.end();
             outcome.map(|()| processes).map_err(Some)
         });
         match served {
             Ok(processes) => {
-                let raised = afu::take_raised().map(|error| error.into_value(py).into_any());
+                let raised = raised::take().map(|error| error.into_value(py).into_any());
                 Ok((processes, raised))
             }
             Err(None) => Err(PyRuntimeError::new_err(
@@ -165,7 +165,7 @@ pub fn load_image(
 ) -> PyResult<()> {
     let simulation = &mut simulation.try_borrow_mut()?.0;
     let done = server::load_image(simulation, (card, slot), bitstream, &PythonLoader(loader));
-    afu::unless_raised(done)?.map_err(PyValueError::new_err)
+    raised::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 
 #[derive(Serialize)]

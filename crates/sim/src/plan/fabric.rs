@@ -12,7 +12,7 @@ use link::PortParameters;
 use protocol::{Bar, FunctionId, Generation};
 use transaction::{FunctionPlace, Functions, Pattern};
 
-use crate::scenario::NodeKind;
+use crate::scenario::{DeviceParameters, NodeKind};
 
 use super::address::Region;
 use super::address_maps::AddressMaps;
@@ -207,6 +207,11 @@ impl NodePlan {
             _ => self.bars[0]?,
         };
         Some(self.before_table(place, region))
+    }
+
+    /// Whether the node is a device with a model from outside.
+    pub fn has_model_from_outside(&self) -> bool {
+        matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
     }
 
     /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.

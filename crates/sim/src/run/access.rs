@@ -31,6 +31,11 @@ pub enum AccessError {
     /// Switches hold no bytes.
     #[error("{0} has no memory")]
     NoMemory(String),
+    /// A model from outside holds the bytes of its device.
+    #[error(
+        "the registers of {0} belong to its model; read and write them as a host, or ask the model"
+    )]
+    HeldByModel(String),
     /// The range is not within the node's memory or BAR.
     #[error(
         "{name} holds {base:#x} to {last:#x}, which {address:#x} with {len} bytes is not within"
@@ -256,7 +261,12 @@ impl Simulation {
         let (Some(memory), Some(region)) =
             (self.models[index].memory(), self.plan.nodes[index].region())
         else {
-            return Err(AccessError::NoMemory(name.to_owned()));
+            let name = name.to_owned();
+            return Err(if self.plan.nodes[index].has_model_from_outside() {
+                AccessError::HeldByModel(name)
+            } else {
+                AccessError::NoMemory(name)
+            });
         };
         let offset = address
             .checked_sub(region.base)

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use cosim::Missing;
-use device::{CircuitChoice, EndpointParameters, LeafParameters};
+use device::{CircuitChoice, EndpointParameters, ForeignModel, ForeignParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
 use crate::registry::registry;
@@ -16,22 +16,33 @@ macro_rules! device_parameters {
         #[derive(Clone, Debug, PartialEq)]
         pub enum DeviceParameters {
             $($(#[doc = $help])+ $leaf($parameters),)+
+            /// A model from outside.
+            Foreign(ForeignParameters),
         }
 
         impl DeviceParameters {
             /// The name of the model in scenarios.
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$leaf(_) => $name,)+ }
+                match self {
+                    $(Self::$leaf(_) => $name,)+
+                    Self::Foreign(parameters) => parameters.model().name(),
+                }
             }
 
             /// The parameters of the model.
             pub fn parameters(&self) -> &dyn LeafParameters {
-                match self { $(Self::$leaf(parameters) => parameters,)+ }
+                match self {
+                    $(Self::$leaf(parameters) => parameters,)+
+                    Self::Foreign(parameters) => parameters,
+                }
             }
 
             /// The parameters of the model, mutable.
             pub fn parameters_mut(&mut self) -> &mut dyn LeafParameters {
-                match self { $(Self::$leaf(parameters) => parameters,)+ }
+                match self {
+                    $(Self::$leaf(parameters) => parameters,)+
+                    Self::Foreign(parameters) => parameters,
+                }
             }
         }
 
@@ -64,6 +75,52 @@ pub struct LeafModel {
     pub make: fn() -> DeviceParameters,
     /// Lists the parameters of the model.
     pub declarations: fn() -> Vec<Declaration>,
+}
+
+/// The device models from outside that a scenario can name besides those of the registry. A scenario never loads one.
+#[derive(Clone, Debug, Default)]
+pub struct Models(Vec<ForeignModel>);
+
+impl Models {
+    /// The models, each with a name of its own that no model of the registry has; the fault of the first name that is not right.
+    pub fn new(models: Vec<ForeignModel>) -> Result<Self, String> {
+        for (number, model) in models.iter().enumerate() {
+            let name = model.name();
+            if LEAVES.iter().any(|leaf| leaf.name == name) {
+                return Err(format!(
+                    "{name:?} is the name of a built-in model; write another one"
+                ));
+            }
+            if models[..number].iter().any(|other| other.name() == name) {
+                return Err(format!(
+                    "there are two models {name:?}; give each its own name"
+                ));
+            }
+        }
+        Ok(Models(models))
+    }
+
+    /// All models.
+    pub fn all(&self) -> &[ForeignModel] {
+        &self.0
+    }
+
+    /// The model with this name, and the parameters of the core of its devices where a scenario sets none.
+    pub(super) fn device(&self, name: &str) -> Option<(EndpointParameters, DeviceParameters)> {
+        if let Some(model) = LEAVES.iter().find(|model| model.name == name) {
+            return Some((EndpointParameters::default(), (model.make)()));
+        }
+        let model = self.0.iter().find(|model| model.name() == name)?;
+        let parameters = DeviceParameters::Foreign(model.parameters());
+        Some((model.core(), parameters))
+    }
+
+    /// The names of all models.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let built_in = LEAVES.iter().map(|model| model.name);
+        let outside = self.0.iter().map(ForeignModel::name);
+        built_in.chain(outside).collect()
+    }
 }
 
 /// A circuit, and how it takes the place of a model.
