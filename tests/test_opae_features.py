@@ -168,3 +168,21 @@ def test_the_loopback_has_the_tests_of_the_published_diagnostics(
     done = peerlane("opae", "run", "--afu", image, compiled("nlb_modes"), *test.split())
     right(done, "the test is right")
     assert ("does not model this mode" in done.err) == (test == "other")
+
+
+def test_a_slot_is_configured_from_one_command_to_the_next(peerlane: Run, scenario: Write) -> None:
+    path = scenario(text=TWO_SLOTS)
+
+    def loaded() -> list[tuple[int, str]]:
+        found = json.loads(peerlane("opae", "info", "--scenario", path, "--json", "-").out)
+        return [(one["slot"], one["accelerator"]) for one in found]
+
+    conf = ("opae", "conf", "--scenario", path, "--slot", "1")
+    assert loaded() == [(0, "nlb_mode_0"), (1, "nlb_mode_0")]
+    assert "slot 1 of card" in peerlane(*conf, "dma_afu").err
+    assert loaded() == [(0, "nlb_mode_0"), (1, "dma_afu")]
+    assert peerlane("opae", "conf", "--scenario", path, "he_lb").status == 0
+    assert loaded() == [(0, "he_lb"), (1, "dma_afu")]
+    assert peerlane(*conf, "default").status == 0
+    assert loaded() == [(0, "he_lb"), (1, "nlb_mode_0")]
+    peerlane("opae", "conf", "--scenario", path, "--slot", "2", "dma_afu").refuses("slot")

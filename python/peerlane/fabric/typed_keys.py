@@ -1828,11 +1828,20 @@ class FpgaCardDevice(Device, total=False):
     """Keys of devices, model fpga-card."""
 
     afu: Setting
-    """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'he_lb', 'he_mem', 'dma_afu',
-    'streaming_dma_afu' or 'none'. (default nlb_mode_0)"""
+    """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'nlb_mode_7', 'he_lb', 'he_mem',
+    'dma_afu', 'streaming_dma_afu' or 'none'. (default nlb_mode_0)"""
+    slots: Setting
+    """Number of slots, each with a port; a slot with a unit of its own is always there.
+    (default 1)"""
+    afu_1: Setting
+    """Unit in slot 1. (default none)"""
+    afu_2: Setting
+    """Unit in slot 2. (default none)"""
+    afu_3: Setting
+    """Unit in slot 3. (default none)"""
     afu_clock: Setting
-    """Clock of the accelerator functional unit, which transfers 64 bytes each cycle. (MHz;
-    default 400 MHz)"""
+    """Clock of the accelerator functional units, which transfer 64 bytes each cycle, until
+    software sets a user clock. (MHz; default 400 MHz)"""
     configuration_rate: Setting
     """Rate of partial reconfiguration, in bytes of the bitstream. (GB/s; default 100 MB/s)"""
     outstanding_reads: Setting

@@ -19,8 +19,8 @@ def is_in_session() -> bool:
     return bool(os.environ.get(SESSION))
 
 
-def configure(bitstream: bytes) -> None:
-    """Loads an accelerator into the first card of the session.
+def configure(bitstream: bytes, slot: int = 0) -> None:
+    """Loads an accelerator into a slot of the first card of the session.
 
     Raises:
         RuntimeError: The library says why not.
@@ -43,7 +43,7 @@ def configure(bitstream: bytes) -> None:
     call("fpgaOpen", token, ctypes.byref(handle), 0)
     try:
         size = ctypes.c_size_t(len(bitstream))
-        call("fpgaReconfigureSlot", handle, 0, bitstream, size, 0)
+        call("fpgaReconfigureSlot", handle, slot, bitstream, size, 0)
     finally:
         call("fpgaClose", handle)
         call("fpgaDestroyToken", ctypes.byref(token))

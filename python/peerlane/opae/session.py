@@ -67,7 +67,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
     scenario: tuple[str, str] | Simulation,
     *,
     host: str | None = None,
-    images: Mapping[str, bytes] | None = None,
+    images: Mapping[str, bytes] | Mapping[tuple[str, int], bytes] | None = None,
     models: Sequence[str] = (),
     wall: bool = False,
     seed: int | None = None,
@@ -79,7 +79,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         scenario: The text of a scenario, and what to call it in messages; or a simulation, which
             may have captures, and is at the end of the program afterwards.
         host: Which host of it; none for the first one that has a card.
-        images: What is loaded in cards, by their names; others have what the scenario says.
+        images: What is loaded in slot 0 of cards, by their names, or in others, by name and slot;
+            all others have what the scenario says.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
             may load, besides those of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
@@ -101,8 +102,9 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
     given = [afu.place_of(model) for model in models]
     given += [model for bits in (images or {}).values() if (model := model_of(bits))]
     load = _loader(given)
-    for card, bits in (images or {}).items():
-        simulation.load_image(card, bits, load)
+    for place, bits in (images or {}).items():
+        card, slot = place if isinstance(place, tuple) else (place, 0)
+        simulation.load_image(card, bits, load, slot)
     ledger = Ledger(simulation, host)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         socket = str(Path(folder) / "session")

@@ -7,23 +7,35 @@ import os
 from pathlib import Path
 
 
-def loaded(source: str) -> dict[str, bytes]:
-    """The bitstreams of the cards of a scenario, by their names."""
+def loaded(source: str) -> dict[tuple[str, int], bytes]:
+    """The bitstreams of the cards of a scenario, by their names and slots."""
     folder = _folder(source)
-    files = sorted(folder.glob("*.gbs")) if folder.is_dir() else []
-    return {file.stem: file.read_bytes() for file in files}
+    files = sorted(folder.glob(f"*{SLOT}*.gbs")) if folder.is_dir() else []
+    found = {}
+    for file in files:
+        card, _, slot = file.stem.rpartition(SLOT)
+        found[card, int(slot)] = file.read_bytes()
+    return found
 
 
-def load(source: str, card: str, bits: bytes) -> None:
-    """Keeps a bitstream as the one that a card has loaded."""
-    folder = _folder(source)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{card}.gbs").write_bytes(bits)
+def load(source: str, card: str, slot: int, bits: bytes) -> None:
+    """Keeps a bitstream as the one that a slot of a card has loaded."""
+    file = _file(source, card, slot)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(bits)
 
 
-def forget(source: str, card: str) -> None:
-    """Makes the scenario say again what a card has loaded."""
-    (_folder(source) / f"{card}.gbs").unlink(missing_ok=True)
+def forget(source: str, card: str, slot: int) -> None:
+    """Makes the scenario say again what a slot of a card has loaded."""
+    _file(source, card, slot).unlink(missing_ok=True)
+
+
+SLOT = "@"
+"""Between card and slot in the name of a file."""
+
+
+def _file(source: str, card: str, slot: int) -> Path:
+    return _folder(source) / f"{card}{SLOT}{slot}.gbs"
 
 
 def _folder(source: str) -> Path:

@@ -3,6 +3,7 @@
 mod adversary;
 mod fixture;
 mod served;
+mod slots;
 
 use std::os::fd::AsFd;
 use std::thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics: no device here has them. */
+/* Metrics: the performance counters of devices, and those of accelerators with a metrics block. Nothing here has thresholds. */
 #ifndef PEERLANE_OPAE_METRICS_H
 #define PEERLANE_OPAE_METRICS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User clocks: not supported here. */
+/* User clocks of accelerators: set in MHz, read in Hz. */
 #ifndef PEERLANE_OPAE_USERCLK_H
 #define PEERLANE_OPAE_USERCLK_H
 

@@ -35,6 +35,11 @@ Card = Annotated[
 ]
 
 
+Slot = Annotated[
+    int, typer.Option(min=0, metavar="N", help="The slot of the card, for cards with several.")
+]
+
+
 def text_of(scenario: str | None) -> tuple[str, str]:
     """The text of a scenario, and what to call it."""
     if scenario is not None:
@@ -50,8 +55,8 @@ def simulation_of(
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     with wrong_use():
-        for name, bits in slots.loaded(source).items():
-            simulation.load_image(name, bits, load)
+        for (name, slot), bits in slots.loaded(source).items():
+            simulation.load_image(name, bits, load, slot)
         if image is not None:
             configure(simulation, card or first(simulation), image)
     return simulation

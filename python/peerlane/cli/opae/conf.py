@@ -13,6 +13,7 @@ from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import (
     Card,
     Scenario,
+    Slot,
     first,
     image_of,
     simulation_of,
@@ -33,15 +34,16 @@ def conf(
     ],
     scenario: Scenario = None,
     card: Card = None,
+    slot: Slot = 0,
 ) -> None:
     """Load an accelerator into a card: for all later commands on the same scenario.
 
     In a program of `peerlane opae run`, such as a shell, it is the first card of that session.
-    Built in are nlb_mode_0, nlb_mode_3, he_lb, he_mem, dma_afu and streaming_dma_afu; `default`
-    forgets what was loaded, so that the scenario's own counts again.
+    Built in are nlb_mode_0, nlb_mode_3, nlb_mode_7, he_lb, he_mem, dma_afu and streaming_dma_afu;
+    `default` forgets what was loaded, so that the scenario's own counts again.
     """
     if live.is_in_session():
-        live.configure(image_of(image, for_session=True))
+        live.configure(image_of(image, for_session=True), slot)
         say(f"{image} is loaded")
         return
     text, source = text_of(scenario)
@@ -51,14 +53,17 @@ def conf(
     if name not in known:
         raise typer.BadParameter(f"{source} has no card {name!r}; {_core.advice(name, known)}")
     if image == "default":
-        slots.forget(source, name)
+        slots.forget(source, name, slot)
     else:
         bits = image_of(image)
         with wrong_use():
-            simulation.load_image(name, bits, load)
-        slots.load(source, name, bits)
-    after = {place.name: place.accelerator for place in places(simulation_of(scenario))}
-    say(f"{name} of {source}: {after[name] or 'nothing'} is loaded")
+            simulation.load_image(name, bits, load, slot)
+        slots.load(source, name, slot, bits)
+    after = {
+        (place.name, place.slot): place.accelerator for place in places(simulation_of(scenario))
+    }
+    where = f"slot {slot} of {name}" if slot else name
+    say(f"{where} of {source}: {after.get((name, slot)) or 'nothing'} is loaded")
 
 
 def pack(

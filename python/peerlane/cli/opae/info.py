@@ -22,7 +22,7 @@ def flags() -> None:
 
 
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
-    """List the cards of a fabric: where they are and what is loaded in them."""
+    """List the slots of the cards of a fabric: where they are and what is loaded in them."""
     keep_apart([scenario], {"--json": json_to})
     simulation = simulation_of(scenario)
     first(simulation)
@@ -30,6 +30,7 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
     rows: list[dict[str, Any]] = [
         {
             "card": place.name,
+            "slot": place.slot,
             "host": place.host,
             "function": place.function,
             "vendor_id": f"0x{place.vendor_id:04x}",
@@ -37,17 +38,19 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
             "interface_id": place.interface,
             "accelerator_id": place.accelerator,
             "accelerator": names.get(place.accelerator or ""),
+            "clock_hz": place.clock_hz,
             "local_memory": place.local_memory,
         }
         for place in places(simulation)
     ]
-    table = blank("card", "host", "function")
-    for heading in ("ID", "interface", "accelerator", "memory"):
+    table = blank("card", "slot", "host", "function")
+    for heading in ("ID", "interface", "accelerator", "clock", "memory"):
         table.add_column(heading, "prose" if heading in {"interface", "accelerator"} else "value")
     for row in rows:
         ids = f"{row['vendor_id'][2:]}:{row['device_id'][2:]}"
         loaded = f"{row['accelerator_id'] or 'none'} {row['accelerator'] or ''}".rstrip()
         memory = f"{row['local_memory'] / 2**30:g} GiB"
-        own = (row["card"], row["host"], row["function"])
-        table.add_row(*own, ids, row["interface_id"], loaded, memory)
+        clock = f"{row['clock_hz'] / 1e6:g} MHz"
+        own = (row["card"], str(row["slot"]), row["host"], row["function"])
+        table.add_row(*own, ids, row["interface_id"], loaded, clock, memory)
     emit(rows, table, json_to)

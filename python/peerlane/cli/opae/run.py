@@ -27,7 +27,7 @@ from peerlane.cli.captures import (
 )
 from peerlane.cli.console import complain, warn, write
 from peerlane.cli.files import is_standard_output, keep_apart
-from peerlane.cli.opae.cards import Card, Scenario, first, image_of, text_of, wrong_use
+from peerlane.cli.opae.cards import Card, Scenario, Slot, first, image_of, text_of, wrong_use
 from peerlane.cli.options import FAILED, writable
 from peerlane.opae import slots
 from peerlane.opae.session import run_program
@@ -66,6 +66,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         ),
     ] = None,
     card: Card = None,
+    slot: Slot = 0,
     trace: Trace = None,
     perfetto: Perfetto = None,
     vcd: Vcd = None,
@@ -111,7 +112,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     images = slots.loaded(source)
     simulation = Simulation(text, source=source)
     if afu is not None:
-        images[card or first(simulation)] = image_of(afu)
+        images[card or first(simulation), slot] = image_of(afu)
     capture(simulation, captures, only)
     with wrong_use():
         try:

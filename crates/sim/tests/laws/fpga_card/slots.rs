@@ -142,6 +142,35 @@ fn reset_and_reconfiguration_of_a_slot_leave_the_other_one_alone() {
 }
 
 #[test]
+fn each_slot_has_interrupts_of_its_own() {
+    let mut machine = two();
+    let messages = |machine: &Machine, slot: u8| {
+        let vectors = sim::first_vector(slot)..sim::first_vector(slot) + sim::INTERRUPTS;
+        let message = |vector| {
+            machine
+                .simulation
+                .interrupt_message("card", u16::from(vector))
+        };
+        vectors
+            .map(|vector| message(vector).unwrap().unwrap())
+            .collect::<Vec<u32>>()
+    };
+    machine.interrupts();
+    for slot in 0..2 {
+        machine.set32_in(slot.into(), 0x150, 2);
+        machine.start_in(slot.into(), 16, 1 << 2 | 1 << 29);
+        machine.pass(Span::from_us(20));
+        let taken = machine.simulation.take_interrupts("h0").unwrap();
+        assert_eq!(taken, [(messages(&machine, slot)[2], 1)], "slot {slot}");
+    }
+    assert!(
+        messages(&machine, 0)
+            .iter()
+            .all(|one| !messages(&machine, 1).contains(one))
+    );
+}
+
+#[test]
 fn each_slot_has_its_own_clock() {
     let mut machine = two();
     machine
