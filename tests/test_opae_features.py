@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Outcome, Run, Write
-
-SOURCES = Path(__file__).parent / "opae"
+    from opae_programs import Programs
 
 TWO_SLOTS = """
 [hosts.h0]
@@ -58,22 +55,6 @@ class Counting(Afu):
 """
 
 
-@pytest.fixture
-def compiled(peerlane: Run, tmp_path: Path) -> Callable[[str], str]:
-    """A function that compiles one of the programs."""
-
-    def compile_program(name: str) -> str:
-        program = tmp_path / name
-        options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2"]
-        flags = peerlane("opae", "flags").out.split()
-        source = str(SOURCES / f"{name}.c")
-        built = ["gcc", source, *options, *flags, "-lopae-c", "-lpthread", "-o", str(program)]
-        subprocess.run(built, check=True, timeout=120)
-        return str(program)
-
-    return compile_program
-
-
 def right(done: Outcome, what: str) -> str:
     """The output of a program that has found all right, and says so at its end."""
     assert done.status == 0, done.err
@@ -81,34 +62,29 @@ def right(done: Outcome, what: str) -> str:
     return done.out
 
 
-def bitstream(peerlane: Run, path: Path, clock: float | None = None) -> str:
-    """A bitstream of the native loopback, that is made for a clock in MHz."""
-    assert peerlane("opae", "pack", "nlb_mode_0", path).status == 0
-    if clock:
-        content = path.read_bytes()
-        (length,) = struct.unpack_from("<I", content, 16)
-        told = json.loads(content[20 : 20 + length])
-        told["afu-image"] |= {"clock-frequency-high": clock, "clock-frequency-low": clock / 2}
-        text = json.dumps(told).encode()
-        rest = content[20 + length :]
-        path.write_bytes(content[:16] + struct.pack("<I", len(text)) + text + rest)
-    return str(path)
+def made_for(bitstream: Path, megahertz: float, to: Path) -> str:
+    """A copy of a bitstream that says which clock it is made for."""
+    content = bitstream.read_bytes()
+    (length,) = struct.unpack_from("<I", content, 16)
+    metadata = json.loads(content[20 : 20 + length])
+    clocks = {"clock-frequency-high": megahertz, "clock-frequency-low": megahertz / 2}
+    metadata["afu-image"] |= clocks
+    text = json.dumps(metadata).encode()
+    to.write_bytes(content[:16] + struct.pack("<I", len(text)) + text + content[20 + length :])
+    return str(to)
 
 
-def test_metrics_and_counters_are_those_of_the_traffic(
-    peerlane: Run, compiled: Callable[[str], str]
-) -> None:
-    done = peerlane("opae", "run", "--afu", "nlb_mode_0", compiled("metrics"))
-    out = right(done, "metrics are right")
-    assert "performance:fabric performance pcie0_read 0" in out
+def test_metrics_and_counters_are_those_of_the_traffic(programs: Programs) -> None:
+    done = programs.run([str(programs.program("metrics"))], "nlb_mode_0")
+    assert "performance:fabric performance pcie0_read 0" in right(done, "metrics are right")
 
 
 def test_an_accelerator_with_a_metrics_block_has_metrics(
-    peerlane: Run, compiled: Callable[[str], str], tmp_path: Path
+    programs: Programs, tmp_path: Path
 ) -> None:
     model = tmp_path / "counting.py"
     model.write_text(WITH_METRICS)
-    done = peerlane("opae", "run", "--afu", model, compiled("metrics"), "afu", "2")
+    done = programs.run([str(programs.program("metrics")), "afu", "2"], str(model))
     out = right(done, "metrics are right")
     assert out.splitlines()[:2] == ["AFU:5 5 1 1234 1", "AFU:5 5 2 77 1"]
 
@@ -121,31 +97,22 @@ def test_a_feature_begins_behind_the_header(peerlane: Run, tmp_path: Path, offse
     done.refuses(f"next_feature is {offset:#x}")
 
 
-def test_the_user_clock_is_the_clock_of_the_unit(
-    peerlane: Run, compiled: Callable[[str], str], tmp_path: Path
-) -> None:
-    image = bitstream(peerlane, tmp_path / "nlb.gbs", 200)
-    done = peerlane("opae", "run", "--afu", "nlb_mode_0", compiled("user_clock"), image)
+def test_the_user_clock_is_the_clock_of_the_unit(programs: Programs, tmp_path: Path) -> None:
+    image = made_for(programs.folder / "nlb.gbs", 200, tmp_path / "clock.gbs")
+    command = [str(programs.program("user_clock")), image]
+    right(programs.run(command, "nlb_mode_0"), "the clock is right")
+    # The program sets a clock beyond that of the image, which is said.
+    done = programs.run(command, image)
     right(done, "the clock is right")
-
-
-def test_a_clock_beyond_that_of_the_bitstream_is_told(
-    peerlane: Run, compiled: Callable[[str], str], tmp_path: Path
-) -> None:
-    image = bitstream(peerlane, tmp_path / "nlb.gbs", 200)
-    program = compiled("user_clock")
-    right(peerlane("opae", "run", "--afu", image, program, image), "the clock is right")
-    done = peerlane("opae", "run", "--afu", image, program, image)
     assert "400 MHz" in done.err
     assert "200 MHz" in done.err
 
 
 def test_slots_are_used_reset_and_configured_each_for_itself(
-    peerlane: Run, compiled: Callable[[str], str], scenario: Write, tmp_path: Path
+    programs: Programs, scenario: Write
 ) -> None:
-    image = bitstream(peerlane, tmp_path / "nlb.gbs")
-    program = compiled("slots")
-    done = peerlane("opae", "run", "--scenario", scenario(text=TWO_SLOTS), program, image)
+    command = [str(programs.program("slots")), str(programs.folder / "nlb.gbs")]
+    done = programs.peerlane("opae", "run", "--scenario", scenario(text=TWO_SLOTS), *command)
     right(done, "both slots are right")
 
 
@@ -163,9 +130,9 @@ def test_slots_are_used_reset_and_configured_each_for_itself(
     ],
 )
 def test_the_loopback_has_the_tests_of_the_published_diagnostics(
-    peerlane: Run, compiled: Callable[[str], str], test: str, image: str
+    programs: Programs, test: str, image: str
 ) -> None:
-    done = peerlane("opae", "run", "--afu", image, compiled("nlb_modes"), *test.split())
+    done = programs.run([str(programs.program("nlb_modes")), *test.split()], image)
     right(done, "the test is right")
     assert ("does not model this mode" in done.err) == (test == "other")
 

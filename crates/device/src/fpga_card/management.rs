@@ -123,7 +123,7 @@ impl Management {
     /// The place of a port, if there is one with that number: it is present, at an offset in BAR 2.
     fn port(&self, number: u64) -> u64 {
         if number < self.ports.into() {
-            1 << 60 | 2 << 32 | number * port::DISTANCE
+            1 << 60 | 2 << 32 | (number * port::DISTANCE)
         } else {
             0
         }

@@ -44,6 +44,9 @@ pub(super) const FABRIC_COUNTER: u64 = 0x28;
 /// Offset of the counter of the interface clock.
 pub(super) const CLOCK: u64 = 0x30;
 
+/// The bits of a counter's register that count; the others repeat the code of the event.
+const COUNT: u64 = (1 << 60) - 1;
+
 const RESET: u64 = 1;
 const FREEZE: u64 = 1 << 8;
 const CODE: u32 = 16;
@@ -96,7 +99,7 @@ impl Performance {
     pub(super) fn load(&self, offset: u64, len: u32, now: Time) -> u64 {
         let register = match offset & !7 {
             FABRIC_CONTROL => self.control.0,
-            FABRIC_COUNTER => self.control.code() << 60 | self.selected() & (1 << 60) - 1,
+            FABRIC_COUNTER => self.control.code() << 60 | self.selected() & COUNT,
             CLOCK => now.since(Time::ZERO).as_fs() / self.cycle.as_fs().max(1),
             _ => 0,
         };

@@ -56,7 +56,7 @@ impl Machine {
         self.store(0, COUNTERS + 0x20, &(code << 16 | filter).to_le_bytes());
         let value = self.load(0, COUNTERS + 0x28, 8);
         assert_eq!(value >> 60, code);
-        value & (1 << 60) - 1
+        value & ((1 << 60) - 1)
     }
 }
 
