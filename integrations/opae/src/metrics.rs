@@ -102,13 +102,14 @@ impl State {
             while found.len() < MOST {
                 offset += 8;
                 let word = self.word(handle, offset)?;
-                if word >> 8 & 0xff == 0 {
+                let number = word >> 8 & 0xff;
+                if number == 0 {
                     break;
                 }
                 found.push(Metric {
                     qualifier: format!("AFU:{id:x}"),
                     group: format!("{id:x}"),
-                    name: format!("{:x}", word >> 8 & 0xff),
+                    name: format!("{number:x}"),
                     units: format!("{units:x}"),
                     source: Source::Counter(Register { handle, offset }),
                 });
