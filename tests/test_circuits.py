@@ -137,6 +137,23 @@ def test_a_device_that_is_not_there_cannot_be_a_circuit(peerlane: Run) -> None:
     told.refuses("there is no device 'c9' in the scenario", "its devices are")
 
 
+def test_no_device_at_all_cannot_be_a_circuit(peerlane: Run) -> None:
+    peerlane("run", "driver", "--rtl", " ,").refuses("--rtl", "names of devices")
+
+
+@pytest.mark.parametrize("window", ["12 us..10 us", "10 us..10 us", "10 us", "10..12", ".."])
+def test_a_window_of_waves_has_two_times_in_order(window: str) -> None:
+    with pytest.raises(ScenarioError, match=r"a\.waves: "):
+        pair("a", waves=window).simulation()
+
+
+def test_a_clock_with_another_completion_timeout_says_what_the_circuit_waits() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"a\.completion_timeout: .* 2,500,000 cycles of `clock`"
+    ):
+        pair("a", clock="200 MHz").simulation()
+
+
 def test_a_model_without_a_circuit_says_so() -> None:
     text = """
 [hosts.h0]

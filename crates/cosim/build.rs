@@ -114,6 +114,12 @@ mod circuits {
             let output = output.unwrap_or_else(|error| {
                 fail(&format!("Verilator is missing ({command}: {error}): run `make gateware`, or set VERILATOR to the command of Verilator 5.036 or later"))
             });
+            let version = version_of(&command).filter(|version| *version < OLDEST);
+            if let Some((major, minor)) = version {
+                fail(&format!(
+                    "{command} is Verilator {major}.{minor:03}, which is too old: run `make gateware`, or set VERILATOR to the command of Verilator 5.036 or later"
+                ));
+            }
             let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
             if !root.join("include/verilated.cpp").is_file() {
                 fail(&format!(
@@ -241,6 +247,15 @@ mod circuits {
         }
     }
 
+    /// The version of a Verilator, where it tells one: "Verilator 5.048".
+    fn version_of(command: &str) -> Option<(u32, u32)> {
+        let output = Command::new(command).arg("--version").output().ok()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let number = told.strip_prefix("Verilator ")?.split(' ').next()?;
+        let (major, minor) = number.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
     /// A module that Verilator translates.
     struct Module {
         /// The name of the circuit's own module, for messages.
@@ -341,6 +356,8 @@ mod circuits {
 
     /// Whether all circuits are built, for speed, or those of tests alone.
     const FOR_SPEED: bool = cfg!(feature = "circuits");
+    /// The oldest version of Verilator that translates the circuits.
+    const OLDEST: (u32, u32) = (5, 36);
     /// The generated constants, before every circuit.
     const PACKAGE: &str = "rtl/peerlane_pkg.sv";
     /// The modules that all circuits share.

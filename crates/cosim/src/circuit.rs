@@ -202,7 +202,7 @@ impl Circuit {
             return Err(Failure {
                 circuit: name(self.model),
                 cycle: seen.cycle,
-                message: message.to_string_lossy().trim().into(),
+                message: Failure::reason(&message.to_string_lossy()),
             });
         }
         // SAFETY: the events and bytes stay until the instance runs again, for which it must be borrowed as mutable.

@@ -40,9 +40,28 @@ pub struct Failure {
     pub message: String,
 }
 
+impl Failure {
+    /// The reason in what a circuit has printed: of Verilator's lines the first one, without its own time, which stands still.
+    pub(crate) fn reason(printed: &str) -> String {
+        let line = printed.trim().lines().next().unwrap_or_default();
+        let (_, reason) = line.split_once("%Error: ").unwrap_or(("", line));
+        reason.into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reason_is_the_assertion_with_its_place() {
+        let printed = "[0] %Error: core.sv:97: Assertion failed in top.core.a_rule: 3 of 2\n%Error: core.sv:97: Verilog $stop\n";
+        assert_eq!(
+            Failure::reason(printed),
+            "core.sv:97: Assertion failed in top.core.a_rule: 3 of 2"
+        );
+        assert_eq!(Failure::reason("a beat too many"), "a beat too many");
+    }
 
     #[test]
     fn a_circuit_that_is_not_built_names_the_command_that_builds_it() {

@@ -123,6 +123,9 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
     if implementation and system is None:
         raise typer.BadParameter("--implementation needs the SYSTEM whose devices it changes")
+    if implementation not in (None, "rtl", "model"):
+        unknown = f"{implementation!r} is not known; write rtl or model"
+        raise typer.BadParameter(unknown, param_hint="--implementation")
     names = [system] if system else list(systems())
     if save:
         others = (json_to, settings, implementation, report_to, every)

@@ -209,6 +209,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         return
     folder = open_folder(report_to)
     names = [name.strip() for name in (rtl or "").split(",") if name.strip()]
+    if rtl is not None and not names:
+        raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
     simulation = open_simulation(file, seed=seed, settings=settings, circuits=names)
     _watch(simulation, check_coherence, explain=explain or folder is not None)
     capture(simulation, captures, only)

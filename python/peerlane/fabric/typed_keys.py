@@ -640,6 +640,10 @@ class Device(Node, Upstream, total=False):
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
     circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    circuit: Setting
+    """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
+    model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
+    its registers. (default none)"""
     waves: Setting
     """Times, from the beginning of the run, between which the circuit's signals are written to
     DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
@@ -1228,6 +1232,10 @@ class Profile(TypedDict, total=False):
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
     circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    circuit: Setting
+    """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
+    model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
+    its registers. (default none)"""
     waves: Setting
     """Times, from the beginning of the run, between which the circuit's signals are written to
     DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'

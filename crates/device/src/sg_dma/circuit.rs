@@ -45,7 +45,7 @@ pub(super) fn choice(
         (
             "completion_timeout",
             cycles != TIMEOUT,
-            "the circuit waits 2,500,000 cycles; write \"10 ms\" with a clock of 250 MHz",
+            "the circuit waits 2,500,000 cycles of `clock`; write as much, which is \"10 ms\" at 250 MHz",
         ),
     ];
     if let Some((key, _, message)) = limits.iter().find(|(_, wrong, _)| *wrong) {
