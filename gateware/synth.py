@@ -163,7 +163,10 @@ def stored() -> dict[str, list[Row]]:
 
 def store(sizes: dict[str, list[Row]]) -> None:
     """Write sizes.toml."""
-    lines = ["# Measured and written by gateware/synth.py, which makes the tables of docs/reference/circuit-sizes.md of it."]
+    lines = [
+        "# Measured and written by gateware/synth.py, which makes the tables of",
+        "# docs/reference/circuit-sizes.md of it.",
+    ]
     for family, rows in sizes.items():
         for row in rows:
             lines.append(f"\n[[{family}]]")
@@ -196,7 +199,7 @@ def main() -> None:
     if chosen.check:
         text = PAGE.read_text(encoding="utf-8")
         if page(text, stored()) != text:
-            sys.exit("docs/reference/circuit-sizes.md does not have the tables of sizes.toml: `make synth`")
+            sys.exit(f"{PAGE.name} does not have the tables of sizes.toml: `make synth`")
         return
     unknown = set(chosen.module) - {name for name, _ in CIRCUITS}
     if unknown:

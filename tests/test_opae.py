@@ -141,8 +141,11 @@ def test_a_program_of_a_session_configures_its_card(programs: Programs) -> None:
 
 def test_diagnostics_count_lines_and_measure_the_link(peerlane: Run) -> None:
     found = json.loads(peerlane("opae", "diag", "--lines", "65536", "--json", "-").out)
-    read, write, both, copy = found
-    assert [one["mode"] for one in found] == ["read", "write", "trput", "lpbk1"]
+    read, write, both, copy, exchange = found
+    assert [one["mode"] for one in found] == ["read", "write", "trput", "lpbk1", "sw"]
     assert (read["reads"], read["writes"], write["reads"], write["writes"]) == (65536, 0, 0, 65536)
     assert 7.0e9 < read["read_bytes_per_second"] < 7.25e9
-    assert both["reads"] == both["writes"] == copy["writes"] == 65536
+    assert both["reads"] == both["writes"] == copy["writes"] == exchange["writes"] - 1 == 65536
+    # Requests of four lines; a test of reads alone writes its status line.
+    assert (read["link_reads"], read["link_writes"]) == (65536 // 4, 1)
+    assert (write["link_reads"], write["link_writes"]) == (0, 65536 // 4 + 1)

@@ -332,7 +332,7 @@ impl Server {
         let mut signalled = Vec::new();
         for (message, count) in came {
             for opened in self.handles.iter() {
-                let card = &self.cards[opened.card].place.name;
+                let card = &self.cards[opened.object.card].place.name;
                 for (vector, file) in &opened.listening {
                     let own = self.simulation.interrupt_message(card, (*vector).into());
                     if own.ok().flatten() == Some(message) {

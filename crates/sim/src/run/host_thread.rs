@@ -216,7 +216,7 @@ impl HostThread {
                     return Woken::Quiet;
                 }
                 // After the looks: a caller that waits again must not miss what the last step has done.
-                if step == CHUNK && !watch() {
+                if step == CHUNK && (simulation.has_stopped || !watch()) {
                     return Woken::Broken;
                 }
                 if !simulation.step_until(limit) {
@@ -253,7 +253,7 @@ impl Simulation {
                     return None;
                 }
             }
-            if !watch() {
+            if self.has_stopped || !watch() {
                 return None;
             }
         }
