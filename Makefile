@@ -72,6 +72,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext
 	$(BIN)/peerlane bench network
 	$(BIN)/peerlane bench messages
+	$(BIN)/peerlane bench session
 	$(if $(wildcard $(VENV)/with-circuits),$(BIN)/peerlane bench circuits)
 
 soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.

@@ -216,6 +216,9 @@ def test_a_wrong_filter(
         (["bench", "network", "--sides", "4,x"], ["4,x"]),
         (["bench", "network", "--sides", "500"], ["2 to 128"]),
         (["bench", "fabric", "--peer", "nobody"], ["nobody"]),
+        (["bench", "session", "--size", "100 B"], ["--size", "100 B", "multiple of 256 B"]),
+        (["bench", "session", "--size", "2 GiB"], ["2 GiB", "up to 1 GiB"]),
+        (["bench", "session", "--size", "much"], ["--size", "much"]),
     ],
 )
 def test_wrong_use(peerlane: Run, arguments: list[str], words: list[str]) -> None:

@@ -362,6 +362,21 @@ def test_bench_of_messages_counts_bytes(peerlane: Run) -> None:
         assert run["payload_per_second"] == pytest.approx(run["payload"] / run["wall_seconds"])
 
 
+def test_bench_of_a_session_has_a_reference_for_each_access_and_transfer(peerlane: Run) -> None:
+    options = ("--size", "1 MiB", "--accesses", "40", "--repeat", "1")
+    ran = peerlane("bench", "session", *options, "--json", "-")
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["accesses"].keys() == {"read", "write", "load", "store"}
+    for access in found["accesses"].values():
+        assert access["ratio"] == pytest.approx(access["ns"] / found["socket_ns"])
+    assert found["size"] == 2**20
+    for transfer in found["transfers"].values():
+        rates = transfer["bytes_per_second"], transfer["run_bytes_per_second"]
+        assert transfer["share"] == pytest.approx(rates[0] / rates[1])
+    assert found["fill_bytes_per_second"] > 0 < found["verify_bytes_per_second"]
+
+
 def test_bench_reports_the_median_of_its_runs(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--tlps", "2000", "--repeat", "3", "--json", "-")
     document = json.loads(ran.out)

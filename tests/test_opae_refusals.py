@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -124,7 +125,49 @@ def test_a_scenario_without_a_card_or_host_is_refused(peerlane: Run, scenario: W
         where, *rest = command
         peerlane("opae", where, "--scenario", without, *rest).refuses("card", "fpga-card")
     peerlane("opae", "conf", "--scenario", without, "dma_afu").refuses("no card", "fpga-card")
-    peerlane("opae", "run", "--host", "x", "true").refuses("x")
+    peerlane("opae", "run", "--host", "x", "true").refuses("there is no node", "x")
+
+
+def test_a_program_that_cannot_begin_is_refused_with_the_reason(
+    peerlane: Run, tmp_path: Path
+) -> None:
+    wrong = {
+        "plain": ("text", 0o600, "chmod +x"),
+        "script": ("echo text", 0o700, "nor a script that begins with #!"),
+        "nobody": ("#!/no/such/interpreter\n", 0o700, "there is no interpreter"),
+    }
+    for name, (content, mode, message) in wrong.items():
+        program = tmp_path / name
+        program.write_text(content, encoding="utf-8")
+        program.chmod(mode)
+        peerlane("opae", "run", program).refuses(str(program), "cannot be run", message)
+    peerlane("opae", "run", tmp_path).refuses(str(tmp_path), "is a folder")
+    peerlane("opae", "run", "").refuses("there is no program ''")
+
+
+def test_an_image_or_a_model_that_is_no_file_is_refused(peerlane: Run, tmp_path: Path) -> None:
+    for command in (("run", "--afu", tmp_path, "true"), ("conf", tmp_path)):
+        peerlane("opae", *command).refuses(str(tmp_path), "is a folder")
+    missing, text = tmp_path / "missing.py", tmp_path / "text"
+    text.write_text("")
+    for option in ("--afu", "--model"):
+        peerlane("opae", "run", option, missing, "true").refuses("there is no file", str(missing))
+    peerlane("opae", "run", "--model", text, "true").refuses(str(text), "is not a Python file")
+
+
+def test_an_interrupted_run_ends_its_program_and_says_so(tmp_path: Path) -> None:
+    times = tmp_path / "times.json"
+    arguments = ["-m", "peerlane", "opae", "run", "--json", str(times), "sh", "-c"]
+    command = [sys.executable, *arguments, "echo begun; sleep 60"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "begun\n"
+        os.killpg(run.pid, signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (130, "interrupted\n")
+    assert json.loads(times.read_text(encoding="utf-8"))["exit_status"] == 130
 
 
 def test_memory_with_code_is_not_pinned(programs: Programs) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from opae_programs import SOURCES, told
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from conftest import Run
@@ -27,6 +30,46 @@ def test_simulated_times_are_the_same_in_every_run(programs: Programs, name: str
     first, second = (programs.run(command, afu).out for _ in range(2))
     assert first == second
     assert re.search(r"\d+ (ns|bytes)", first)
+
+
+BUSY = "while True: pass"
+"""A program that takes all of a processor."""
+
+
+@contextmanager
+def busy_processors() -> Iterator[None]:
+    """Twice as many busy processes as there are processors."""
+    with ExitStack() as stack:
+        for _ in range(2 * (os.cpu_count() or 1)):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY]))
+            stack.callback(process.kill)
+        yield
+
+
+# Of 200 pauses, one ends while an idle link would repeat its credit.
+ALONE = {
+    "hello_nlb": ("nlb_mode_0", ("spin", "256"), 10),
+    "pauses": ("dma_afu", ("200",), 4),
+}
+"""Programs with one thread, what is loaded for them, what they are told, and how often they run."""
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_neither_a_trace_nor_a_loaded_machine_changes_simulated_times(
+    programs: Programs, tmp_path: Path, name: str
+) -> None:
+    afu, arguments, runs = ALONE[name]
+    command = [str(programs.program(name)), *arguments]
+    times = tmp_path / "times.json"
+    found = set()
+    with busy_processors():
+        for run in range(runs):
+            traced = ("--trace", str(tmp_path / "trace.jsonl")) if run % 2 else ()
+            done = programs.run(command, afu, "--json", str(times), *traced)
+            assert done.status == 0, done.err
+            evidence = json.loads(times.read_text(encoding="utf-8"))
+            found.add((done.out, evidence["simulated_ns"], str(evidence["times"])))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("name", ["hello_nlb", "dma_sweep", "streaming", "errors"])

@@ -716,6 +716,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench_device, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;
     module.add_function(wrap_pyfunction!(bench_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(session::bench_socket, module)?)?;
+    module.add_function(wrap_pyfunction!(session::real_time, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
     arithmetic::add(module)
 }

@@ -168,6 +168,19 @@ pub fn load_image(
     raised::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 
+/// Returns the real times, in nanoseconds, of `count` packets there and back over a bare socket of the kind that sessions have.
+#[pyfunction]
+pub fn bench_socket(py: Python<'_>, count: u32) -> PyResult<Vec<u64>> {
+    let times = py.detach(|| server::ping_pong(count));
+    times.map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// Returns the real monotonic time in nanoseconds, in a program of a session too.
+#[pyfunction]
+pub fn real_time() -> u64 {
+    server::real_time()
+}
+
 #[derive(Serialize)]
 struct Slot {
     name: String,

@@ -12,11 +12,71 @@ pub(crate) struct Client {
     pub(crate) channel: Channel,
     /// Whether its [hello](session::Request::Hello) was accepted.
     pub(crate) is_welcome: bool,
+    /// Whether its next call is awaited without a sleep.
+    pub(crate) pace: Pace,
+}
+
+/// Whether the calls of a process follow so closely that it is worth to await them without a sleep. On a loaded machine it is not: the
+/// process may need the very processor on which it is awaited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// The number of calls that are still awaited asleep, and that number after the last call that came too late.
+    asleep: u32,
+    last: u32,
+}
+
+/// Most calls that are awaited asleep before the other way is tried again.
+const MOST_ASLEEP: u32 = 256;
+
+impl Pace {
+    /// Whether to await the next call without a sleep.
+    pub(crate) fn begins(&mut self) -> bool {
+        let is_awake = self.asleep == 0;
+        self.asleep = self.asleep.saturating_sub(1);
+        is_awake
+    }
+
+    /// Records whether calls have come that were awaited without a sleep.
+    pub(crate) fn record(&mut self, have_come: bool) {
+        self.last = if have_come {
+            0
+        } else {
+            (2 * self.last).clamp(1, MOST_ASLEEP)
+        };
+        self.asleep = self.last;
+    }
 }
 
 impl Client {
     /// The next call, with its file.
     pub(crate) fn receive(&self) -> Result<(Call, Option<OwnedFd>), ChannelError> {
         self.channel.receive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The calls that are awaited without a sleep among the next `count`, which come too late then.
+    fn awake(pace: &mut Pace, count: u32) -> u32 {
+        let tried = (0..count).filter(|_| {
+            let begins = pace.begins();
+            if begins {
+                pace.record(false);
+            }
+            begins
+        });
+        tried.count() as u32
+    }
+
+    #[test]
+    fn calls_that_come_too_late_are_awaited_asleep_until_one_is_in_time() {
+        let mut pace = Pace::default();
+        assert_eq!(awake(&mut pace, 1000), 10);
+        while !pace.begins() {}
+        pace.record(true);
+        assert!(pace.begins());
+        assert_eq!(awake(&mut pace, 4), 2);
     }
 }

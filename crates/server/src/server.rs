@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::buffers::Buffers;
 use crate::cards::{Card, Loader};
-use crate::client::Client;
+use crate::client::{Client, Pace};
 use crate::handles::OpenHandles;
 
 /// The reason why a session cannot start or continue.
@@ -211,11 +211,15 @@ impl Server {
             number: self.known,
             channel,
             is_welcome: false,
+            pace: Pace::default(),
         });
     }
 
     /// Serves the calls of a process that follow at once, without a sleep between them: to be woken takes longer than a call.
     fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
+        if !self.pace(number).is_some_and(Pace::begins) {
+            return;
+        }
         let mut last = Instant::now();
         let mut served = 0;
         while served < MOST_IN_A_ROW && last.elapsed() < LINGER {
@@ -226,6 +230,15 @@ impl Server {
                 std::hint::spin_loop();
             }
         }
+        if let Some(pace) = self.pace(number) {
+            pace.record(served > 0);
+        }
+    }
+
+    fn pace(&mut self, number: u64) -> Option<&mut Pace> {
+        let mut clients = self.clients.iter_mut();
+        let client = clients.find(|client| client.number == number);
+        client.map(|client| &mut client.pace)
     }
 
     /// Serves the call of a process, or removes the process; returns whether there was a call.

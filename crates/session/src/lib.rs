@@ -5,10 +5,12 @@
 //! last call, and an answer contains the current simulated time. Memory that the process shares with devices is an anonymous file
 //! (`memfd`), mapped on both sides.
 
+mod bare;
 mod call;
 mod channel;
 mod memory;
 
+pub use bare::{ping_pong, real_time};
 pub use call::{
     Attribute, Call, Clock, Costs, Counter, ErrorRegister, Event, Failure, Kind, Object, Reply,
     Request, Response, Until, WaitEnd, Welcome, Work,

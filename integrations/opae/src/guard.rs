@@ -222,6 +222,12 @@ impl Buffers {
         self.closing
     }
 
+    /// Whether a page is open that will be closed.
+    pub fn has_open_pages(&self) -> bool {
+        let mut pages = self.by_base.values().filter_map(|it| it.pages.as_ref());
+        pages.any(|pages| !pages.runs.is_empty())
+    }
+
     /// The buffer that contains `address`.
     pub fn at(&mut self, address: usize) -> Option<&mut Buffer> {
         let (_, buffer) = self.by_base.range_mut(..=address).next_back()?;

@@ -159,6 +159,7 @@ impl State {
             round.remember(Fault { line, ..fault });
         }
         crate::watch::tick();
+        crate::watch::wake();
         true
     }
 
@@ -177,6 +178,7 @@ impl State {
             }
             at = (at / PAGE + 1) * PAGE;
         }
+        crate::watch::wake();
     }
 
     /// Lets the charged time pass before the program writes what a device may be looking for, such as a descriptor: the device would

@@ -22,7 +22,8 @@ const PATIENCE_OF_VALGRIND: i64 = 5_000_000;
 
 /// Number of calls and faults so far.
 static TICKS: AtomicU64 = AtomicU64::new(0);
-/// Whether a page may have been opened since the thread went to sleep.
+/// Whether a page was opened since the thread went to sleep. Calls close all pages while an operation is outstanding, and are no reason
+/// to wake it.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
 /// The system's number of the thread.
@@ -48,6 +49,10 @@ pub fn ticks() -> u64 {
 /// Counts a call or a fault.
 pub fn tick() {
     TICKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Wakes the thread, because a page is open.
+pub fn wake() {
     if WANTED.swap(1, Ordering::Relaxed) == 0 {
         crate::lock::futex(&WANTED, libc::FUTEX_WAKE, 1);
     }
@@ -85,7 +90,7 @@ fn watch() {
         }
         since = worked;
         let Some(mut state) = lock() else { continue };
-        if state.active() {
+        if state.active() && state.buffers.has_open_pages() {
             if TICKS.load(Ordering::Relaxed) == seen {
                 state.buffers.close();
             }

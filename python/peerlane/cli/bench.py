@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from peerlane import _core
 from peerlane.benchmark.devices import KINDS
 from peerlane.benchmark.median import (
     median_device,
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from peerlane.cli.tables.sheet import Sheet
+
+_BURST = 256
+_LARGEST = 1 << 30
+"""Bytes: what the DMA accelerator of `bench session` moves at once, and the largest buffer."""
 
 bench_app = group("Measure how fast the simulator itself is.")
 
@@ -179,6 +184,32 @@ def bench_circuits(
     emit({"runs": runs}, _circuit_table(runs), json_to)
 
 
+@bench_app.command("session")
+def bench_session(
+    size_: Annotated[
+        str, typer.Option("--size", metavar="SIZE", help="Bytes moved to the card, and back.")
+    ] = "32 MiB",
+    accesses: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Accesses to a register, of each kind.")
+    ] = 2000,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs; medians are reported.")
+    ] = 3,
+    json_to: JsonTo = None,
+) -> None:
+    """Time a program of a session: accesses to registers, and transfers of the DMA accelerator.
+
+    An access is compared with a packet there and back over a bare socket; a transfer with a run of
+    a flow that moves as many bytes over such a link, with every byte checked. All are measured in
+    the same run, in real time.
+    """
+    from peerlane.benchmark.session.bench import bench_session as bench  # noqa: PLC0415 - for this command alone
+
+    with progress("benchmark"):
+        found = bench(_size(size_), accesses, repeat)
+    emit(found, _session_table(found), json_to)
+
+
 def _of_each(
     text: str, what: str, measure: Callable[[int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -193,6 +224,20 @@ def _of_each(
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from None
     return runs
+
+
+def _size(text: str) -> int:
+    """Bytes, a multiple of what the accelerator moves in a burst."""
+    try:
+        number = _core.read_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--size") from None
+    if number % _BURST or not _BURST <= number <= _LARGEST:
+        raise typer.BadParameter(
+            f"{text!r} is not a multiple of 256 B up to 1 GiB; write for example 32 MiB",
+            param_hint="--size",
+        )
+    return number
 
 
 def _counts(text: str) -> list[int]:
@@ -284,6 +329,27 @@ def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
             f"{run_['cycles_per_second']:,.0f}",
             f"{run_['ratio']:,.0f}" if "ratio" in run_ else "-",
         )
+    return table
+
+
+def _session_table(found: Mapping[str, Any]) -> Sheet:
+    """What each access and transfer takes, and what that is of its reference."""
+    table = blank("program")
+    numbers(table, "real time", "reference", "ratio")
+    socket = f"{duration(found['socket_ns'])} (bare socket)"
+    for kind, one in found["accesses"].items():
+        table.add_row(f"{kind} of a register", duration(one["ns"]), socket, f"{one['ratio']:.2f}")
+    for way, one in found["transfers"].items():
+        rate, flow = one["bytes_per_second"], one["run_bytes_per_second"]
+        table.add_row(
+            f"{size(found['size'])} {way.replace('_', ' ')}",
+            f"{size(round(rate))}/s",
+            f"{size(round(flow))}/s (run)",
+            f"{one['share']:.2f}",
+        )
+    for what in ("fill", "verify"):
+        rate = found[f"{what}_bytes_per_second"]
+        table.add_row(f"{what} a buffer", f"{size(round(rate))}/s", "-", "-")
     return table
 
 

@@ -95,8 +95,13 @@ class Afu:
 
 
 def place_of(model: str) -> str:
-    """The place of a model as bitstreams name it: `FILE.py` as an absolute path, and the class."""
+    """The place of a model as bitstreams name it: `FILE.py` as an absolute path, and the class.
+
+    Raises:
+        ValueError: There is no such file.
+    """
     path, _, wanted = model.partition(":")
+    _check_file(Path(path))
     return str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
 
 
@@ -121,7 +126,7 @@ def load(place: str) -> Afu:
         raise ValueError(f"{name} has {found} derived from peerlane.opae.Afu; {right}")
     try:
         unit = classes[0]()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         made = f"{name}: {classes[0].__name__}() cannot be made"
         raise ValueError(f"{made}: {type(error).__name__}: {error}") from error
     _check(name, unit)
@@ -163,9 +168,15 @@ def _check(file: str, unit: Afu) -> None:
             ) from None
 
 
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; name FILE.py or FILE.py:CLASS")
+    if path.suffix != ".py":
+        raise ValueError(f"{path} is not a Python file; name FILE.py or FILE.py:CLASS")
+
+
 def _module(path: Path) -> ModuleType:
-    if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"{path} is not a Python file")
+    _check_file(path)
     name = f"peerlane_afu_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -174,6 +185,6 @@ def _module(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     return module

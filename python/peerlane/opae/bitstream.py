@@ -47,6 +47,8 @@ def read(image: str) -> bytes:
     if path.endswith(".py"):
         place = afu.place_of(image)
         return _core.write_bitstream(Path(path).stem, afu.load(place).uuid, place)
+    if Path(image).is_dir():
+        raise ValueError(f"{image} is a folder; name a file (.gbs, .py) in it")
     if not Path(image).is_file():
         there = _core.advice(image, list(built_in))
         raise ValueError(

@@ -30,9 +30,9 @@ use crate::fixture::{Process, Session, write_magic};
 const OWN: [u32; 2] = [0, 1];
 
 /// The accelerator of the other card.
-const OTHER: u32 = 3;
+pub const OTHER: u32 = 3;
 
-const TWO_CARDS: &str =
+pub const TWO_CARDS: &str =
     "[devices.other]\nmodel = \"fpga-card\"\nupstream = \"server\"\nafu = \"dma_afu\"\n";
 
 /// A file that comes with a call.
@@ -342,7 +342,7 @@ impl Adversary {
 }
 
 /// Has the honest process's accelerator write to its buffer, and looks at what came.
-fn transfer(honest: &Process, handle: u64) {
+pub fn transfer(honest: &Process, handle: u64) {
     let (buffer, address, memory) = honest.pin(handle, 4096).expect("there is memory");
     write_magic(honest, handle, address + 64);
     let until = Until::Written {
@@ -399,7 +399,7 @@ fn withstands(acts: &[(usize, Act)]) {
 }
 
 /// A thousand connections have two descriptors each in this process.
-fn permit_descriptors() {
+pub fn permit_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).expect("the limit may be raised to the maximum");

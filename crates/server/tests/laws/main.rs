@@ -1,6 +1,7 @@
 //! Sessions, with the calls of processes made by hand.
 
 mod adversary;
+mod burdens;
 mod fixture;
 mod served;
 mod slots;

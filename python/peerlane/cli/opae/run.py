@@ -39,6 +39,22 @@ def _json_file(path: str | None) -> str | None:
     return writable(path)
 
 
+def _no_program(name: str, error: OSError) -> str:
+    """Why a program does not begin, and what would be right."""
+    path = Path(name)
+    if name and path.is_dir():
+        return f"{name!r} is a folder; name a program"
+    if not path.is_file():
+        return f"there is no program {name!r}"
+    if isinstance(error, PermissionError):
+        return f"{name} cannot be run; make it executable with: chmod +x {name}"
+    if isinstance(error, FileNotFoundError):
+        return f"{name} cannot be run: there is no interpreter as its first line or header names it"
+    return (
+        f"{name} cannot be run: it is no program for this machine, nor a script that begins with #!"
+    )
+
+
 def run(  # noqa: PLR0913 - a command has the options that it has
     program: Annotated[
         list[str],
@@ -119,10 +135,10 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             outcome = run_program(
                 program, simulation, host=host, images=images, models=model or (), wall=wall
             )
-        except FileNotFoundError:
-            raise typer.BadParameter(f"there is no program {program[0]!r}") from None
-        except PermissionError:
-            raise typer.BadParameter(f"{program[0]} cannot be run") from None
+        except OSError as error:
+            if error.filename != program[0]:
+                raise
+            raise typer.BadParameter(_no_program(program[0], error)) from None
     if json_to is not None:
         document = {
             "exit_status": outcome.status,

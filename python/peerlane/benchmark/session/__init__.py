@@ -1,0 +1,1 @@
+"""Real time of programs in sessions, beside a bare socket and beside `peerlane run`."""

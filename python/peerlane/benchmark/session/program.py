@@ -1,0 +1,169 @@
+"""The program of the benchmark: it runs in a session with the DMA accelerator.
+
+Usage: `python -m peerlane.benchmark.session.program FILE BYTES ACCESSES`; the file gets its times,
+in real nanoseconds. A session with virtual time replaces the usual clocks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import struct
+import sys
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from peerlane import _core
+from peerlane.opae import dma
+from peerlane.opae.session import library_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS = 20
+"""Times that the measurements take turns, so that all of them see the same load of the machine."""
+
+CHUNK = 1 << 20
+"""Bytes of a descriptor."""
+
+SCRATCH = 0x200
+"""A register of the accelerator that keeps what is written: the page of the window."""
+
+ACCELERATOR = 1
+"""The type of object that is opened: FPGA_ACCELERATOR."""
+
+
+class Card:
+    """The first accelerator of the session."""
+
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL(str(library_folder() / "libopae-c.so.2"))
+        wanted, token, self.handle = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        found, registers = ctypes.c_uint32(), ctypes.c_void_p()
+        ref = ctypes.byref
+        self.call("fpgaGetProperties", None, ref(wanted))
+        self.call("fpgaPropertiesSetObjectType", wanted, ACCELERATOR)
+        self.call("fpgaEnumerate", ref(wanted), 1, ref(token), 1, ref(found))
+        self.call("fpgaOpen", token, ref(self.handle), 0)
+        self.call("fpgaMapMMIO", self.handle, 0, ref(registers))
+        self.registers = registers.value or 0
+        self.base = self._feature()
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Calls a function of the library.
+
+        Raises:
+            RuntimeError: It returned an error.
+        """
+        if result := getattr(self.library, name)(*arguments):
+            raise RuntimeError(f"{name} returned {result}")
+
+    def word(self, offset: int) -> memoryview:
+        """The register at `offset`, as item 0: a look at it is a load, an assignment a store."""
+        return _word(self.registers + offset)
+
+    def pin(self, size: int) -> tuple[int, int]:
+        """A buffer: its address here, and for the card."""
+        place, number = ctypes.c_void_p(), ctypes.c_uint64()
+        address = ctypes.c_uint64()
+        ref, length = ctypes.byref, ctypes.c_uint64(size)
+        self.call("fpgaPrepareBuffer", self.handle, length, ref(place), ref(number), 0)
+        self.call("fpgaGetIOAddress", self.handle, number, ref(address))
+        return place.value or 0, address.value
+
+    def _feature(self) -> int:
+        """The offset of the DMA engine in the list of features."""
+        offset = 0
+        while True:
+            header = self.word(offset)[0]
+            identity = self.word(offset + 16)[0], self.word(offset + 8)[0]
+            if header >> 60 == 2 and identity == dma.UUID:  # noqa: PLR2004 - a basic building block
+                return offset
+            step = header >> 16 & 0xFFFFFF
+            if header >> 40 & 1 or not step:
+                raise RuntimeError("the card has no memory-mapped DMA loaded")
+            offset += step
+
+
+def accesses(card: Card, count: int) -> dict[str, float]:
+    """The median real times of accesses to a register, and of packets over a bare socket."""
+    offset, value = ctypes.c_uint64(card.base + SCRATCH), ctypes.c_uint64()
+    register, there = card.word(card.base + SCRATCH), ctypes.byref(value)
+    read, write = card.library.fpgaReadMMIO64, card.library.fpgaWriteMMIO64
+
+    def store() -> None:
+        register[0] = 4096
+
+    kinds: dict[str, Callable[[], object]] = {
+        "read": lambda: read(card.handle, 0, offset, there),
+        "write": lambda: write(card.handle, 0, offset, value),
+        "load": lambda: register[0],
+        "store": store,
+    }
+    times: dict[str, list[int]] = {name: [] for name in ("socket", *kinds)}
+    batch = max(count // ROUNDS, 1)
+    for _ in range(ROUNDS):
+        times["socket"] += _core.bench_socket(batch)
+        for name, access in kinds.items():
+            access()
+            times[name] += [_took(access) for _ in range(batch)]
+    return {f"{name}_ns": median(all_) for name, all_ in times.items()}
+
+
+def transfers(card: Card, size: int) -> dict[str, int]:
+    """The real times of `size` bytes to the card's memory and back, with fill and verify apart."""
+    buffer, address = card.pin(size)
+    word, end = card.pin(4096)
+    sent = random.Random(size).randbytes(size)  # noqa: S311 - any bytes
+    host = address | dma.HOST
+
+    def move(to_card: bool) -> None:  # noqa: FBT001 - a direction
+        last = _word(word)
+        last[0] = 0
+        for at in range(0, size, CHUNK):
+            places = (host + at, at) if to_card else (at, host + at)
+            _descriptor(card, *places, min(CHUNK, size - at), dma.BURST)
+        _descriptor(card, dma.MAGIC_ROM, end | dma.HOST_FENCED, dma.LINE, 1)
+        while last[0] != dma.MAGIC:
+            pass
+
+    def verify() -> None:
+        if ctypes.string_at(buffer, size) != sent:
+            raise RuntimeError("other bytes came back than were sent")
+
+    times = {
+        "fill_ns": _took(lambda: ctypes.memmove(buffer, sent, size)),
+        "to_card_ns": _took(lambda: move(to_card=True)),
+    }
+    ctypes.memset(buffer, 0, size)
+    times["from_card_ns"] = _took(lambda: move(to_card=False))
+    return times | {"verify_ns": _took(verify)}
+
+
+def _descriptor(card: Card, source: int, target: int, size: int, burst: int) -> None:
+    while card.word(card.base + dma.STATUS)[0] & dma.FULL:
+        pass
+    low, high = (source & dma.WORD, target & dma.WORD), (source >> 32, target >> 32)
+    packed = struct.pack(dma.DESCRIPTOR_LAYOUT, *low, size, 0, burst, burst, 1, 1, *high, dma.GO)
+    for number, word in enumerate(struct.unpack("<4Q", packed)):
+        card.word(card.base + dma.DESCRIPTOR + 8 * number)[0] = word
+
+
+def _word(address: int) -> memoryview:
+    """A word of 8 bytes. An assignment is one store; one to a `c_uint64` loads the word, too."""
+    return memoryview((ctypes.c_uint64 * 1).from_address(address)).cast("B").cast("Q")
+
+
+def _took(what: Callable[[], object]) -> int:
+    began = _core.real_time()
+    what()
+    return _core.real_time() - began
+
+
+if __name__ == "__main__":
+    path, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    card = Card()
+    found = {"accesses": accesses(card, count), "transfers": transfers(card, size)}
+    Path(path).write_text(json.dumps(found), encoding="utf-8")
