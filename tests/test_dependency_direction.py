@@ -58,6 +58,7 @@ ALLOWED = {
         "coherence",
         "cosim",
         "locktable",
+        "peerlane-device",
     },
     "server": {"kernel", "session", "sim"},
     "python": {"protocol", "kernel", "sim", "server", "library", "peerlane-device"},

@@ -21,8 +21,10 @@ pub(super) struct Core {
     pub(super) has_vectors: u16,
     /// The number of virtual functions that there are now.
     pub(super) virtual_functions: usize,
-    /// Posted requests and interrupts, oldest first.
-    pub(super) posted: VecDeque<Posted>,
+    /// Posted requests and interrupts, oldest first, each with its place in the order of all requests.
+    pub(super) posted: VecDeque<(u64, Posted)>,
+    /// Number of requests so far.
+    requests: u64,
     /// Slots of reads and atomic operations that have parts to send, oldest first.
     pub(super) to_send: VecDeque<usize>,
     /// Reads and atomic operations in progress.
@@ -71,6 +73,8 @@ impl Posted {
 /// A read or an atomic operation of a model.
 #[derive(Debug)]
 pub(super) struct NonPosted {
+    /// Its place in the order of all requests.
+    pub(super) order: u64,
     pub(super) place: FunctionPlace,
     pub(super) tag: u64,
     pub(super) address: u64,
@@ -114,6 +118,7 @@ impl Core {
             has_vectors: 0,
             virtual_functions: 0,
             posted: VecDeque::new(),
+            requests: 0,
             to_send: VecDeque::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
@@ -165,7 +170,7 @@ impl Core {
     /// Forgets what a function has asked for; everything, if it is the physical function.
     pub(super) fn forget(&mut self, place: FunctionPlace, packets: &mut Packets) {
         let is_kept = |one: FunctionPlace| place != FunctionPlace::Own && one != place;
-        self.posted.retain(|posted| is_kept(posted.place()));
+        self.posted.retain(|(_, posted)| is_kept(posted.place()));
         let slots = &mut self.slots;
         for slot in slots.iter_mut() {
             if slot.as_ref().is_some_and(|one| !is_kept(one.place)) {
@@ -193,7 +198,7 @@ impl Core {
     }
 
     fn waiting_bytes(&self) -> u64 {
-        let posted = self.posted.iter().map(|posted| match posted {
+        let posted = self.posted.iter().map(|(_, posted)| match posted {
             Posted::Write { bytes, .. } => bytes.len() as u64,
             Posted::Interrupt(..) | Posted::Message(..) => 0,
         });
@@ -214,7 +219,17 @@ impl Core {
         Ok(())
     }
 
+    fn post(&mut self, request: Posted) {
+        self.requests += 1;
+        self.posted.push_back((self.requests, request));
+    }
+
     fn begin(&mut self, request: NonPosted) {
+        self.requests += 1;
+        let request = NonPosted {
+            order: self.requests,
+            ..request
+        };
         let slot = self.free_slots.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
             self.slots.push(None);
@@ -239,6 +254,7 @@ impl Port for Core {
             Request::Read { tag, address, len } => {
                 self.take_in(len)?;
                 self.begin(NonPosted {
+                    order: 0,
                     place,
                     tag,
                     address,
@@ -260,6 +276,7 @@ impl Port for Core {
                 let len = (operands.len() / values) as u64;
                 self.take_in(len)?;
                 self.begin(NonPosted {
+                    order: 0,
                     place,
                     tag,
                     address,
@@ -277,7 +294,7 @@ impl Port for Core {
                 bytes,
             } => {
                 self.take_in(bytes.len() as u64)?;
-                self.posted.push_back(Posted::Write {
+                self.post(Posted::Write {
                     place,
                     tag,
                     address,
@@ -290,11 +307,11 @@ impl Port for Core {
                     return Err(Misuse::NoSuchVector);
                 }
                 self.take_in(0)?;
-                self.posted.push_back(Posted::Interrupt(place, vector));
+                self.post(Posted::Interrupt(place, vector));
             }
             Request::Message { severity } => {
                 self.take_in(0)?;
-                self.posted.push_back(Posted::Message(place, severity));
+                self.post(Posted::Message(place, severity));
             }
             Request::Timer { timer, after_fs } => {
                 if self.timers.len() >= MOST_WAITING {

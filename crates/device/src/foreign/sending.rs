@@ -33,17 +33,22 @@ impl Foreign {
     /// Whether the next posted request may be sent. Messages about errors need no bus mastering (PCIe Base 7.5.1.1.3).
     fn can_post(&self) -> bool {
         match self.core.posted.front() {
-            Some(Posted::Write { place, .. }) => self.endpoint.is_bus_master_at(*place),
-            Some(Posted::Interrupt(..) | Posted::Message(..)) => true,
+            Some((_, Posted::Write { place, .. })) => self.endpoint.is_bus_master_at(*place),
+            Some((_, Posted::Interrupt(..) | Posted::Message(..))) => true,
             None => false,
         }
     }
 
-    /// Whether the next non-posted request may be sent.
+    /// Whether the next non-posted request may be sent. It does not overtake posted ones (PCIe Base 2.4.1).
     fn can_read(&self, fx: &mut Effects<'_, Self>) -> bool {
         let Some(one) = self.next_non_posted() else {
             return false;
         };
+        if let Some((order, _)) = self.core.posted.front()
+            && *order < one.order
+        {
+            return false;
+        }
         let is_allowed = if one.atomic.is_some() {
             self.endpoint.is_atomic_requester()
         } else {
@@ -111,13 +116,16 @@ impl Foreign {
     /// Sends the next packet of the posted requests.
     fn post(&mut self, fx: &mut Effects<'_, Self>) {
         match self.core.posted.front_mut() {
-            Some(Posted::Write {
-                place,
-                tag,
-                address,
-                bytes,
-                sent,
-            }) => {
+            Some((
+                _,
+                Posted::Write {
+                    place,
+                    tag,
+                    address,
+                    bytes,
+                    sent,
+                },
+            )) => {
                 let id = self.endpoint.id_of(*place);
                 let at = *address + *sent as u64;
                 let largest = u64::from(self.endpoint.max_payload()) - at % 4;
@@ -139,14 +147,14 @@ impl Foreign {
                     self.call(fx.now(), |model, shell| model.sent(tag, shell));
                 }
             }
-            Some(Posted::Interrupt(place, vector)) => {
+            Some((_, Posted::Interrupt(place, vector))) => {
                 let (place, vector) = (*place, *vector);
                 self.core.posted.pop_front();
                 if let Some(packet) = self.endpoint.interrupt(place, vector, fx) {
                     self.endpoint.hand_over(packet, fx);
                 }
             }
-            Some(Posted::Message(place, severity)) => {
+            Some((_, Posted::Message(place, severity))) => {
                 let (place, severity) = (*place, severity_of(*severity));
                 self.core.posted.pop_front();
                 if let Some(packet) = self.message(place, severity, fx) {

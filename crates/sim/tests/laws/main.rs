@@ -42,6 +42,7 @@ mod network;
 mod nic;
 mod nvme;
 mod ordering;
+mod outside;
 mod pasid;
 mod pipelines;
 mod plans;
