@@ -169,6 +169,12 @@ def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
     assert order == ["rung", "unsupported request"]
 
 
+def express(simulation: Simulation, function: str) -> int:
+    """The offset of the PCI Express capability."""
+    spaces = range(0x40, 0x100, 4)
+    return next(at for at in spaces if simulation.config_read("h0", function, at) & 0xFF == 0x10)
+
+
 def test_a_reset_ends_the_engines_and_comes_before_what_follows() -> None:
     class Sleeper(Device):
         bars = {0: "4 KiB"}
@@ -190,14 +196,7 @@ def test_a_reset_ends_the_engines_and_comes_before_what_follows() -> None:
     simulation.write("h0", base(simulation), b"\1\0\0\0")
     simulation.run_until(simulation.now_ns + 3_000)
     function = simulation.tree().nodes["ssd"].id
-    control = simulation.config_read("h0", function, 0x78)
-    express = next(
-        place
-        for place in range(0x40, 0x100, 4)
-        if simulation.config_read("h0", function, place) & 0xFF == 0x10
-    )
-    del control
-    simulation.config_write("h0", function, express + 8, 1 << 15)
+    simulation.config_write("h0", function, express(simulation, function) + 8, 1 << 15)
     simulation.run_until(simulation.now_ns + 300_000)
     assert (device.resets, device.woken) == (2, 0)
 
@@ -452,3 +451,97 @@ def test_a_new_model_in_python_passes_its_tests_and_runs(
     assert "my_drive.py exists, and nothing is overwritten" in text
     for wrong in (["My Drive", "--python"], ["x"], ["x", "--python", "--rust"]):
         assert said(["new", "model", *wrong], capfd)[0] == 2
+
+
+def test_virtual_functions_of_a_device_are_told_apart() -> None:
+    class Many(Device):
+        bars = {0: "4 KiB"}
+        virtual_functions = 3
+        msix_vectors = 1
+
+        def on_reset(self) -> None:
+            self.written: dict[int, bytes] = {}
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return self.function << 8 | bar << 4 | len(self.written)
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None]:
+            self.written[self.function] = data
+            return self.tell()
+
+        async def tell(self) -> None:
+            await self.dma_write(0x4000 + 8 * self.function, bytes([self.function]) * 8)
+
+    many = fabric(Many, virtual_functions=2)
+    simulation = many.simulation()
+    places = [region.base for region in simulation.tree().nodes["ssd"].regions]
+    assert len(places) >= 3
+    own, *virtual = (
+        region.base
+        for region in simulation.tree().nodes["ssd"].regions
+        if "bar0" in region.what or "vf" in region.what
+    )
+    for number, place in enumerate([own, *virtual]):
+        simulation.write("h0", place, b"\1\0\0\0")
+        read = simulation.read("h0", place, 4)
+        assert read == (number << 8 | number + 1).to_bytes(4, "little")
+    simulation.run()
+    told = simulation.memory("h0", 0x4000, 24)
+    assert told == bytes([0] * 8 + [1] * 8 + [2] * 8)
+    with pytest.raises(ScenarioError, match="virtual_functions"):
+        fabric(Many, virtual_functions=4).simulation()
+
+
+def test_a_device_reports_an_error_of_its_own() -> None:
+    class Ill(Device):
+        bars = {0: "4 KiB"}
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            self.report_error("non-fatal")
+            return 0
+
+    simulation = fabric(Ill).simulation()
+    function = simulation.tree().nodes["ssd"].id
+    assert status(simulation, function) == 0
+    simulation.read("h0", base(simulation), 4)
+    assert status(simulation, function) == 2
+
+
+def status(simulation: Simulation, function: str) -> int:
+    """The errors in Device Status."""
+    return simulation.config_read("h0", function, express(simulation, function) + 8) >> 16 & 0xF
+
+
+def test_a_run_goes_on_until_the_models_are_quiet_and_no_longer() -> None:
+    class Late(Device):
+        bars = {0: "4 KiB"}
+        done = 0.0
+
+        async def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            await self.sleep(400_000)
+            await self.dma_write(0x8000, data)
+            self.done = self.now_ns
+            while True:
+                await self.sleep(100_000)
+
+    late = Late()
+    result = fabric(late).flow("h0", "ssd", size="8 B").run()
+    assert result.failures == []
+    assert late.done > 400_000
+    assert result.simulated_ns < late.done + 1.2e6
+
+
+def test_lspci_shows_what_a_model_declares(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    Path(model).write_text(MODEL.replace("bars =", "class_code = 0x010802\n    bars ="), "utf-8")
+    status, text = said(["lspci", scenario, "--model", f"ssd={model}", "--", "-n"], capfd)
+    assert status == 0
+    assert "0108: fff0:0001" in text
+
+
+def test_registers_of_a_model_are_not_in_a_memory_of_the_simulator() -> None:
+    simulation = fabric().simulation()
+    with pytest.raises(ValueError, match=r"holds|belong to its model"):
+        simulation.memory("ssd", base(simulation), 4)

@@ -75,6 +75,7 @@ impl Leaf for Foreign {
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         self.core.forget(place, fx.store());
         self.core.outstanding.allow(self.endpoint.tags_allowed());
+        self.count_functions();
         let function = function_of(place);
         self.call(fx.now(), |model, shell| model.reset(function, shell));
     }
@@ -84,6 +85,7 @@ impl Leaf for Foreign {
         if !self.is_started {
             self.is_started = true;
             self.core.has_vectors = self.endpoint.vectors_of(FunctionPlace::Own);
+            self.count_functions();
             self.call(fx.now(), |model, shell| model.reset(0, shell));
         }
         loop {
@@ -163,6 +165,12 @@ impl Foreign {
     /// Whether a request of the model waits to be sent or to be answered.
     pub fn is_busy(&self) -> bool {
         self.core.is_busy()
+    }
+
+    /// Counts the virtual functions that there are now.
+    fn count_functions(&mut self) {
+        let functions = self.endpoint.functions();
+        self.core.virtual_functions = functions.virtual_places().count();
     }
 
     /// Calls the model, unless it has failed.

@@ -41,8 +41,7 @@ impl Foreign {
                 self.endpoint.serve(packet, fx);
                 if header.is_config() {
                     self.core.outstanding.allow(self.endpoint.tags_allowed());
-                    let functions = self.endpoint.functions();
-                    self.core.virtual_functions = functions.virtual_places().count();
+                    self.count_functions();
                 }
             }
         }
@@ -247,7 +246,9 @@ impl Foreign {
         let Some(one) = self.core.slots[slot].take() else {
             return;
         };
-        self.core.to_send.retain(|other| *other != slot);
+        if one.asked < one.len {
+            self.core.to_send.retain(|other| *other != slot);
+        }
         self.core.free_slots.push(slot);
         self.core.bytes -= one.len;
         let outcome = one.failed.map_or(Ok(&*one.bytes), Err);
