@@ -82,7 +82,11 @@ impl DeviceParameters {
         };
         let period_ps = core.clock.period().as_fs() / 1000;
         Some(choice.and_then(|choice| {
-            let circuit = cosim::Circuit::new(choice.name, width, period_ps);
+            let waves = match core.waves {
+                Some(_) => cosim::Waves::Possible,
+                None => cosim::Waves::Never,
+            };
+            let circuit = cosim::Circuit::new(choice.name, width, period_ps, waves);
             let circuit = circuit.map_err(|missing| ("implementation", missing.to_string()))?;
             Ok((choice, circuit))
         }))
