@@ -58,14 +58,25 @@ module dma_completer (
   logic [2:0]   over;
   logic [12:0]  size;
 
-  assign wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
-  assign asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
-  assign first_be = request_header_i[peerlane_pkg::REQUEST_FIRST_BE+:4];
-  assign end_be   = asked == 11'd1 ? first_be[3:1] : request_header_i[peerlane_pkg::REQUEST_LAST_BE+1+:3];
-  assign offset   = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
-  assign over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
-  // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
-  assign size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+  always_comb begin
+    wide     = '0;
+    asked    = '0;
+    first_be = '0;
+    end_be   = '0;
+    offset   = '0;
+    over     = '0;
+    size     = '0;
+    if (request_valid_i) begin
+      wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
+      asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
+      first_be = request_header_i[peerlane_pkg::REQUEST_FIRST_BE+:4];
+      end_be   = asked == 11'd1 ? first_be[3:1] : request_header_i[peerlane_pkg::REQUEST_LAST_BE+1+:3];
+      offset   = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
+      over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
+      // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
+      size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+    end
+  end
 
   // The part that is next, or in progress.
   logic [12:0]  largest;

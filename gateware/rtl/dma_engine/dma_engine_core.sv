@@ -515,6 +515,7 @@ module dma_engine_core #(
         waits_tags
       }),
       .number_i  (read_word[6:3]),
+      .read_i    (reads),
       .count_o   (count)
   );
 

@@ -71,6 +71,8 @@ module dma_list #(
   assign asks      = left_q != '0 && (!there_q || ready_i || length_q[31:0] == '0);
 
   always_ff @(posedge clk_i) begin
+    // A loop that stays one costs a simulation nothing while there is no write.
+    /* verilator unroll_disable */
     if (hits) for (int b = 0; b < 8; b = b + 1) begin
       if (write_lanes_i[b] && !write_word_i[3]) addresses_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
       if (write_lanes_i[b] && write_word_i[3]) lengths_q[write_row][8*b+:8] <= write_data_i[8*b+:8];

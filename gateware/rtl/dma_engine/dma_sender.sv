@@ -81,7 +81,6 @@ module dma_sender (
   logic [3:0]   count;
   logic         piece_last;
   logic         piece_ready;
-  logic [63:0]  masked;
   logic [63:0]  piece;
   logic         moves;
 
@@ -137,10 +136,9 @@ module dma_sender (
   assign pop_o      = moves ? count : 4'd0;
 
   always_comb begin
-    for (int k = 0; k < 8; k = k + 1) masked[8*k+:8] = 4'(k) < count ? data_i[8*k+:8] : 8'b0;
+    piece = '0;
+    if (goes) piece = (data_i & ~({64{1'b1}} << {count, 3'b0})) << {lead, 3'b0};
   end
-
-  assign piece = masked << {lead, 3'b0};
 
   tlp_assembler #(
       .W(64)
