@@ -107,7 +107,8 @@ module dma_receive (
   logic         wide;
   logic [1:0]   offset_q;
   logic [1:0]   offset;
-  logic [12:0]  left_q;
+  // Lanes from the front of the beat to the end of the payload; 0 after its end.
+  logic [12:0]  reach_q;
   logic [12:0]  size_q;
   logic [12:0]  size;
   logic         fresh_q;
@@ -182,7 +183,6 @@ module dma_receive (
   logic         is_payload;
   logic         feed;
   logic         feed_last;
-  logic [12:0]  feed_reach;
   logic [2:0]   skip;
   logic [2:0]   lead;
   logic         accepts;
@@ -197,11 +197,10 @@ module dma_receive (
 
   // The payload begins in the second beat of a short header, and in the third of a wide one.
   assign is_payload = !first_q && (!second_q || !wide_q);
-  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && left_q != '0;
+  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && reach_q != '0;
   assign skip       = {!wide_q, 2'b0} + (to_q == PEER ? {1'b0, offset_q} : 3'd0);
   assign lead       = to_q == WRITE ? {word_q[2], 2'b0} : 3'd0;
-  assign feed_reach = left_q + (fresh_q ? {10'b0, skip} : 13'd0);
-  assign feed_last  = feed_reach <= 13'd8;
+  assign feed_last  = reach_q <= 13'd8;
 
   byte_shifter #(
       .W(64)
@@ -211,7 +210,7 @@ module dma_receive (
       .skip_i (skip),
       .lead_i (lead),
       .data_i (data_q),
-      .bytes_i(feed_last ? feed_reach[3:0] : 4'd8),
+      .bytes_i(feed_last ? reach_q[3:0] : 4'd8),
       .first_i(fresh_q),
       .last_i (feed_last),
       .valid_i(feed),
@@ -306,7 +305,7 @@ module dma_receive (
       header_q   <= header;
       wide_q     <= wide;
       offset_q   <= offset;
-      left_q     <= to == PEER ? size : {dwords, 2'b0};
+      reach_q    <= {dwords, 2'b0} - (to == PEER ? {10'b0, over} : 13'd0) + (wide ? 13'd0 : 13'd4);
       size_q     <= size;
       fresh_q    <= 1'b1;
       word_q     <= at[17:2];
@@ -314,14 +313,14 @@ module dma_receive (
       first_be_q <= first_be;
       last_be_q  <= last_be;
     end else if (feed && accepts) begin
-      left_q  <= feed_last ? '0 : feed_reach - 13'd8;
+      reach_q <= feed_last ? '0 : reach_q - 13'd8;
       fresh_q <= 1'b0;
     end
     if (write_valid_o) row_q <= write_word_o + 1'b1;
     if (rst_i) begin
       valid_q <= 1'b0;
       to_q    <= DROP;
-      left_q  <= '0;
+      reach_q <= '0;
     end
   end
 
