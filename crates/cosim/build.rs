@@ -241,7 +241,7 @@ mod circuits {
                 .std("c++20")
                 .opt_level(2)
                 // Signals that happen to stand side by side cost more in one vector than each alone.
-                .flag_if_supported("-fno-tree-slp-vectorize")
+                .flag_if_supported("-fno-tree-vectorize")
                 .warnings(false)
                 .include("cpp")
                 .include(self.root.join("include"))

@@ -87,6 +87,7 @@ module dma_completer (
   logic [10:0]  part;
   logic         part_last;
   logic [127:0] header;
+  logic [127:0] wired;
   logic         leaves;
   logic         piece_ready;
 
@@ -95,21 +96,26 @@ module dma_completer (
   assign part_last = dwords_q <= room[12:2];
   assign part      = !good_q ? 11'd0 : part_last ? dwords_q : room[12:2];
 
+  // Nothing looks at the header before the size of its part is known.
   always_comb begin
     header = '0;
-    header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
-    header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
-    header[peerlane_pkg::TLP_ORDERING+:2] = request_q[peerlane_pkg::TLP_ORDERING+:2];
-    header[peerlane_pkg::TLP_ID_ORDERING] = request_q[peerlane_pkg::TLP_ID_ORDERING];
-    header[peerlane_pkg::COMPLETION_TAG_9] = request_q[peerlane_pkg::REQUEST_TAG_9];
-    header[peerlane_pkg::COMPLETION_TAG_8] = request_q[peerlane_pkg::REQUEST_TAG_8];
-    header[peerlane_pkg::COMPLETION_DWORDS+:10] = part_q[9:0];
-    header[peerlane_pkg::COMPLETION_COMPLETER+:16] = function_id_i;
-    header[peerlane_pkg::COMPLETION_STATUS+:3] = good_q ? peerlane_pkg::STATUS_SUCCESSFUL : peerlane_pkg::STATUS_UNSUPPORTED;
-    header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] = count_q[11:0];
-    header[peerlane_pkg::COMPLETION_REQUESTER+:16] = request_q[peerlane_pkg::REQUEST_REQUESTER+:16];
-    header[peerlane_pkg::COMPLETION_TAG+:8] = request_q[peerlane_pkg::REQUEST_TAG+:8];
-    header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] = good_q ? {at_q[6:2], offset_q} : 7'd0;
+    wired  = '0;
+    if (sized_q) begin
+      header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
+      header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
+      header[peerlane_pkg::TLP_ORDERING+:2] = request_q[peerlane_pkg::TLP_ORDERING+:2];
+      header[peerlane_pkg::TLP_ID_ORDERING] = request_q[peerlane_pkg::TLP_ID_ORDERING];
+      header[peerlane_pkg::COMPLETION_TAG_9] = request_q[peerlane_pkg::REQUEST_TAG_9];
+      header[peerlane_pkg::COMPLETION_TAG_8] = request_q[peerlane_pkg::REQUEST_TAG_8];
+      header[peerlane_pkg::COMPLETION_DWORDS+:10] = part_q[9:0];
+      header[peerlane_pkg::COMPLETION_COMPLETER+:16] = function_id_i;
+      header[peerlane_pkg::COMPLETION_STATUS+:3] = good_q ? peerlane_pkg::STATUS_SUCCESSFUL : peerlane_pkg::STATUS_UNSUPPORTED;
+      header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] = count_q[11:0];
+      header[peerlane_pkg::COMPLETION_REQUESTER+:16] = request_q[peerlane_pkg::REQUEST_REQUESTER+:16];
+      header[peerlane_pkg::COMPLETION_TAG+:8] = request_q[peerlane_pkg::REQUEST_TAG+:8];
+      header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] = good_q ? {at_q[6:2], offset_q} : 7'd0;
+      wired = peerlane_pkg::wire_order(header);
+    end
   end
 
   // Words come from the memory one at a time: asked, there, in a register, and out through the shifter.
@@ -160,7 +166,7 @@ module dma_completer (
   ) assembler (
       .clk_i,
       .rst_i,
-      .header_i      (peerlane_pkg::wire_order(header)),
+      .header_i      (wired),
       .wide_i        (1'b0),
       .dwords_i      (part_q),
       .header_valid_i(sized_q),

@@ -139,18 +139,25 @@ module dma_sender (
 
   // The first piece of a payload fills the lanes after the header; the others are whole beats.
   assign goes       = packet_q && (begun_q || level_i >= size_q);
-  assign lead       = within_q ? 3'd0 : {!wide, offset_q};
-  assign left       = within_q ? left_q : size_q;
-  assign lanes      = 4'd8 - {1'b0, lead};
-  assign piece_last = left <= {9'b0, lanes};
-  assign count      = piece_last ? left[3:0] : lanes;
-  assign moves      = goes && piece_ready;
-  assign pop_o      = moves ? count : 4'd0;
-
   always_comb begin
-    piece = '0;
-    if (goes) piece = (data_i & ~({64{1'b1}} << {count, 3'b0})) << {lead, 3'b0};
+    lead       = '0;
+    left       = '0;
+    lanes      = '0;
+    piece_last = 1'b0;
+    count      = '0;
+    piece      = '0;
+    if (goes) begin
+      lead       = within_q ? 3'd0 : {!wide, offset_q};
+      left       = within_q ? left_q : size_q;
+      lanes      = 4'd8 - {1'b0, lead};
+      piece_last = left <= {9'b0, lanes};
+      count      = piece_last ? left[3:0] : lanes;
+      piece      = (data_i & ~({64{1'b1}} << {count, 3'b0})) << {lead, 3'b0};
+    end
   end
+
+  assign moves = goes && piece_ready;
+  assign pop_o = moves ? count : 4'd0;
 
   tlp_assembler #(
       .W(64)

@@ -142,7 +142,9 @@ module dma_transmit #(
   end
   always_ff @(posedge clk_i) begin
     for (int p = 0; p < PORTS; p = p + 1) begin
-      count_q[2*p+:2] <= count_q[2*p+:2] + 2'(open[p] && moves[p]) - 2'(valid_o && ready_i && from[p]);
+      if ((open[p] && moves[p]) != (valid_o && ready_i && from[p])) begin
+        count_q[2*p+:2] <= open[p] && moves[p] ? count_q[2*p+:2] + 2'd1 : count_q[2*p+:2] - 2'd1;
+      end
     end
     if (rst_i) count_q <= '0;
   end
