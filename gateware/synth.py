@@ -1,6 +1,7 @@
 """Synthesizes circuits for Xilinx 7 series and for ECP5, and writes their sizes into the docs.
 
 python gateware/synth.py [MODULE...]   synthesizes, writes sizes.toml and the page's tables
+python gateware/synth.py dma_write_path --family xc7 --set W=256    one circuit, for one family
 python gateware/synth.py --check       compares the page with sizes.toml; needs no tools
 """
 
@@ -194,6 +195,10 @@ def main() -> None:
     """Synthesize the modules that are named, or CIRCUITS."""
     parser = argparse.ArgumentParser(description="Synthesize circuits, and write their sizes.")
     parser.add_argument("module", nargs="*", help="modules of the page's tables; all without one")
+    parser.add_argument("--family", choices=["xc7", "ecp5"], help="one family alone")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", nargs="+", help="only circuits with these parameters alone"
+    )
     parser.add_argument("--check", action="store_true", help="only compare page and sizes.toml")
     chosen = parser.parse_args()
     if chosen.check:
@@ -206,20 +211,37 @@ def main() -> None:
         sys.exit(
             f"no sizes of {', '.join(unknown)}; there are {', '.join({n for n, _ in CIRCUITS})}"
         )
+    values = [value.partition("=")[::2] for value in chosen.set or []]
+
+    def wanted(family: str, circuit: Circuit) -> bool:
+        return (
+            chosen.family in (None, family)
+            and (not chosen.module or circuit[0] in chosen.module)
+            and (
+                not values or {key: str(value) for key, value in circuit[1].items()} == dict(values)
+            )
+        )
+
+    families = (("xc7", xc7, CIRCUITS), ("ecp5", ecp5, PLACED))
+    if not any(wanted(family, circuit) for family, _, circuits in families for circuit in circuits):
+        sys.exit(f"no such circuit; there are {', '.join(f'{m} {p}' for m, p in CIRCUITS)}")
     sizes = stored()
-    for family, measure, circuits in (("xc7", xc7, CIRCUITS), ("ecp5", ecp5, PLACED)):
+    for family, measure, circuits in families:
         old = {(row["circuit"], row["parameters"]): row for row in sizes[family]}
         rows = []
         for circuit in circuits:
             began = time.monotonic()
             row = named(circuit)
             key = (row["circuit"], row["parameters"])
-            if not chosen.module or circuit[0] in chosen.module:
+            if wanted(family, circuit):
                 old[key] = measure(circuit)
                 took = time.monotonic() - began
                 print(
                     family, *(f"{k}={v}" for k, v in old[key].items()), f"{took:.0f} s", flush=True
                 )
+                # A run takes long: what it has measured stays if it is ended.
+                sizes[family] = list(old.values())
+                store(sizes)
             if key in old:
                 rows.append(old[key])
         sizes[family] = rows

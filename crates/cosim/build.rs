@@ -86,6 +86,7 @@ mod circuits {
         let models: Vec<_> = jobs
             .iter()
             .map(|(name, _, width)| model_of(name, *width))
+            .flat_map(|model| [traced(&model), model])
             .collect();
         println!("cargo::rustc-link-search=native={}", out().display());
         for model in &models {
@@ -98,6 +99,11 @@ mod circuits {
     /// The name of a circuit at one width.
     fn model_of(name: &str, width: u32) -> String {
         format!("{name}_{width}")
+    }
+
+    /// The name of the copy of a model that can write waveforms.
+    fn traced(model: &str) -> String {
+        format!("{model}_traced")
     }
 
     struct Verilator {
@@ -137,9 +143,11 @@ mod circuits {
             let bare = Module::bare(top, &model, &parameters);
             let folder = self.translate(gateware, circuit, &bare);
             ports::check(top, width, &folder.join(format!("V{top}.h")));
-            let leaf = Module::registered(top, &model, &parameters, width);
-            let folder = self.translate(gateware, circuit, &leaf);
-            self.compile(&model, name, &folder);
+            for (model, options) in [(traced(&model), TRACED), (model, FAST)] {
+                let leaf = Module::registered(top, &model, &parameters, width, options);
+                let folder = self.translate(gateware, circuit, &leaf);
+                self.compile(&model, name, &folder, options == TRACED);
+            }
         }
 
         /// Translates a module to C++; returns the folder with its files.
@@ -177,7 +185,7 @@ mod circuits {
         }
 
         /// Compiles a translated circuit with its driver.
-        fn compile(&self, model: &str, name: &str, folder: &Path) {
+        fn compile(&self, model: &str, name: &str, folder: &Path, is_traced: bool) {
             let sources = fs::read_dir(folder)
                 .into_iter()
                 .flatten()
@@ -200,7 +208,13 @@ mod circuits {
                 .files(rare)
                 .cargo_metadata(false)
                 .compile_intermediates();
-            self.compiler()
+            let mut compiler = self.compiler();
+            if is_traced {
+                compiler.define("CIRCUIT_TRACED", None).opt_level(1);
+            } else if let Some(edges) = Edges::of(model, folder) {
+                edges.define(model, &mut compiler);
+            }
+            compiler
                 .include(folder)
                 .files(often)
                 .objects(rare)
@@ -232,6 +246,8 @@ mod circuits {
                 .cpp(true)
                 .std("c++20")
                 .opt_level(if FOR_SPEED { 2 } else { 0 })
+                // Signals that happen to stand side by side cost more in one vector than each alone.
+                .flag_if_supported("-fno-tree-vectorize")
                 .warnings(false)
                 .include("cpp")
                 .include(self.root.join("include"))
@@ -291,6 +307,7 @@ mod circuits {
             model: &str,
             parameters: &BTreeMap<String, u64>,
             width: u32,
+            options: &'static [&'static str],
         ) -> Self {
             let mut text =
                 String::from("module circuit_leaf (\n  input logic clk_i,\n  input logic load_i");
@@ -328,15 +345,55 @@ mod circuits {
                 prefix: format!("V{model}"),
                 folder: model.into(),
                 parameters: Vec::new(),
-                options: &[
-                    "-O3",
-                    "--trace-fst",
-                    "--x-assign",
-                    "fast",
-                    "--x-initial",
-                    "fast",
-                ],
+                options,
             }
+        }
+    }
+
+    /// The bits of the rising edges of a circuit's two clocks in the generated code.
+    struct Edges {
+        load: u64,
+        clock: u64,
+    }
+
+    impl Edges {
+        /// The edges of a translated circuit, if they are all that it sees, and Verilator has written what the driver then calls.
+        fn of(model: &str, folder: &Path) -> Option<Self> {
+            let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+            let text: String = fs::read_dir(folder)
+                .ok()?
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.to_string_lossy().contains("___024root"))
+                .map(read)
+                .collect();
+            let evaluates =
+                format!("void V{model}___024root___eval_nba(V{model}___024root* vlSelf)");
+            let known = [&*evaluates, "VlUnpacked<QData/*63:0*/, 1> __VnbaTriggered;"];
+            if !known.iter().all(|part| text.contains(part)) || text.contains("___eval_ico") {
+                return None;
+            }
+            let edges = text.lines().filter_map(|line| {
+                let (_, trigger) = line.split_once("region trigger index ")?;
+                let (index, what) = trigger.split_once(" is active: @(")?;
+                Some((index.parse::<u32>().ok()?, what.split_once(')')?.0))
+            });
+            let edges: BTreeMap<_, _> = edges.map(|(index, what)| (what, 1 << index)).collect();
+            match (edges.get("posedge load_i"), edges.get("posedge clk_i")) {
+                (Some(&load), Some(&clock)) if edges.len() == 2 => Some(Edges { load, clock }),
+                _ => None,
+            }
+        }
+
+        /// Tells the driver of them.
+        fn define(&self, model: &str, compiler: &mut cc::Build) {
+            let root = format!("V{model}___024root");
+            compiler
+                .define("CIRCUIT_ROOT", Some(&*root))
+                .define("CIRCUIT_ROOT_HEADER", Some(&*format!("\"{root}.h\"")))
+                .define("CIRCUIT_EVALUATE", Some(&*format!("{root}___eval_nba")))
+                .define("CIRCUIT_LOADS", Some(&*format!("{}ULL", self.load)))
+                .define("CIRCUIT_CLOCKS", Some(&*format!("{}ULL", self.clock)));
         }
     }
 
@@ -362,6 +419,16 @@ mod circuits {
     const PACKAGE: &str = "rtl/peerlane_pkg.sv";
     /// The modules that all circuits share.
     const COMMON: &str = "rtl/common";
+    /// Options for the copy of a circuit that runs while there are no waveforms, and for the one that can write them.
+    const FAST: &[&str] = &["-O3", "--x-assign", "fast", "--x-initial", "fast"];
+    const TRACED: &[&str] = &[
+        "-O3",
+        "--trace-fst",
+        "--x-assign",
+        "fast",
+        "--x-initial",
+        "fast",
+    ];
     const OPTIONS: [&str; 4] = ["--cc", "--assert", "--no-timing", "-Wno-fatal"];
 
     fn out() -> PathBuf {

@@ -1,5 +1,7 @@
-// Drives one module with the ports of a leaf. Compiled once for each circuit and width, which the build gives as CIRCUIT_CLASS,
-// CIRCUIT_HEADER, CIRCUIT_NAME and CIRCUIT_MODEL.
+// Drives one module with the ports of a leaf. Compiled twice for each circuit and width, which the build gives as CIRCUIT_CLASS,
+// CIRCUIT_HEADER, CIRCUIT_NAME and CIRCUIT_MODEL. CIRCUIT_TRACED is the copy that can write waveforms, which is slower: all signals have a
+// place in memory there. CIRCUIT_EVALUATE, CIRCUIT_LOADS and CIRCUIT_CLOCKS are there if the circuit sees nothing but rising edges of its
+// two clocks: the function of the generated code that works on edges, and the bits of the edges for it.
 
 #include "circuit.h"
 
@@ -9,9 +11,16 @@
 #include <vector>
 
 #include "verilated.h"
+#ifdef CIRCUIT_TRACED
 #include "verilated_fst_c.h"
+#endif
 
 #include CIRCUIT_HEADER
+#ifdef CIRCUIT_EVALUATE
+#include CIRCUIT_ROOT_HEADER
+
+void CIRCUIT_EVALUATE(CIRCUIT_ROOT* root);
+#endif
 
 // The text that the running circuit has printed (`print.cpp`).
 std::string& circuit_printed();
@@ -67,8 +76,12 @@ class Circuit {
 public:
     explicit Circuit(uint64_t period_ps) : m_period{period_ps} {
         m_context->fatalOnError(false);
+#ifdef CIRCUIT_TRACED
         m_context->traceEverOn(true);
+#endif
         m_top = std::make_unique<Top>(m_context.get(), CIRCUIT_NAME);
+        // The first evaluation also runs initial blocks.
+        m_top->eval();
         reset();
     }
 
@@ -82,6 +95,7 @@ public:
         m_taken = 0;
         m_is_offered = false;
         m_is_sending = false;
+        m_end = m_begin;
         m_top->rx_valid_i = 0;
         m_top->tx_ready_i = 0;
         m_top->irq_ready_i = 1;
@@ -119,7 +133,10 @@ public:
     // The clock stands still while there is nothing to do.
     void run(uint64_t until, circuit_events& into) {
         m_events.clear();
-        m_sent.clear();
+        // The bytes of a TLP that is not whole go on.
+        memmove(m_sent.data(), m_sent.data() + m_begin, m_end - m_begin);
+        m_end -= m_begin;
+        m_begin = 0;
         if (m_cycle < until && prepare()) load();
         while (m_cycle < until && !has_stopped()) {
             if (m_top->rx_valid_i || is_active()) {
@@ -132,11 +149,12 @@ public:
         into.first = m_events.data();
         into.count = m_events.size();
         into.bytes = m_sent.data();
-        into.size = m_sent.size();
+        into.size = m_begin;
         into.cycle = m_cycle;
         into.stopped = has_stopped() ? m_printed.c_str() : nullptr;
     }
 
+#ifdef CIRCUIT_TRACED
     void open_waves(const char* path) {
         close_waves();
         m_waves = std::make_unique<VerilatedFstC>();
@@ -148,6 +166,10 @@ public:
         if (m_waves) m_waves->close();
         m_waves.reset();
     }
+#else
+    void open_waves(const char*) {}
+    void close_waves() {}
+#endif
 
 private:
     bool has_stopped() const { return m_context->gotError() || m_context->gotFinish(); }
@@ -155,7 +177,9 @@ private:
     // The ports of a cycle have settled: both sides see who is valid and ready, and its rising edge ends it. The inputs of the next
     // cycle change with that edge, as those of a circuit with the same clock, so that the circuit is evaluated once a cycle.
     void step() {
+#ifdef CIRCUIT_TRACED
         if (m_waves) dump();
+#endif
         if (m_top->rx_valid_i && m_top->rx_ready_o) take();
         if (m_top->tx_valid_o && m_top->tx_ready_i) gather();
         if (m_top->irq_valid_o) m_events.push_back({m_cycle, m_cycle, 0, 0, m_top->irq_vector_o, INTERRUPT});
@@ -212,38 +236,42 @@ private:
             m_is_sending = true;
             m_first_sent = m_cycle;
             --m_allowed;
-            m_tlp.clear();
         }
-        const size_t before = m_tlp.size();
-        m_tlp.resize(before + WIDTH);
-        memcpy(m_tlp.data() + before, &m_top->tx_data_o, WIDTH);
+        if (m_end + WIDTH > m_sent.size()) m_sent.resize(2 * m_sent.size());
+        memcpy(m_sent.data() + m_end, &m_top->tx_data_o, WIDTH);
+        m_end += size;
         if (!m_top->tx_last_o) return;
-        m_tlp.resize(before + size);
-        m_events.push_back({m_first_sent, m_cycle, m_sent.size(), uint32_t(m_tlp.size()), m_top->tx_label_o, SENT});
-        m_sent.insert(m_sent.end(), m_tlp.begin(), m_tlp.end());
+        m_events.push_back({m_first_sent, m_cycle, m_begin, uint32_t(m_end - m_begin), m_top->tx_label_o, SENT});
+        m_begin = m_end;
         m_is_sending = false;
     }
 
     // A rising edge of the clock, with which the inputs change.
-    void clock() {
-        m_top->clk_i = 1;
+    void clock() { rise(true); }
+
+    // Changes the inputs within a cycle.
+    void load() { rise(false); }
+
+    // A rising edge of the inputs' clock, and of the circuit's own one with it.
+    void rise(bool is_clock) {
+#ifdef CIRCUIT_EVALUATE
+        // Verilator's `eval` looks for edges and takes locks of its threads, twice in each cycle. That is a fifth of all work.
+        auto& edges = m_top->rootp->__VnbaTriggered[0];
+        edges = is_clock ? CIRCUIT_LOADS | CIRCUIT_CLOCKS : CIRCUIT_LOADS;
+        CIRCUIT_EVALUATE(m_top->rootp);
+        edges = 0;
+#else
+        m_top->clk_i = is_clock;
         m_top->load_i = 1;
         m_top->eval();
         m_top->clk_i = 0;
         m_top->load_i = 0;
         m_top->eval();
+#endif
         if (has_stopped()) keep_print();
     }
 
-    // Changes the inputs within a cycle.
-    void load() {
-        m_top->load_i = 1;
-        m_top->eval();
-        m_top->load_i = 0;
-        m_top->eval();
-        if (has_stopped()) keep_print();
-    }
-
+#ifdef CIRCUIT_TRACED
     // Writes the settled signals of the cycle to the waveforms: the clock is high in its first half.
     void dump() {
         m_top->clk_i = 1;
@@ -251,6 +279,7 @@ private:
         m_top->clk_i = 0;
         m_waves->dump(m_cycle * m_period + m_period / 2);
     }
+#endif
 
     // The circuit has broken a rule of its ports.
     void stop(const char* why) {
@@ -264,7 +293,9 @@ private:
 
     std::unique_ptr<VerilatedContext> m_context = std::make_unique<VerilatedContext>();
     std::unique_ptr<Top> m_top;
+#ifdef CIRCUIT_TRACED
     std::unique_ptr<VerilatedFstC> m_waves;
+#endif
     uint64_t m_period;
     uint64_t m_cycle = 0;
     Queue m_waiting;
@@ -277,9 +308,11 @@ private:
     // The TLP that the circuit is sending.
     bool m_is_sending = false;
     uint64_t m_first_sent = 0;
-    std::vector<uint8_t> m_tlp;
     std::vector<circuit_event> m_events;
-    std::vector<uint8_t> m_sent;
+    // The bytes that were sent: TLPs up to `m_begin`, and the one under way up to `m_end`.
+    std::vector<uint8_t> m_sent = std::vector<uint8_t>(1024);
+    size_t m_begin = 0;
+    size_t m_end = 0;
     std::string m_printed;
 };
 
@@ -290,6 +323,11 @@ Circuit& of(void* circuit) { return *static_cast<Circuit*>(circuit); }
 extern "C" const circuit_model CIRCUIT_MODEL = {
     .name = CIRCUIT_NAME,
     .width = WIDTH,
+#ifdef CIRCUIT_TRACED
+    .is_traced = true,
+#else
+    .is_traced = false,
+#endif
     .create = [](uint64_t period_ps) -> void* { return new Circuit(period_ps); },
     .destroy = [](void* circuit) { delete &of(circuit); },
     .reset = [](void* circuit) { of(circuit).reset(); },

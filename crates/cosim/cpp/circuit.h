@@ -42,6 +42,8 @@ struct circuit_model {
     const char* name;
     // Bytes of a beat.
     uint64_t width;
+    // Whether it can write waveforms; each circuit has a copy that can, and a faster one that cannot.
+    bool is_traced;
     void* (*create)(uint64_t period_ps);
     void (*destroy)(void*);
     // Applies reset for some cycles, and forgets the TLPs that wait.
@@ -57,7 +59,7 @@ struct circuit_model {
     bool (*is_sending)(const void*);
     // Whether the circuit needs its clock although no TLP waits for it.
     bool (*is_active)(const void*);
-    // Writes waveforms from the current cycle on to a file that can be written.
+    // Writes waveforms from the current cycle on to a file that can be written, if it is traced.
     void (*open_waves)(void*, const char* path);
     void (*close_waves)(void*);
 };

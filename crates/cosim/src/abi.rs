@@ -44,6 +44,7 @@ pub struct Settings {
 pub struct Model {
     pub name: *const c_char,
     pub width: u64,
+    pub is_traced: bool,
     pub create: unsafe extern "C" fn(u64) -> *mut c_void,
     pub destroy: unsafe extern "C" fn(*mut c_void),
     pub reset: unsafe extern "C" fn(*mut c_void),

@@ -47,6 +47,15 @@ pub enum Happening<'c> {
     Interrupt,
 }
 
+/// Whether a circuit can write waveforms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waves {
+    /// It cannot, which makes it faster.
+    Never,
+    /// It can.
+    Possible,
+}
+
 /// A TLP for a circuit.
 #[derive(Clone, Copy, Debug)]
 pub struct Tlp<'b> {
@@ -92,12 +101,15 @@ impl Circuit {
     /// The names of all circuits of this build, with the widths in bits for which they are built.
     pub fn all() -> Vec<(String, u32)> {
         let model = |model: &&Model| (name(model), model.width as u32 * 8);
-        abi::models().iter().map(model).collect()
+        let models = abi::models();
+        let plain = models.iter().filter(|model| !model.is_traced);
+        plain.map(model).collect()
     }
 
     /// The circuit `name` with beats of `width` bits and a clock with this period in picoseconds, after its reset.
-    pub fn new(name_of: &str, width: u32, period_ps: u64) -> Result<Self, Missing> {
-        let models = abi::models();
+    pub fn new(name_of: &str, width: u32, period_ps: u64, waves: Waves) -> Result<Self, Missing> {
+        let mut models = abi::models();
+        models.retain(|model| model.is_traced == (waves == Waves::Possible));
         if models.is_empty() {
             return Err(Missing::Build);
         }
@@ -237,7 +249,7 @@ impl Circuit {
         unsafe { (self.model.is_active)(self.instance.as_ptr()) }
     }
 
-    /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on.
+    /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on; nothing with [`Waves::Never`].
     pub fn open_waves(&mut self, path: &Path) -> io::Result<()> {
         // The writer does not tell whether it could open the file.
         File::create(path)?;

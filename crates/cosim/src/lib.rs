@@ -9,5 +9,5 @@ mod abi;
 mod circuit;
 mod error;
 
-pub use circuit::{Circuit, Events, Happening, Settings, Tlp};
+pub use circuit::{Circuit, Events, Happening, Settings, Tlp, Waves};
 pub use error::{Failure, Missing};

@@ -1,10 +1,14 @@
 //! Laws of circuits, with one that sends back what it receives.
 #![cfg(feature = "linked")]
 
-use cosim::{Circuit, Happening, Missing, Settings, Tlp};
+use cosim::{Circuit, Happening, Missing, Settings, Tlp, Waves};
 
 fn loopback(width: u32) -> Circuit {
-    let mut circuit = Circuit::new("loopback", width, 4000).expect("it is built");
+    with_waves(width, Waves::Never)
+}
+
+fn with_waves(width: u32, waves: Waves) -> Circuit {
+    let mut circuit = Circuit::new("loopback", width, 4000, waves).expect("it is built");
     circuit.configure(Settings::default());
     circuit.allow(1000);
     circuit
@@ -21,9 +25,10 @@ fn tlp(bytes: &[u8], cycle: u64) -> Tlp<'_> {
 
 #[test]
 fn a_tlp_of_any_size_comes_back_at_every_width() {
-    for width in [64, 128, 256] {
+    let widths = [64, 128, 256].map(|width| [(width, Waves::Never), (width, Waves::Possible)]);
+    for (width, waves) in widths.concat() {
         for size in [12, 16, 20, 140, 272, 4112] {
-            let mut circuit = loopback(width);
+            let mut circuit = with_waves(width, waves);
             let bytes: Vec<u8> = (0..size).map(|at| at as u8).collect();
             circuit.push(&tlp(&bytes, 10));
             let beats = bytes.len().div_ceil(circuit.width()) as u64;
@@ -38,6 +43,23 @@ fn a_tlp_of_any_size_comes_back_at_every_width() {
             );
         }
     }
+}
+
+#[test]
+fn a_tlp_that_is_not_whole_at_the_end_of_a_run_is_sent_in_the_next_one() {
+    let mut circuit = loopback(64);
+    let bytes: Vec<u8> = (0..140).collect();
+    circuit.push(&tlp(&bytes, 0));
+    circuit.push(&tlp(&bytes, 0));
+    let mut sent = Vec::new();
+    for cycle in 1..60 {
+        for (_, _, happening) in circuit.run(cycle).expect("it goes on").iter() {
+            if let Happening::Sent(bytes) = happening {
+                sent.push(bytes.to_vec());
+            }
+        }
+    }
+    assert_eq!(sent, [bytes.clone(), bytes]);
 }
 
 #[test]
@@ -67,14 +89,14 @@ fn the_clock_of_an_idle_circuit_stands_still() {
 
 #[test]
 fn a_circuit_that_is_not_there_says_what_is() {
-    let unknown = Circuit::new("dma", 64, 4000).unwrap_err();
+    let unknown = Circuit::new("dma", 64, 4000, Waves::Never).unwrap_err();
     let message = unknown.to_string();
     assert!(message.starts_with("this build has no circuit 'dma' but: broken, "));
     assert!(
         message.contains(", loopback; `make gateware` builds"),
         "{message}"
     );
-    let wide = Circuit::new("loopback", 512, 4000).unwrap_err();
+    let wide = Circuit::new("loopback", 512, 4000, Waves::Never).unwrap_err();
     assert!(matches!(wide, Missing::Width { .. }), "{wide}");
 }
 
@@ -88,7 +110,7 @@ fn a_circuit_that_breaks_a_rule_stops_with_its_name_and_cycle() {
         (5, "a beat before the last one is not full"),
     ];
     for (label, why) in rules {
-        let mut circuit = Circuit::new("broken", 64, 4000).unwrap();
+        let mut circuit = Circuit::new("broken", 64, 4000, Waves::Never).unwrap();
         circuit.allow(1);
         let bytes = [0; 24];
         circuit.push(&Tlp {
@@ -113,7 +135,7 @@ fn waveforms_are_written_while_they_are_open() {
     let folder = std::env::temp_dir().join(format!("waves-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("circuit.fst");
-    let mut circuit = loopback(64);
+    let mut circuit = with_waves(64, Waves::Possible);
     circuit.run(10).unwrap();
     circuit.open_waves(&path).unwrap();
     circuit.push(&tlp(&[1; 140], 20));

@@ -1,6 +1,7 @@
 // Properties of the reading unit: no tag is twice in flight, nothing is read outside the ranges, every request is waited for.
 //
-// Tag pool, reassembly and reorder buffer are cut off; in their place are assumptions on their ports. The pool's is proven on its own.
+// Splitter, tag pool, reassembly and reorder buffer are cut off; in their place are assumptions on their ports. Those of splitter and pool
+// are proven on their own.
 // The memories of times and sizes are cut off too: a request may time out whenever it is out.
 
 logic started_q;
@@ -20,8 +21,8 @@ assign gives = back_moves && back_last;
 
 always_ff @(posedge clk_i) begin
   if (free) held_q[free_tag] <= 1'b0;
-  if (lands || expires) ended_q[expires ? look_q : end_tag] <= 1'b1;
-  if (lands || expires) flight_q[expires ? look_q : end_tag] <= 1'b0;
+  if (lands || expires) ended_q[expires ? late_tag_q : end_tag] <= 1'b1;
+  if (lands || expires) flight_q[expires ? late_tag_q : end_tag] <= 1'b0;
   if (request_q && leaves) flight_q[tag_q] <= 1'b1;
   if (loads) held_q[tag] <= 1'b1;
   if (loads) ended_q[tag] <= 1'b0;
@@ -50,24 +51,33 @@ always_comb begin
   assume (given_q <= kept + (BITS + 2)'(1));
 end
 
-// Any one byte of memory, and whether a range that the unit took has it.
-(* anyconst *) logic [63:0] spot;
-logic        granted_q;
+// The rest of the range that the splitter has, and the request that waits, as the splitter cut it.
+logic [31:0] rest_q;
+logic [63:0] address_q;
+logic [12:0] size_q;
+logic [12:0] dwords_of;
+logic [127:0] fields;
 logic        takes;
-logic [13:0] in_page;
-logic [64:0] reach;
-assign takes   = range_valid_i && range_ready_o;
-assign in_page = {2'b0, address_q[11:0]} + {1'b0, size_q};
-assign reach   = {1'b0, address_i} + {33'b0, length_i};
+assign takes     = range_valid_i && range_ready_o;
+assign dwords_of = (size_q + {11'b0, address_q[1:0]} + 13'd3) >> 2;
+assign fields    = peerlane_pkg::wire_order(header);
 
 always_ff @(posedge clk_i) begin
-  if (takes && spot - address_i < {32'b0, length_i}) granted_q <= 1'b1;
-  if (start_i || rst_i) granted_q <= 1'b0;
+  if (loads) begin
+    rest_q    <= rest_q - {19'b0, take};
+    address_q <= next_address;
+    size_q    <= take;
+  end
+  if (takes) rest_q <= length_i;
+  if (failed_q && busy_q || rst_i) rest_q <= '0;
 end
 
 always_comb begin
   assume (!start_i || !busy_o);
-  assume (!range_valid_i || length_i != '0 && (!reach[64] || reach[63:0] == '0));
+  assume (!range_valid_i || length_i != '0);
+  assume (cutting == (rest_q != '0));
+  assume (!next || cutting && take != '0 && take <= 13'd4096 && {19'b0, take} <= rest_q && next_last == ({19'b0, take} == rest_q));
+  assume (cutter_ready == (!cutting || loads && next_last));
 end
 
 always_comb if (started_q && !rst_i) begin
@@ -76,11 +86,10 @@ always_comb if (started_q && !rst_i) begin
   a_request_that_waits_is_open: assert (!request_q || open_q[tag_q]);
   a_request_that_waits_was_not_sent: assert (!request_q || !sent_q[tag_q]);
   no_tag_is_twice_in_flight: assert (!request_q || !flight_q[tag_q]);
-  rest_is_within_the_ranges: assert (spot - rest_address_q >= {32'b0, rest_q} || granted_q);
-  rest_ends_within_the_addresses: assert (rest_q == '0 || rest_address_q + {32'b0, rest_q} - 64'd1 >= rest_address_q);
-  nothing_is_read_outside_the_ranges: assert (!(request_q && spot - address_q < {51'b0, size_q}) || granted_q);
-  a_request_stays_in_its_page: assert (!request_q || in_page <= 14'd4096);
   an_idle_unit_asks_for_nothing: assert (busy_q || rest_q == '0 && !request_q);
+  a_request_leaves_as_it_was_cut:
+  assert (!request_q || dwords == dwords_of[10:0] && fields[peerlane_pkg::REQUEST_TAG+:8] == 8'(tag_q)
+      && (wide ? fields[peerlane_pkg::WIDE_ADDRESS+:62] == address_q[63:2] : address_q[63:32] == '0 && fields[peerlane_pkg::SHORT_ADDRESS+:30] == address_q[31:2]));
   requests_are_counted: assert ({1'b0, open_count_q} == opened + given_q);
   nothing_is_in_flight_at_the_end: assert (!done_o || flight_q == '0);
   a_read_ends: cover (done_o && !failed_o && size_q == 13'd7);

@@ -57,22 +57,32 @@ module byte_shifter #(
   logic [BITS-1:0] shift;
   logic            primes;
   logic [BITS+1:0] fill;
-  logic [N-1:0]    from_shift;
-  logic [N-1:0]    from_lead;
+  // The bits of lanes that have a byte of this beat, and of those that have any byte.
+  logic [W-1:0]    fresh;
+  logic [W-1:0]    kept;
+  logic [W-1:0]    lanes;
   logic            fits;
   logic            flushing;
   logic            move;
 
-  assign shift = lead_i - skip_i;
-  // The first beat has nothing for the beat that leaves: its bytes wait for the next one.
-  assign primes   = first_i && skip_i > lead_i;
   assign flushing = flush_q != '0;
-  assign fill     = {1'b0, bytes_i} + {2'b0, shift} - (primes ? (BITS + 2)'(N) : '0);
-  assign fits     = fill <= (BITS + 2)'(N);
-  assign half     = flushing ? half_q : shift[BITS-1];
-  // The lanes from `shift` and from `lead_i` on.
-  assign from_shift = {N{1'b1}} << shift;
-  assign from_lead  = {N{1'b1}} << lead_i;
+
+  // At rest nothing moves in here.
+  always_comb begin
+    shift  = '0;
+    primes = 1'b0;
+    fill   = '0;
+    fits   = 1'b0;
+    half   = 1'b0;
+    if (valid_i || flushing) begin
+      shift  = lead_i - skip_i;
+      // The first beat has nothing for the beat that leaves: its bytes wait for the next one.
+      primes = first_i && skip_i > lead_i;
+      fill   = {1'b0, bytes_i} + {2'b0, shift} - (primes ? (BITS + 2)'(N) : '0);
+      fits   = fill <= (BITS + 2)'(N);
+      half   = flushing ? half_q : shift[BITS-1];
+    end
+  end
 
   always_comb begin
     part = data_i;
@@ -82,16 +92,22 @@ module byte_shifter #(
   end
 
   // A lane chooses among four bytes, which is one LUT for each bit. Zeros come last: a register that follows has a reset for them.
-  for (genvar k = 0; k < N; k = k + 1) begin : gen_lane
-    localparam int TURNED = (k + N / 2) % N;
-    logic       is_new;
-    logic       is_empty;
-    logic [7:0] lane;
-    assign is_new   = !flushing && (from_shift[k] || (primes && last_i));
-    assign is_empty = (first_o && !from_lead[k]) || k[BITS:0] >= bytes_o;
-    assign lane     = is_new ? (half ? part[8*TURNED+:8] : part[8*k+:8]) : (half ? part_q[8*TURNED+:8] : part_q[8*k+:8]);
-    assign data_o[8*k+:8] = is_empty ? 8'b0 : lane;
+  always_comb begin
+    fresh  = '0;
+    kept   = '0;
+    lanes  = '0;
+    if (valid_o) begin
+      fresh = {W{1'b1}} << {shift, 3'b0};
+      if (primes && last_i) fresh = '1;
+      if (flushing) fresh = '0;
+      kept = ~({W{1'b1}} << {bytes_o, 3'b0});
+      if (first_o) kept = kept & ({W{1'b1}} << {lead_i, 3'b0});
+      if (half) lanes = (fresh & {part[W/2-1:0], part[W-1:W/2]}) | (~fresh & {part_q[W/2-1:0], part_q[W-1:W/2]});
+      else lanes = (fresh & part) | (~fresh & part_q);
+    end
   end
+
+  assign data_o = lanes & kept;
 
   assign bytes_o = flushing ? flush_q : last_i && fits ? fill[BITS:0] : (BITS + 1)'(N);
   assign first_o = !begun_q;
@@ -109,7 +125,7 @@ module byte_shifter #(
 
   always_ff @(posedge clk_i) begin
     if (move) flush_q <= last_i && !fits ? fill[BITS:0] - (BITS + 1)'(N) : '0;
-    else if (ready_i) flush_q <= '0;
+    else if (flushing && ready_i) flush_q <= '0;
     if (valid_o && ready_i) begun_q <= !last_o;
     if (rst_i) begin
       flush_q <= '0;

@@ -1,5 +1,6 @@
 // Puts completions together by tag and byte count: writes their data to the places of their requests, and says how each request
-// ended (PCIe Base 2.3.1.1, 2.3.2). It takes completions only; a stream is sorted before it.
+// ended (PCIe Base 2.3.1.1, 2.3.2). It takes completions only; a stream is sorted before it. A beat is written three edges after it came:
+// its header is taken apart, then compared with the request, and then its data goes through the shifter.
 
 `include "require.svh"
 
@@ -33,7 +34,7 @@ module completion_reassembly #(
     input  logic                                valid_i,
     // The beat is taken.
     output logic                                ready_o,
-    // Tag of the data to write.
+    // Tag of the data to write; a register, as are all outputs but `ready_o`.
     output logic [$clog2(TAGS)-1:0]             write_tag_o,
     // Place of the data from the beginning of its request, in beats.
     output logic [$clog2(SLOT_BYTES/(W/8))-1:0] write_place_o,
@@ -73,27 +74,18 @@ module completion_reassembly #(
   logic [12:0]     came_q[TAGS];
   logic [12:0]     total_q[TAGS];
 
-  // The header: of 64-bit beats the first one holds eight bytes of it.
+  // The header: of 64-bit beats the first one holds eight bytes of it, and has nothing else.
   /* verilator lint_off UNUSEDSIGNAL */
   logic [127:0]    header;
   /* verilator lint_on UNUSEDSIGNAL */
   logic            at_header;
+  logic            is_early;
   logic [7:0]      kind;
   logic [2:0]      status;
-  logic            has_data;
   logic [7:0]      tag_field;
-  logic [TAG_BITS-1:0] tag;
   logic [1:0]      offset;
   logic [12:0]     byte_count;
-  logic [12:0]     carried;
-  logic [12:0]     came;
-  logic [12:0]     left;
-  logic [12:0]     length;
-  logic            is_open;
-  logic            is_whole;
-  logic            fails;
-  logic [2:0]      failure;
-  logic            stores;
+  logic [12:0]     in_dwords;
 
   generate
     if (W == 64) begin : gen_narrow
@@ -108,35 +100,115 @@ module completion_reassembly #(
       end
       assign header    = peerlane_pkg::wire_order({data_i[63:0], early_q});
       assign at_header = second_q;
+      assign is_early  = first_i;
     end else begin : gen_wide
       assign header    = peerlane_pkg::wire_order(data_i[127:0]);
       assign at_header = first_i;
+      assign is_early  = 1'b0;
     end
   endgenerate
 
   assign kind       = header[peerlane_pkg::TLP_KIND+:8];
   assign status     = header[peerlane_pkg::COMPLETION_STATUS+:3];
-  assign has_data   = (kind & peerlane_pkg::TLP_DATA) != '0;
   assign tag_field  = header[peerlane_pkg::COMPLETION_TAG+:8];
-  assign tag        = tag_field[TAG_BITS-1:0];
   assign offset     = header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:2];
   assign byte_count = {header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] == '0, header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12]};
-  assign carried    = {header[peerlane_pkg::COMPLETION_DWORDS+:10] == '0, header[peerlane_pkg::COMPLETION_DWORDS+:10], 2'b0} - {11'b0, offset};
+  assign in_dwords    = {header[peerlane_pkg::COMPLETION_DWORDS+:10] == '0, header[peerlane_pkg::COMPLETION_DWORDS+:10], 2'b0};
 
-  assign is_open  = open_q[tag] && {24'b0, tag_field} < TAGS && !header[peerlane_pkg::COMPLETION_TAG_8] && !header[peerlane_pkg::COMPLETION_TAG_9];
+  // The beat, and what its header says if it has the end of one.
+  logic [W-1:0]    parsed_data_q;
+  logic            parsed_q;
+  logic            parsed_header_q;
+  logic [2:0]      status_q;
+  logic            has_data_q;
+  logic            exists_q;
+  logic [TAG_BITS-1:0] parsed_tag_q;
+  logic [1:0]      parsed_offset_q;
+  logic [12:0]     byte_count_q;
+  logic [12:0]     carried_q;
+  logic            parsed_poisoned_q;
+  logic [TAG_BITS-1:0] tag;
+  logic [12:0]     came;
+  logic [12:0]     left;
+  logic [12:0]     length;
+  logic            is_open;
+  logic            is_whole;
+  logic            fails;
+  logic [2:0]      failure;
+  logic            looks;
+
+  always_ff @(posedge clk_i) begin
+    if (ready_o) begin
+      parsed_q        <= valid_i && !is_early;
+      parsed_header_q <= at_header;
+      if (valid_i) parsed_data_q <= data_i;
+      if (valid_i && at_header) begin
+        status_q          <= status;
+        has_data_q        <= (kind & peerlane_pkg::TLP_DATA) != '0;
+        exists_q          <= {24'b0, tag_field} < TAGS && !header[peerlane_pkg::COMPLETION_TAG_8] && !header[peerlane_pkg::COMPLETION_TAG_9];
+        parsed_tag_q      <= tag_field[TAG_BITS-1:0];
+        parsed_offset_q   <= offset;
+        byte_count_q      <= byte_count;
+        carried_q         <= in_dwords - {11'b0, offset};
+        parsed_poisoned_q <= header[peerlane_pkg::TLP_POISONED];
+      end
+    end
+    if (rst_i) parsed_q <= 1'b0;
+  end
+
+  assign tag      = parsed_tag_q;
+  assign looks    = parsed_q && parsed_header_q && ready_o;
+  assign is_open  = open_q[tag] && exists_q;
   assign came     = came_q[tag];
   assign left     = total_q[tag] - came;
-  assign length   = carried < byte_count ? carried : byte_count;
-  assign is_whole = length == left;
+  // A completion that fits has the last data of its request if it carries all bytes of its byte count.
+  assign is_whole = carried_q >= byte_count_q;
+  assign length   = is_whole ? byte_count_q : carried_q;
 
   // A status without data ends the request; so does a completion whose byte count or length cannot be.
   always_comb begin
     fails   = 1'b1;
     failure = peerlane_pkg::RESULT_MALFORMED;
-    if (status == peerlane_pkg::STATUS_ABORT) failure = peerlane_pkg::RESULT_ABORT;
-    else if (status == peerlane_pkg::STATUS_RETRY) failure = peerlane_pkg::RESULT_RETRY;
-    else if (status != peerlane_pkg::STATUS_SUCCESSFUL) failure = peerlane_pkg::RESULT_UNSUPPORTED;
-    else if (has_data && byte_count == left && (carried < byte_count + 13'd4)) fails = 1'b0;
+    if (status_q == peerlane_pkg::STATUS_ABORT) failure = peerlane_pkg::RESULT_ABORT;
+    else if (status_q == peerlane_pkg::STATUS_RETRY) failure = peerlane_pkg::RESULT_RETRY;
+    else if (status_q != peerlane_pkg::STATUS_SUCCESSFUL) failure = peerlane_pkg::RESULT_UNSUPPORTED;
+    else if (has_data_q && byte_count_q == left && (carried_q < byte_count_q + 13'd4)) fails = 1'b0;
+  end
+
+  // The beat, and what its completion is to its request.
+  logic [W-1:0]    known_data_q;
+  logic            known_q;
+  logic            known_header_q;
+  logic            known_open_q;
+  logic            known_fails_q;
+  logic [2:0]      known_failure_q;
+  logic [TAG_BITS-1:0] known_tag_q;
+  logic [1:0]      known_offset_q;
+  logic [PLACE_BITS+BITS-1:0] known_came_q;
+  logic [12:0]     known_total_q;
+  logic [12:0]     known_reach_q;
+  logic            known_whole_q;
+  logic            known_poisoned_q;
+
+  always_ff @(posedge clk_i) begin
+    if (ready_o) begin
+      known_q        <= parsed_q;
+      known_header_q <= parsed_header_q;
+      if (parsed_q) known_data_q <= parsed_data_q;
+      if (looks) begin
+        known_open_q     <= is_open;
+        known_fails_q    <= fails;
+        known_failure_q  <= failure;
+        known_tag_q      <= tag;
+        known_offset_q   <= parsed_offset_q;
+        known_came_q     <= came[PLACE_BITS+BITS-1:0];
+        known_total_q    <= total_q[tag];
+        known_reach_q    <= length + 13'(HEADER % N) + {11'b0, parsed_offset_q};
+        known_whole_q    <= is_whole;
+        known_poisoned_q <= poisoned_q[tag] || parsed_poisoned_q;
+      end
+    end
+    if (rst_i) known_q <= 1'b0;
   end
 
   // The payload of a completion that is stored, from its header on.
@@ -150,6 +222,7 @@ module completion_reassembly #(
   logic            poisoned_here_q;
   logic [PLACE_BITS-1:0] place_q;
   logic            accepts;
+  logic            stores;
   logic            feed;
   logic [12:0]     reach;
   logic [BITS:0]   bytes;
@@ -160,11 +233,13 @@ module completion_reassembly #(
   logic            out_last;
   logic            out_valid;
   logic            end_now;
+  logic [N-1:0]    lanes;
+  logic [PLACE_BITS-1:0] place;
 
-  assign stores    = at_header && is_open && !fails;
-  assign feed      = valid_i && (at_header ? stores : storing_q);
+  assign stores    = known_open_q && !known_fails_q;
+  assign feed      = known_q && (known_header_q ? stores : storing_q);
   // Lanes from the front of the beat to the end of the data.
-  assign reach     = at_header ? length + 13'(HEADER % N) + {11'b0, offset} : left_q;
+  assign reach     = known_header_q ? known_reach_q : left_q;
   assign feed_last = reach <= 13'(N);
   assign bytes     = feed_last ? reach[BITS:0] : (BITS + 1)'(N);
   assign ready_o   = accepts;
@@ -174,11 +249,11 @@ module completion_reassembly #(
   ) shifter (
       .clk_i,
       .rst_i,
-      .skip_i (BITS'(HEADER % N) + {{BITS - 2{1'b0}}, at_header ? offset : offset_q}),
-      .lead_i (at_header ? came[BITS-1:0] : came_before_q[BITS-1:0]),
-      .data_i,
+      .skip_i (BITS'(HEADER % N) + {{BITS - 2{1'b0}}, known_header_q ? known_offset_q : offset_q}),
+      .lead_i (known_header_q ? known_came_q[BITS-1:0] : came_before_q[BITS-1:0]),
+      .data_i (known_data_q),
       .bytes_i(bytes),
-      .first_i(at_header),
+      .first_i(known_header_q),
       .last_i (feed_last),
       .valid_i(feed),
       .ready_o(accepts),
@@ -197,61 +272,70 @@ module completion_reassembly #(
   logic [12:0]         here_total;
   logic                here_ends;
   logic                here_poisoned;
-  assign here          = valid_i && ready_o && at_header;
-  assign here_tag      = here ? tag : tag_q;
-  assign here_came     = here ? came[PLACE_BITS+BITS-1:0] : came_before_q;
-  assign here_total    = here ? total_q[tag] : total_here_q;
-  assign here_ends     = here ? is_whole : ends_q;
-  assign here_poisoned = here ? poisoned_q[tag] || header[peerlane_pkg::TLP_POISONED] : poisoned_here_q;
+  assign here          = known_q && ready_o && known_header_q;
+  assign here_tag      = here ? known_tag_q : tag_q;
+  assign here_came     = here ? known_came_q : came_before_q;
+  assign here_total    = here ? known_total_q : total_here_q;
+  assign here_ends     = here ? known_whole_q : ends_q;
+  assign here_poisoned = here ? known_poisoned_q : poisoned_here_q;
 
   always_comb begin
     for (int k = 0; k < N; k = k + 1) begin
-      write_lanes_o[k] = k[BITS:0] < out_bytes && !(out_first && k[BITS-1:0] < here_came[BITS-1:0]);
+      lanes[k] = k[BITS:0] < out_bytes && !(out_first && k[BITS-1:0] < here_came[BITS-1:0]);
     end
   end
-  assign write_tag_o   = here_tag;
-  assign write_place_o = out_first ? here_came[BITS+:PLACE_BITS] : place_q;
-  assign write_data_o  = out_data;
-  assign write_o       = out_valid;
+  assign place   = out_first ? here_came[BITS+:PLACE_BITS] : place_q;
+  assign end_now = here && known_open_q && known_fails_q;
 
-  assign write_poisoned_o = here_poisoned;
-
-
-  assign end_now      = here && is_open && fails;
-  assign end_o        = end_now || (out_valid && out_last && here_ends);
-  assign end_tag_o    = here_tag;
-  assign end_result_o = end_now ? failure : here_poisoned ? peerlane_pkg::RESULT_POISONED : peerlane_pkg::RESULT_SUCCESSFUL;
-  assign end_bytes_o  = end_now ? '0 : here_total;
-  assign unexpected_o = here && !is_open;
+  always_ff @(posedge clk_i) begin
+    if (out_valid) begin
+      write_place_o <= place;
+      write_data_o  <= out_data;
+      write_lanes_o <= lanes;
+    end
+    write_tag_o      <= here_tag;
+    write_o          <= out_valid;
+    write_poisoned_o <= here_poisoned;
+    end_tag_o        <= here_tag;
+    end_o            <= end_now || (out_valid && out_last && here_ends);
+    end_result_o     <= end_now ? known_failure_q : here_poisoned ? peerlane_pkg::RESULT_POISONED : peerlane_pkg::RESULT_SUCCESSFUL;
+    end_bytes_o      <= end_now ? '0 : here_total;
+    unexpected_o     <= here && !known_open_q;
+    if (rst_i) begin
+      write_o      <= 1'b0;
+      end_o        <= 1'b0;
+      unexpected_o <= 1'b0;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (open_i) begin
       came_q[open_tag_i]  <= '0;
       total_q[open_tag_i] <= open_bytes_i;
     end
-    if (here && stores) came_q[tag] <= came + length;
+    if (looks && is_open && !fails) came_q[tag] <= came + length;
   end
 
   always_ff @(posedge clk_i) begin
     if (here) begin
       storing_q       <= stores && !feed_last;
-      tag_q           <= tag;
-      offset_q        <= offset;
-      came_before_q   <= came[PLACE_BITS+BITS-1:0];
-      total_here_q    <= total_q[tag];
-      ends_q          <= is_whole;
-      poisoned_here_q <= here_poisoned;
-    end else if (valid_i && ready_o && feed_last) begin
+      tag_q           <= known_tag_q;
+      offset_q        <= known_offset_q;
+      came_before_q   <= known_came_q;
+      total_here_q    <= known_total_q;
+      ends_q          <= known_whole_q;
+      poisoned_here_q <= known_poisoned_q;
+    end else if (known_q && ready_o && feed_last) begin
       storing_q <= 1'b0;
     end
     if (feed && ready_o) left_q <= reach - 13'(N);
-    if (out_valid) place_q <= write_place_o + 1'b1;
+    if (out_valid) place_q <= place + 1'b1;
     if (open_i) begin
       open_q[open_tag_i]     <= 1'b1;
       poisoned_q[open_tag_i] <= 1'b0;
     end
-    if (here && stores && header[peerlane_pkg::TLP_POISONED]) poisoned_q[tag] <= 1'b1;
-    if (here && is_open && (fails || is_whole)) open_q[tag] <= 1'b0;
+    if (looks && is_open && !fails && parsed_poisoned_q) poisoned_q[tag] <= 1'b1;
+    if (looks && is_open && (fails || is_whole)) open_q[tag] <= 1'b0;
     if (rst_i) begin
       open_q    <= '0;
       storing_q <= 1'b0;

@@ -11,8 +11,10 @@ module payload_cutter #(
     input  logic                   clk_i,
     // Synchronous reset: no range is in progress.
     input  logic                   rst_i,
-    // Bytes of the request, 1 to 4096.
-    input  logic [12:0]            request_bytes_i,
+    // Bytes of the request before at the front of its first beat.
+    input  logic [$clog2(W/8)-1:0] request_skip_i,
+    // Bytes of the request, 1 to 4096, and those of the request before.
+    input  logic [12:0]            request_reach_i,
     // The request is the last of its range: the next one begins with a new beat.
     input  logic                   request_last_i,
     // There is a request; it stays until its payload is out.
@@ -46,18 +48,17 @@ module payload_cutter #(
   localparam int N = W / 8;
   localparam int BITS = $clog2(N);
 
-  logic [BITS-1:0] skip_q;
   logic [12:0]     left_q;
   logic            begun_q;
   logic [12:0]     reach;
   logic            move;
 
   // Lanes from the front of the beat to the end of the payload.
-  assign reach   = begun_q ? left_q : request_bytes_i + {{13 - BITS{1'b0}}, skip_q};
+  assign reach   = begun_q ? left_q : request_reach_i;
   assign last_o  = reach <= 13'(N);
   assign bytes_o = last_o ? reach[BITS:0] : (BITS + 1)'(N);
   assign data_o  = data_i;
-  assign skip_o  = skip_q;
+  assign skip_o  = request_skip_i;
   assign first_o = !begun_q;
   assign valid_o = valid_i && request_valid_i;
   assign move    = valid_o && ready_i;
@@ -68,12 +69,8 @@ module payload_cutter #(
     if (move) begin
       begun_q <= !last_o;
       left_q  <= reach - 13'(N);
-      if (last_o) skip_q <= request_last_i ? '0 : reach[BITS-1:0];
     end
-    if (rst_i) begin
-      begun_q <= 1'b0;
-      skip_q  <= '0;
-    end
+    if (rst_i) begun_q <= 1'b0;
   end
 
 endmodule

@@ -110,13 +110,24 @@ module reorder_buffer #(
       .level_o(level)
   );
 
-  assign {result, size} = ended_as_q[oldest];
-  // Of a request that has not ended, the places before the last one that was written are whole, and a further beat follows.
-  assign ended = ended_q[oldest];
-  assign over  = size <= 13'({place_q, {BITS{1'b0}}});
-  assign left  = over ? 13'd0 : size - 13'({place_q, {BITS{1'b0}}});
-  assign last  = ended && left <= 13'(N);
-  assign fetch = is_open && (ended || place_q < reached_q) && (!valid_q || ready_i);
+  always_comb begin
+    result = peerlane_pkg::RESULT_SUCCESSFUL;
+    size   = '0;
+    ended  = 1'b0;
+    over   = 1'b0;
+    left   = '0;
+    last   = 1'b0;
+    fetch  = 1'b0;
+    if (is_open) begin
+      {result, size} = ended_as_q[oldest];
+      // Of a request that has not ended, the places before the last one that was written are whole, and a further beat follows.
+      ended = ended_q[oldest];
+      over  = size <= 13'({place_q, {BITS{1'b0}}});
+      left  = over ? 13'd0 : size - 13'({place_q, {BITS{1'b0}}});
+      last  = ended && left <= 13'(N);
+      fetch = (ended || place_q < reached_q) && (!valid_q || ready_i);
+    end
+  end
 
   assign data_o     = data_q;
   assign bytes_o    = bytes_q;
@@ -128,8 +139,10 @@ module reorder_buffer #(
   assign free_tag_o = oldest;
 
   always_ff @(posedge clk_i) begin
-    for (int k = 0; k < N; k = k + 1) begin
-      if (write_i && write_lanes_i[k]) memory_q[{write_tag_i, write_place_i}][8*k+:8] <= write_data_i[8*k+:8];
+    // A loop that stays one costs a simulation nothing while there is no write.
+    /* verilator unroll_disable */
+    if (write_i) for (int k = 0; k < N; k = k + 1) begin
+      if (write_lanes_i[k]) memory_q[{write_tag_i, write_place_i}][8*k+:8] <= write_data_i[8*k+:8];
     end
     if (fetch) data_q <= memory_q[{oldest, place_q}];
     if (end_i) ended_as_q[end_tag_i] <= {end_result_i, end_bytes_i};

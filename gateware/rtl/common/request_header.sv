@@ -1,7 +1,11 @@
-// The header of a memory request (PCIe Base 2.2.7), in the order of a stream's lanes. Combinational.
+// The header of a memory request (PCIe Base 2.2.7), in the order of a stream's lanes. What depends on the request is in registers.
 
 module request_header (
-    // A write; otherwise a read.
+    // Clock.
+    input  logic         clk_i,
+    // The request is taken; its header is there from the next edge on, until the next request is taken.
+    input  logic         load_i,
+    // A write; otherwise a read. Stable, as are class, ordering and requester.
     input  logic         write_i,
     // First address; any byte.
     input  logic [63:0]  address_i,
@@ -23,35 +27,58 @@ module request_header (
     output logic [10:0]  dwords_o
 );
 
+  logic [63:2]  address_q;
+  logic         wide_q;
+  logic [10:0]  dwords_q;
+  logic [3:0]   first_be_q;
+  logic [3:0]   last_be_q;
+  logic [9:0]   tag_q;
   logic [127:0] header;
   logic [12:0]  reach;
+  logic         is_single;
   logic [3:0]   above;
   logic [3:0]   below;
 
-  assign wide_o   = address_i[63:32] != '0;
-  assign reach    = bytes_i + {11'b0, address_i[1:0]} + 13'd3;
-  assign dwords_o = reach[12:2];
+  assign wide_o    = wide_q;
+  assign dwords_o  = dwords_q;
+  assign reach     = bytes_i + {11'b0, address_i[1:0]} + 13'd3;
+  assign is_single = reach[12:3] == '0;
   // Bytes of the first dword from the address on; bytes of the last dword up to the end.
   assign above = 4'hf << address_i[1:0];
   assign below = 4'hf >> (2'd3 - reach[1:0]);
 
+  always_ff @(posedge clk_i) begin
+    if (load_i) begin
+      address_q  <= address_i[63:2];
+      wide_q     <= address_i[63:32] != '0;
+      dwords_q   <= reach[12:2];
+      first_be_q <= is_single ? above & below : above;
+      last_be_q  <= is_single ? 4'h0 : below;
+      tag_q      <= tag_i;
+    end
+  end
+
   always_comb begin
     header = '0;
     header[peerlane_pkg::TLP_KIND+:8] = (write_i ? peerlane_pkg::TLP_MEMORY_WRITE : peerlane_pkg::TLP_MEMORY_READ)
-        | (wide_o ? peerlane_pkg::TLP_WIDE : 8'b0);
+        | (wide_q ? peerlane_pkg::TLP_WIDE : 8'b0);
     header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = traffic_class_i;
     header[peerlane_pkg::TLP_ORDERING+:2] = ordering_i;
-    header[peerlane_pkg::REQUEST_DWORDS+:10] = dwords_o[9:0];
+    header[peerlane_pkg::REQUEST_DWORDS+:10] = dwords_q[9:0];
     header[peerlane_pkg::REQUEST_REQUESTER+:16] = requester_i;
-    header[peerlane_pkg::REQUEST_TAG_9] = tag_i[9];
-    header[peerlane_pkg::REQUEST_TAG_8] = tag_i[8];
-    header[peerlane_pkg::REQUEST_TAG+:8] = tag_i[7:0];
-    header[peerlane_pkg::REQUEST_FIRST_BE+:4] = dwords_o == 11'd1 ? above & below : above;
-    header[peerlane_pkg::REQUEST_LAST_BE+:4] = dwords_o == 11'd1 ? 4'h0 : below;
-    if (wide_o) header[peerlane_pkg::WIDE_ADDRESS+:62] = address_i[63:2];
-    else header[peerlane_pkg::SHORT_ADDRESS+:30] = address_i[31:2];
+    header[peerlane_pkg::REQUEST_TAG_9] = tag_q[9];
+    header[peerlane_pkg::REQUEST_TAG_8] = tag_q[8];
+    header[peerlane_pkg::REQUEST_TAG+:8] = tag_q[7:0];
+    header[peerlane_pkg::REQUEST_FIRST_BE+:4] = first_be_q;
+    header[peerlane_pkg::REQUEST_LAST_BE+:4] = last_be_q;
+    if (wide_q) header[peerlane_pkg::WIDE_ADDRESS+:62] = address_q;
+    else header[peerlane_pkg::SHORT_ADDRESS+:30] = address_q[31:2];
   end
 
   assign header_o = peerlane_pkg::wire_order(header);
+
+`ifdef FORMAL
+  `include "request_header.svh"
+`endif
 
 endmodule

@@ -36,6 +36,11 @@ module tag_pool #(
   logic [BITS-1:0] number;
   logic            next;
 
+  // The tags whose number has bit `b`.
+  function automatic logic [TAGS-1:0] with_bit(input logic [4:0] b);
+    for (int k = 0; k < TAGS; k = k + 1) with_bit[k] = k[b];
+  endfunction
+
   assign tag_o   = tag_q;
   assign valid_o = offer_q != '0;
   assign out_o   = out_q;
@@ -54,16 +59,18 @@ module tag_pool #(
 
   always_comb begin
     number = '0;
-    for (int k = 0; k < TAGS; k = k + 1) if (grant[k]) number = number | k[BITS-1:0];
+    for (int b = 0; b < BITS; b = b + 1) number[b] = (grant & with_bit(5'(b))) != '0;
   end
 
   always_ff @(posedge clk_i) begin
-    if (next) begin
-      offer_q <= grant;
-      tag_q   <= number;
+    if (next || free_i) begin
+      if (next) begin
+        offer_q <= grant;
+        tag_q   <= number;
+      end
+      if (take_i) out_q <= out_q | offer_q;
+      if (free_i && out_q[free_tag_i]) out_q[free_tag_i] <= 1'b0;
     end
-    if (take_i) out_q <= out_q | offer_q;
-    if (free_i && out_q[free_tag_i]) out_q[free_tag_i] <= 1'b0;
     if (rst_i) begin
       out_q   <= '0;
       offer_q <= '0;

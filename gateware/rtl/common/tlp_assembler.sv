@@ -65,16 +65,20 @@ module tlp_assembler #(
 
   // Whether the beat has lanes after the header, and whether the header ends in it.
   assign beats = {1'b0, at_q} + 3'd1;
-  assign needs = dwords_i != '0 && beats > (wide_i ? 3'(peerlane_pkg::HEADER_WIDE / N) : 3'(peerlane_pkg::HEADER_SHORT / N));
-  assign ends  = beats > (wide_i ? 3'((peerlane_pkg::HEADER_WIDE - 1) / N) : 3'((peerlane_pkg::HEADER_SHORT - 1) / N));
-
-  // Dwords of the packet in its last beat; 0 for all.
-  assign over = dwords_i[BITS-3:0] + (wide_i ? (BITS - 2)'(peerlane_pkg::HEADER_WIDE / 4) : (BITS - 2)'(peerlane_pkg::HEADER_SHORT / 4));
 
   always_comb begin
+    needs = 1'b0;
+    ends  = 1'b0;
+    over  = '0;
     front = '0;
-    if (W == 64 && at_q == 2'd1) front = header[LANES-1-:W];
-    else if (at_q == 2'd0) front = header[W-1:0];
+    if (header_valid_i) begin
+      needs = dwords_i != '0 && beats > (wide_i ? 3'(peerlane_pkg::HEADER_WIDE / N) : 3'(peerlane_pkg::HEADER_SHORT / N));
+      ends  = beats > (wide_i ? 3'((peerlane_pkg::HEADER_WIDE - 1) / N) : 3'((peerlane_pkg::HEADER_SHORT - 1) / N));
+      // Dwords of the packet in its last beat; 0 for all.
+      over  = dwords_i[BITS-3:0] + (wide_i ? (BITS - 2)'(peerlane_pkg::HEADER_WIDE / 4) : (BITS - 2)'(peerlane_pkg::HEADER_SHORT / 4));
+      if (W == 64 && at_q == 2'd1) front = header[LANES-1-:W];
+      else if (at_q == 2'd0) front = header[W-1:0];
+    end
   end
 
   // Not in the block above: Icarus wakes a block again when it reads an output that it writes.

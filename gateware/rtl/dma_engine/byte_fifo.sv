@@ -20,7 +20,7 @@ module byte_fifo #(
     output logic                   ready_o,
     // The oldest bytes, from lane 0 on.
     output logic [63:0]            data_o,
-    // Number of bytes in the FIFO.
+    // Number of bytes in the FIFO; a register.
     output logic [$clog2(BYTES):0] level_o,
     // Number of bytes to remove at the next edge, 0 to 8; no more than there are.
     input  logic [3:0]             pop_i
@@ -32,6 +32,7 @@ module byte_fifo #(
 
   logic [BITS:0] write_q;
   logic [BITS:0] read_q;
+  logic [BITS:0] level_q;
   logic          push;
   logic [63:0]   placed;
   logic [63:0]   found;
@@ -41,8 +42,8 @@ module byte_fifo #(
   /* verilator lint_on UNUSEDSIGNAL */
   logic [7:0]    fresh;
 
-  assign level_o = write_q - read_q;
-  assign ready_o = level_o <= (BITS + 1)'(BYTES - 8);
+  assign level_o = level_q;
+  assign ready_o = level_q <= (BITS + 1)'(BYTES - 8);
   assign push    = valid_i && ready_o;
   assign fresh   = ~(8'hff << bytes_i);
 
@@ -68,10 +69,12 @@ module byte_fifo #(
 
   always_ff @(posedge clk_i) begin
     if (push) write_q <= write_q + (BITS + 1)'(bytes_i);
-    read_q <= read_q + (BITS + 1)'(pop_i);
+    read_q  <= read_q + (BITS + 1)'(pop_i);
+    level_q <= level_q + (push ? (BITS + 1)'(bytes_i) : '0) - (BITS + 1)'(pop_i);
     if (rst_i) begin
       write_q <= '0;
       read_q  <= '0;
+      level_q <= '0;
     end
   end
 

@@ -58,21 +58,36 @@ module dma_completer (
   logic [2:0]   over;
   logic [12:0]  size;
 
-  assign wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
-  assign asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
-  assign first_be = request_header_i[peerlane_pkg::REQUEST_FIRST_BE+:4];
-  assign end_be   = asked == 11'd1 ? first_be[3:1] : request_header_i[peerlane_pkg::REQUEST_LAST_BE+1+:3];
-  assign offset   = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
-  assign over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
-  // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
-  assign size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+  always_comb begin
+    wide     = '0;
+    asked    = '0;
+    first_be = '0;
+    end_be   = '0;
+    offset   = '0;
+    over     = '0;
+    size     = '0;
+    if (request_valid_i) begin
+      wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
+      asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
+      first_be = request_header_i[peerlane_pkg::REQUEST_FIRST_BE+:4];
+      end_be   = asked == 11'd1 ? first_be[3:1] : request_header_i[peerlane_pkg::REQUEST_LAST_BE+1+:3];
+      offset   = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
+      over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
+      // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
+      size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+    end
+  end
 
-  // The part that is next, or in progress.
+  // The part that is next, or in progress; a cycle after the request came, or the part before left, its size is known.
+  logic         sized_q;
+  logic [10:0]  part_q;
+  logic         part_last_q;
   logic [12:0]  largest;
   logic [12:0]  room;
   logic [10:0]  part;
   logic         part_last;
   logic [127:0] header;
+  logic [127:0] wired;
   logic         leaves;
   logic         piece_ready;
 
@@ -81,31 +96,37 @@ module dma_completer (
   assign part_last = dwords_q <= room[12:2];
   assign part      = !good_q ? 11'd0 : part_last ? dwords_q : room[12:2];
 
+  // Nothing looks at the header before the size of its part is known.
   always_comb begin
     header = '0;
-    header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
-    header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
-    header[peerlane_pkg::TLP_ORDERING+:2] = request_q[peerlane_pkg::TLP_ORDERING+:2];
-    header[peerlane_pkg::TLP_ID_ORDERING] = request_q[peerlane_pkg::TLP_ID_ORDERING];
-    header[peerlane_pkg::COMPLETION_TAG_9] = request_q[peerlane_pkg::REQUEST_TAG_9];
-    header[peerlane_pkg::COMPLETION_TAG_8] = request_q[peerlane_pkg::REQUEST_TAG_8];
-    header[peerlane_pkg::COMPLETION_DWORDS+:10] = part[9:0];
-    header[peerlane_pkg::COMPLETION_COMPLETER+:16] = function_id_i;
-    header[peerlane_pkg::COMPLETION_STATUS+:3] = good_q ? peerlane_pkg::STATUS_SUCCESSFUL : peerlane_pkg::STATUS_UNSUPPORTED;
-    header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] = count_q[11:0];
-    header[peerlane_pkg::COMPLETION_REQUESTER+:16] = request_q[peerlane_pkg::REQUEST_REQUESTER+:16];
-    header[peerlane_pkg::COMPLETION_TAG+:8] = request_q[peerlane_pkg::REQUEST_TAG+:8];
-    header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] = good_q ? {at_q[6:2], offset_q} : 7'd0;
+    wired  = '0;
+    if (sized_q) begin
+      header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
+      header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
+      header[peerlane_pkg::TLP_ORDERING+:2] = request_q[peerlane_pkg::TLP_ORDERING+:2];
+      header[peerlane_pkg::TLP_ID_ORDERING] = request_q[peerlane_pkg::TLP_ID_ORDERING];
+      header[peerlane_pkg::COMPLETION_TAG_9] = request_q[peerlane_pkg::REQUEST_TAG_9];
+      header[peerlane_pkg::COMPLETION_TAG_8] = request_q[peerlane_pkg::REQUEST_TAG_8];
+      header[peerlane_pkg::COMPLETION_DWORDS+:10] = part_q[9:0];
+      header[peerlane_pkg::COMPLETION_COMPLETER+:16] = function_id_i;
+      header[peerlane_pkg::COMPLETION_STATUS+:3] = good_q ? peerlane_pkg::STATUS_SUCCESSFUL : peerlane_pkg::STATUS_UNSUPPORTED;
+      header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] = count_q[11:0];
+      header[peerlane_pkg::COMPLETION_REQUESTER+:16] = request_q[peerlane_pkg::REQUEST_REQUESTER+:16];
+      header[peerlane_pkg::COMPLETION_TAG+:8] = request_q[peerlane_pkg::REQUEST_TAG+:8];
+      header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] = good_q ? {at_q[6:2], offset_q} : 7'd0;
+      wired = peerlane_pkg::wire_order(header);
+    end
   end
 
-  // Words come from the memory one at a time: asked, there, and out through the shifter.
+  // Words come from the memory one at a time: asked, there, in a register, and out through the shifter.
   logic [17:3]  word_q;
+  logic         reads_q;
+  logic [63:0]  word_data_q;
   logic         word_valid_q;
   logic         fresh_q;
-  logic [10:0]  left_q;
-  logic [10:0]  left;
+  // Dwords from the front of the word to the end of the part; 0 after its end.
+  logic [11:0]  reach_q;
   logic         feed_last;
-  logic [11:0]  reach;
   logic         accepts;
   logic         feed;
   logic [63:0]  piece;
@@ -115,11 +136,9 @@ module dma_completer (
   logic         piece_valid;
 
   assign word_o    = word_q;
-  assign read_o    = !word_valid_q;
-  assign left      = fresh_q ? part : left_q;
-  assign reach     = {1'b0, left} + {11'b0, fresh_q && at_q[2]};
-  assign feed_last = reach <= 12'd2;
-  assign feed      = busy_q && good_q && word_valid_q && left != '0;
+  assign read_o    = sized_q && !reads_q && !word_valid_q;
+  assign feed_last = reach_q <= 12'd2;
+  assign feed      = sized_q && word_valid_q && reach_q != '0;
 
   byte_shifter #(
       .W(64)
@@ -128,8 +147,8 @@ module dma_completer (
       .rst_i,
       .skip_i ({at_q[2], 2'b0}),
       .lead_i (3'(peerlane_pkg::HEADER_SHORT % 8)),
-      .data_i (word_data_i),
-      .bytes_i(feed_last ? {reach[1:0], 2'b0} : 4'd8),
+      .data_i (word_data_q),
+      .bytes_i(feed_last ? {reach_q[1:0], 2'b0} : 4'd8),
       .first_i(fresh_q),
       .last_i (feed_last),
       .valid_i(feed),
@@ -147,10 +166,10 @@ module dma_completer (
   ) assembler (
       .clk_i,
       .rst_i,
-      .header_i      (peerlane_pkg::wire_order(header)),
+      .header_i      (wired),
       .wide_i        (1'b0),
-      .dwords_i      (part),
-      .header_valid_i(busy_q),
+      .dwords_i      (part_q),
+      .header_valid_i(sized_q),
       .header_ready_o(leaves),
       .data_i        (piece),
       .last_i        (piece_last),
@@ -168,20 +187,29 @@ module dma_completer (
   assign busy_o          = busy_q;
 
   always_ff @(posedge clk_i) begin
-    word_valid_q <= busy_q && !(feed && accepts) && !leaves;
+    reads_q      <= read_o && !leaves;
+    word_valid_q <= (reads_q || (word_valid_q && !(feed && accepts))) && !leaves;
+    if (reads_q) word_data_q <= word_data_i;
+    if (busy_q && !sized_q) begin
+      part_q      <= part;
+      part_last_q <= part_last;
+      reach_q     <= good_q ? {1'b0, part} + {11'b0, at_q[2]} : '0;
+      sized_q     <= 1'b1;
+    end
     if (feed && accepts) begin
       word_q  <= word_q + 1'b1;
-      left_q  <= feed_last ? 11'd0 : reach[10:0] - 11'd2;
+      reach_q <= feed_last ? '0 : reach_q - 12'd2;
       fresh_q <= 1'b0;
     end
     if (leaves) begin
-      busy_q   <= good_q && !part_last;
-      at_q     <= at_q + {5'b0, part};
-      dwords_q <= dwords_q - part;
-      count_q  <= count_q - {part, 2'b0} + {11'b0, offset_q};
+      busy_q   <= good_q && !part_last_q;
+      sized_q  <= 1'b0;
+      at_q     <= at_q + {5'b0, part_q};
+      dwords_q <= dwords_q - part_q;
+      count_q  <= count_q - {part_q, 2'b0} + {11'b0, offset_q};
       offset_q <= '0;
       fresh_q  <= 1'b1;
-      word_q   <= 15'((at_q + {5'b0, part}) >> 1);
+      word_q   <= 15'((at_q + {5'b0, part_q}) >> 1);
     end
     if (!busy_q && request_valid_i) begin
       request_q <= request_header_i;
@@ -196,6 +224,8 @@ module dma_completer (
     end
     if (rst_i) begin
       busy_q       <= 1'b0;
+      sized_q      <= 1'b0;
+      reads_q      <= 1'b0;
       word_valid_q <= 1'b0;
     end
   end

@@ -28,6 +28,8 @@ module dma_counters #(
     input  logic [6:0]  events_i,
     // Number of the counter to read.
     input  logic [3:0]  number_i,
+    // It is read.
+    input  logic        read_i,
     // The counter. Combinational.
     output logic [63:0] count_o
 );
@@ -37,7 +39,14 @@ module dma_counters #(
 
   `REQUIRE(gen_bits, BITS >= 14 && BITS <= 64, "dma_counters: BITS is the number of bits that count; it must be 14 to 64")
 
-  (* mem2reg *) logic [BITS-1:0] counts_q[COUNTERS];
+  localparam int EVENTS = COUNTERS - WIRE - 1;
+
+  logic [BITS-1:0]          tlps_q;
+  logic [BITS-1:0]          payload_bytes_q;
+  logic [BITS-1:0]          received_tlps_q;
+  logic [BITS-1:0]          received_payload_bytes_q;
+  logic [BITS-1:0]          wire_q;
+  (* mem2reg *) logic [BITS-1:0] events_q[EVENTS];
   logic                     sent;
   logic                     received;
   logic [12:0]              sent_bytes;
@@ -53,7 +62,19 @@ module dma_counters #(
   assign sent_bytes     = payload(tx_data_i[7:0], {tx_data_i[17:16], tx_data_i[31:24]});
   assign received_bytes = payload(rx_data_i[7:0], {rx_data_i[17:16], rx_data_i[31:24]});
 
-  assign count_o = int'(number_i) < COUNTERS ? 64'(counts_q[number_i]) : '0;
+  always_comb begin
+    count_o = '0;
+    if (read_i) begin
+      case (number_i)
+        4'(peerlane_pkg::DMA_COUNTER_TLPS): count_o = 64'(tlps_q);
+        4'(peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES): count_o = 64'(payload_bytes_q);
+        4'(peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS): count_o = 64'(received_tlps_q);
+        4'(peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES): count_o = 64'(received_payload_bytes_q);
+        4'(WIRE): count_o = 64'(wire_q);
+        default: for (int k = 0; k < EVENTS; k = k + 1) if (number_i == 4'(WIRE + 1 + k)) count_o = 64'(events_q[k]);
+      endcase
+    end
+  end
 
   // The number of bytes is added a cycle later: header, sum and counter are not in one path.
   logic [12:0] sent_bytes_q;
@@ -62,18 +83,28 @@ module dma_counters #(
   always_ff @(posedge clk_i) begin
     sent_bytes_q     <= sent ? sent_bytes : '0;
     received_bytes_q <= received ? received_bytes : '0;
-    counts_q[peerlane_pkg::DMA_COUNTER_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_TLPS] + BITS'(sent);
-    counts_q[peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES] <= counts_q[peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES] + BITS'(sent_bytes_q);
-    counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] + BITS'(received);
-    counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES] + BITS'(received_bytes_q);
-    counts_q[WIRE] <= counts_q[WIRE] + BITS'(tx_valid_i && !tx_ready_i);
-    for (int k = 0; k < COUNTERS - WIRE - 1; k = k + 1) begin
-      if (events_i[k]) counts_q[WIRE+1+k] <= counts_q[WIRE+1+k] + 1'b1;
-    end
+    if (sent) tlps_q <= tlps_q + 1'b1;
+    if (sent_bytes_q != '0) payload_bytes_q <= payload_bytes_q + BITS'(sent_bytes_q);
+    if (received) received_tlps_q <= received_tlps_q + 1'b1;
+    if (received_bytes_q != '0) received_payload_bytes_q <= received_payload_bytes_q + BITS'(received_bytes_q);
+    if (tx_valid_i && !tx_ready_i) wire_q <= wire_q + 1'b1;
     if (rst_i) begin
-      for (int k = 0; k < COUNTERS; k = k + 1) counts_q[k] <= '0;
-      sent_bytes_q     <= '0;
-      received_bytes_q <= '0;
+      sent_bytes_q             <= '0;
+      received_bytes_q         <= '0;
+      tlps_q                   <= '0;
+      payload_bytes_q          <= '0;
+      received_tlps_q          <= '0;
+      received_payload_bytes_q <= '0;
+      wire_q                   <= '0;
+    end
+  end
+
+  // Loops that stay loops cost a simulation nothing in a cycle without an event.
+  always_ff @(posedge clk_i) begin
+    /* verilator unroll_disable */
+    if (rst_i || events_i != '0) for (int k = 0; k < EVENTS; k = k + 1) begin
+      if (rst_i) events_q[k] <= '0;
+      else if (events_i[k]) events_q[k] <= events_q[k] + 1'b1;
     end
   end
 

@@ -19,7 +19,7 @@ module dma_engine #(
     parameter int TIMEOUT = 2_500_000,
     // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
     parameter int IDLE_CYCLES = 0,
-    // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 2 to 100000, or 0 for none, and where lists
+    // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 5 to 100000, or 0 for none, and where lists
     // are fetched; rosta's engine is fitted with 66.
     parameter int DESCRIPTOR_CYCLES = 0
 ) (

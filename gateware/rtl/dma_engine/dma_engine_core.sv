@@ -19,7 +19,7 @@ module dma_engine_core #(
     parameter int TIMEOUT = 2_500_000,
     // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
     parameter int IDLE_CYCLES = 0,
-    // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 2 to 100000, or 0 for none, and where lists
+    // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 5 to 100000, or 0 for none, and where lists
     // are fetched; rosta's engine is fitted with 66.
     parameter int DESCRIPTOR_CYCLES = 0
 ) (
@@ -310,6 +310,7 @@ module dma_engine_core #(
   logic [UNITS-1:0]    unit_last;
   logic [UNITS-1:0]    unit_valid;
   logic [UNITS-1:0]    unit_ready;
+  logic [6:0]          leaving;
   logic [16*UNITS-1:0] unit_label;
   logic [2:0]          read_result;
   logic                data_unexpected;
@@ -358,6 +359,7 @@ module dma_engine_core #(
       .valid_o           (unit_valid),
       .label_o           (unit_label),
       .ready_i           (unit_ready),
+      .leaving_i         ({leaving[4], leaving[1], leaving[3]}),
       .completion_data_i (completion_data),
       .completion_bytes_i(completion_bytes),
       .completion_first_i(completion_first),
@@ -447,7 +449,7 @@ module dma_engine_core #(
   logic        answer_valid;
   logic        answer_ready;
   logic        completing;
-  logic        pausing;
+  logic        sending;
 
   dma_completer completer (
       .clk_i,
@@ -492,7 +494,8 @@ module dma_engine_core #(
       .valid_o (tx_valid_o),
       .label_o (tx_label_o),
       .ready_i (tx_ready_i),
-      .pauses_o(pausing)
+      .holds_o (leaving),
+      .busy_o  (sending)
   );
 
   dma_counters counters (
@@ -515,6 +518,7 @@ module dma_engine_core #(
         waits_tags
       }),
       .number_i  (read_word[6:3]),
+      .read_i    (reads),
       .count_o   (count)
   );
 
@@ -542,9 +546,9 @@ module dma_engine_core #(
     if (rst_i) still_q <= '0;
   end
 
-  assign active_o = receiving || completing || reflecting || pausing || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
+  assign active_o = receiving || completing || reflecting || sending || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
 
   logic unused;
-  assign unused = &{1'b0, completion_tag[0], patterns[64*READ+:64]};
+  assign unused = &{1'b0, completion_tag[0], patterns[64*READ+:64], leaving};
 
 endmodule

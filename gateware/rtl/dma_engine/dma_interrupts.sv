@@ -25,25 +25,29 @@ module dma_interrupts (
   logic [2:0]  first;
   logic [10:0] vector;
 
-  assign first = waiting_q & (~waiting_q + 1'b1);
   always_comb begin
+    first  = '0;
     vector = '0;
-    if (first[0]) vector = 11'(peerlane_pkg::DMA_WRITE_VECTOR);
-    if (first[1]) vector = 11'(peerlane_pkg::DMA_READ_VECTOR);
-    if (first[2]) vector = 11'(peerlane_pkg::DMA_PEER_VECTOR);
+    if (waiting_q != '0) begin
+      first = waiting_q & (~waiting_q + 1'b1);
+      if (first[0]) vector = 11'(peerlane_pkg::DMA_WRITE_VECTOR);
+      if (first[1]) vector = 11'(peerlane_pkg::DMA_READ_VECTOR);
+      if (first[2]) vector = 11'(peerlane_pkg::DMA_PEER_VECTOR);
+    end
   end
 
-  // An offered interrupt stays until it is taken, even if a unit with a lower number ends meanwhile.
   assign valid_o  = offered_q;
   assign vector_o = vector_q;
   assign busy_o   = waiting_q != '0 || offered_q;
 
   always_ff @(posedge clk_i) begin
-    waiting_q <= waiting_q | done_i;
-    if (!offered_q || ready_i) begin
-      offered_q <= waiting_q != '0 && bus_master_i;
-      vector_q  <= vector;
-      if (bus_master_i) waiting_q <= (waiting_q & ~first) | done_i;
+    if (busy_o || done_i != '0) begin
+      waiting_q <= waiting_q | done_i;
+      if (!offered_q || ready_i) begin
+        offered_q <= waiting_q != '0 && bus_master_i;
+        vector_q  <= vector;
+        if (bus_master_i) waiting_q <= (waiting_q & ~first) | done_i;
+      end
     end
     if (rst_i) begin
       waiting_q <= '0;

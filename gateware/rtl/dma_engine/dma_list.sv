@@ -1,4 +1,4 @@
-// A list of descriptors in the engine's memory: the CPU writes and reads it, and the unit takes its ranges one after the other.
+// A list of descriptors in the engine's memory: the CPU writes and reads it, and gives its ranges one after the other.
 
 `include "require.svh"
 
@@ -32,7 +32,7 @@ module dma_list #(
     input  logic        stop_i,
     // First address of the next range.
     output logic [63:0] address_o,
-    // Number of bytes of the range, at least 1.
+    // Number of bytes of the range.
     output logic [31:0] length_o,
     // There is a range.
     output logic        valid_o,
@@ -68,9 +68,11 @@ module dma_list #(
 
   assign write_row = write_word_i[4+:BITS];
   assign hits    = write_valid_i && {1'b0, write_word_i[15:4]} < 13'(DESCRIPTORS);
-  assign asks      = left_q != '0 && (!there_q || ready_i || length_q[31:0] == '0);
+  assign asks      = left_q != '0 && (!there_q || ready_i);
 
   always_ff @(posedge clk_i) begin
+    // A loop that stays one costs a simulation nothing while there is no write.
+    /* verilator unroll_disable */
     if (hits) for (int b = 0; b < 8; b = b + 1) begin
       if (write_lanes_i[b] && !write_word_i[3]) addresses_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
       if (write_lanes_i[b] && write_word_i[3]) lengths_q[write_row][8*b+:8] <= write_data_i[8*b+:8];
@@ -88,8 +90,8 @@ module dma_list #(
   assign read_data_o = !read_valid_q ? '0 : read_odd_q ? read_length_q : read_address_q;
   assign address_o   = address_q;
   assign length_o    = length_q[31:0];
-  assign valid_o     = there_q && length_q[31:0] != '0;
-  assign end_o       = left_q == '0 && !valid_o;
+  assign valid_o     = there_q;
+  assign end_o       = left_q == '0 && !there_q;
   assign failed_o    = failed_q;
 
   always_ff @(posedge clk_i) begin
@@ -97,7 +99,7 @@ module dma_list #(
       there_q <= 1'b1;
       index_q <= index_q + 1'b1;
       left_q  <= left_q - 1'b1;
-    end else if (ready_i || length_q[31:0] == '0) begin
+    end else if (ready_i) begin
       there_q <= 1'b0;
     end
     if (stop_i) begin

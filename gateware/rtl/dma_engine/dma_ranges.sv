@@ -92,8 +92,15 @@ module dma_ranges #(
   localparam int READ = 1;
   localparam int PEER = 2;
 
-  logic [UNITS-1:0] offered;
+  // Ranges as the lists have them, before the guards.
+  logic [191:0]     listed_address;
+  logic [95:0]      listed_length;
+  logic [UNITS-1:0] listed;
+  logic [UNITS-1:0] taken;
+  logic [UNITS-1:0] list_end;
+  logic [UNITS-1:0] empty;
   logic [UNITS-1:0] failed;
+  logic [UNITS-1:0] unwanted;
   logic [UNITS-1:0] stop;
   logic [8:0]       list_result;
   logic             command_q;
@@ -103,28 +110,36 @@ module dma_ranges #(
         .clk_i,
         .rst_i,
         .start_i  (start_i[u]),
-        .address_i(address_o[64*u+:64]),
-        .length_i (length_o[32*u+:32]),
-        .valid_i  (offered[u]),
+        .stop_i   (unwanted[u]),
+        .address_i(listed_address[64*u+:64]),
+        .length_i (listed_length[32*u+:32]),
+        .valid_i  (listed[u]),
+        .ready_o  (taken[u]),
+        .address_o(address_o[64*u+:64]),
+        .length_o (length_o[32*u+:32]),
         .valid_o  (valid_o[u]),
+        .ready_i  (ready_i[u]),
+        .empty_o  (empty[u]),
         .failed_o (failed[u])
     );
+    assign end_o[u]         = list_end[u] && empty[u];
     assign result_o[3*u+:3] = failed[u] ? peerlane_pkg::RESULT_DESCRIPTOR : list_result[3*u+:3];
   end
 
   // An error ends the list.
-  assign stop = failed | UNITS'(read_failed_i ? 1 << READ : 0);
+  assign unwanted = UNITS'(read_failed_i ? 1 << READ : 0);
+  assign stop     = failed | unwanted;
 
   // EP_TX_CMD: one range of the two registers.
-  assign address_o[64*PEER+:64]  = address_i[64*PEER+:64];
-  assign length_o[32*PEER+:32]   = length_i[64*PEER+:32];
-  assign offered[PEER]           = command_q;
-  assign end_o[PEER]             = !command_q;
-  assign list_result[3*PEER+:3]  = peerlane_pkg::RESULT_SUCCESSFUL;
+  assign listed_address[64*PEER+:64] = address_i[64*PEER+:64];
+  assign listed_length[32*PEER+:32]  = length_i[64*PEER+:32];
+  assign listed[PEER]                = command_q;
+  assign list_end[PEER]              = !command_q;
+  assign list_result[3*PEER+:3]      = peerlane_pkg::RESULT_SUCCESSFUL;
 
   always_ff @(posedge clk_i) begin
-    if (start_i[PEER]) command_q <= length_i[64*PEER+:32] != '0;
-    else if (ready_i[PEER] || stop[PEER]) command_q <= 1'b0;
+    if (start_i[PEER]) command_q <= 1'b1;
+    else if (taken[PEER]) command_q <= 1'b0;
     if (rst_i) command_q <= 1'b0;
   end
 
@@ -147,11 +162,11 @@ module dma_ranges #(
             .start_i      (start_i[u]),
             .count_i      (length_i[64*u+:64]),
             .stop_i       (stop[u]),
-            .address_o    (address_o[64*u+:64]),
-            .length_o     (length_o[32*u+:32]),
-            .valid_o      (offered[u]),
-            .ready_i      (ready_i[u]),
-            .end_o        (end_o[u]),
+            .address_o    (listed_address[64*u+:64]),
+            .length_o     (listed_length[32*u+:32]),
+            .valid_o      (listed[u]),
+            .ready_i      (taken[u]),
+            .end_o        (list_end[u]),
             .failed_o     (too_long)
         );
         assign list_result[3*u+:3] = too_long ? peerlane_pkg::RESULT_MALFORMED : peerlane_pkg::RESULT_SUCCESSFUL;
@@ -184,11 +199,11 @@ module dma_ranges #(
           .stop_i            (stop[1:0]),
           .list_address_i    ({address_i[127:68], address_i[63:4]}),
           .count_i           (length_i[127:0]),
-          .address_o         (address_o[127:0]),
-          .length_o          (length_o[63:0]),
-          .range_valid_o     (offered[1:0]),
-          .range_ready_i     (ready_i[1:0]),
-          .end_o             (end_o[1:0]),
+          .address_o         (listed_address[127:0]),
+          .length_o          (listed_length[63:0]),
+          .range_valid_o     (listed[1:0]),
+          .range_ready_i     (taken[1:0]),
+          .end_o             (list_end[1:0]),
           .result_o          (list_result[5:0]),
           .data_o            (request_data_o),
           .bytes_o           (request_bytes_o),

@@ -99,8 +99,6 @@ module dma_reader #(
   `REQUIRE(gen_slot, SLOT_BYTES <= FIFO_BYTES, "dma_reader: SLOT_BYTES is the largest request; the FIFO must have space for it")
   `REQUIRE(gen_timeout, TIMEOUT >= 16, "dma_reader: TIMEOUT counts the cycles to wait for a completion; it must be at least 16")
 
-  logic [63:0]     rest_address_q;
-  logic [31:0]     rest_q;
   logic            busy_q;
   logic            ticking_q;
   logic [31:0]     cycles_q;
@@ -110,16 +108,16 @@ module dma_reader #(
   logic [12:0]     reserved_q;
   logic [BITS:0]   open_count_q;
 
-  // A request that is ready to leave has its tag, its slot and its space.
+  // The next request of the range; an error drops the others. One that is ready to leave has its tag, its slot and its space.
   logic            request_q;
-  logic [63:0]     address_q;
-  logic [12:0]     size_q;
   logic [BITS-1:0] tag_q;
   logic [12:0]     mrrs;
-  logic [12:0]     largest;
-  logic [12:0]     page;
-  logic [12:0]     most;
+  logic [63:0]     next_address;
   logic [12:0]     take;
+  logic            next;
+  logic            cutting;
+  logic            cutter_ready;
+  logic [14:0]     room_q;
   logic            space;
   logic            loads;
   logic            leaves;
@@ -128,6 +126,7 @@ module dma_reader #(
   /* verilator lint_off UNUSEDSIGNAL */
   logic [TAGS-1:0] out;
   logic            order_ready;
+  logic            next_last;
   logic [10:0]     dwords;
   logic            needs;
   logic            back_first;
@@ -138,15 +137,38 @@ module dma_reader #(
   logic            free;
 
   assign mrrs    = 13'(peerlane_pkg::LEAST_PAYLOAD) << (max_read_request_i > 3'd5 ? 3'd5 : max_read_request_i);
-  assign largest = (mrrs < 13'(SLOT_BYTES) ? mrrs : 13'(SLOT_BYTES)) - {11'b0, rest_address_q[1:0]};
-  assign page    = 13'(peerlane_pkg::PAGE) - {1'b0, rest_address_q[11:0]};
-  assign most    = largest < page ? largest : page;
-  assign take    = rest_q < {19'b0, most} ? rest_q[12:0] : most;
-  assign space   = {1'b0, level_i} + {1'b0, reserved_q} + {1'b0, take} <= 14'(FIFO_BYTES);
-  assign loads   = rest_q != '0 && tag_valid && (!request_q || leaves) && space;
-  assign tags_o  = rest_q != '0 && !tag_valid;
-  assign outstanding_o = rest_q != '0 && tag_valid && !space;
-  assign range_ready_o = busy_q && (rest_q == '0 || (loads && rest_q == {19'b0, take}));
+
+  request_splitter #(
+      .LENGTH_BITS(32)
+  ) splitter (
+      .clk_i,
+      .rst_i,
+      .largest_i(mrrs < 13'(SLOT_BYTES) ? mrrs : 13'(SLOT_BYTES)),
+      .address_i,
+      .length_i,
+      .valid_i  (range_valid_i && busy_q),
+      .ready_o  (cutter_ready),
+      .address_o(next_address),
+      .bytes_o  (take),
+      .last_o   (next_last),
+      .valid_o  (next),
+      .ready_i  (tag_valid && (!request_q || leaves) && space),
+      .stop_i   (failed_q && busy_q),
+      .busy_o   (cutting)
+  );
+
+  // Of the space that is free, what data takes in this cycle is known in the next one: then the FIFO lets it wait. Requests are two cycles
+  // apart, so what they take is known. More may be taken than there is: the number is negative then.
+  assign space   = !room_q[14] && {1'b0, take} <= room_q[13:0];
+  assign loads   = next && tag_valid && (!request_q || leaves) && space;
+  assign tags_o  = next && !tag_valid;
+  assign outstanding_o = next && tag_valid && !space;
+  assign range_ready_o = busy_q && cutter_ready;
+
+  always_ff @(posedge clk_i) begin
+    room_q <= 15'(FIFO_BYTES) - {2'b0, level_i} - {2'b0, reserved_q};
+    if (rst_i) room_q <= '0;
+  end
 
   tag_pool #(
       .TAGS(TAGS)
@@ -162,11 +184,13 @@ module dma_reader #(
   );
 
   request_header builder (
+      .clk_i,
+      .load_i         (loads),
       .write_i        (1'b0),
-      .address_i      (address_q),
-      .bytes_i        (size_q),
+      .address_i      (next_address),
+      .bytes_i        (take),
       .requester_i    (function_id_i),
-      .tag_i          (10'(tag_q)),
+      .tag_i          (10'(tag)),
       .traffic_class_i,
       .ordering_i     (2'd0),
       .header_o       (header),
@@ -212,6 +236,11 @@ module dma_reader #(
   logic [31:0]                       begun_q[TAGS];
   logic [31:0]                       now_q;
   logic [BITS-1:0]                   look_q;
+  logic [31:0]                       since_q;
+  logic                              since_sent_q;
+  logic [BITS-1:0]                   since_tag_q;
+  logic                              late_q;
+  logic [BITS-1:0]                   late_tag_q;
   logic                              expires;
   logic                              lands;
   logic [2:0]                        back_result;
@@ -250,7 +279,18 @@ module dma_reader #(
 
   // A stray completion may fit a request that has not left yet: it ends nothing, and the tag stays taken.
   assign lands   = ends && open_q[end_tag] && sent_q[end_tag];
-  assign expires = !ends && open_q[look_q] && sent_q[look_q] && now_q - begun_q[look_q] >= 32'(TIMEOUT);
+  assign expires = !ends && late_q && open_q[late_tag_q] && sent_q[late_tag_q];
+
+  // One request that has left is looked at in a cycle, and is known to be late two cycles later: it takes longer to send another one with
+  // its tag.
+  always_ff @(posedge clk_i) begin
+    since_q      <= now_q - begun_q[look_q];
+    since_sent_q <= open_q[look_q] && sent_q[look_q];
+    since_tag_q  <= look_q;
+    late_q       <= since_sent_q && since_q >= 32'(TIMEOUT);
+    late_tag_q   <= since_tag_q;
+    if (rst_i) late_q <= 1'b0;
+  end
 
   reorder_buffer #(
       .W(64),
@@ -268,7 +308,7 @@ module dma_reader #(
       .write_lanes_i(write_lanes),
       .write_i      (write && open_q[write_tag]),
       .write_ahead_i(!poisoned && sent_q[write_tag]),
-      .end_tag_i    (expires ? look_q : end_tag),
+      .end_tag_i    (expires ? late_tag_q : end_tag),
       .end_bytes_i  (expires ? '0 : end_bytes),
       .end_result_i (expires ? peerlane_pkg::RESULT_TIMEOUT : end_result),
       .end_i        (lands || expires),
@@ -297,11 +337,11 @@ module dma_reader #(
 
   // Space is held until the data has come: then it waits in its own slot until the FIFO takes it, while the next request is out.
   logic [12:0] returned;
-  assign returned = lands || expires ? size_of_q[expires ? look_q : end_tag] : '0;
+  assign returned = lands || expires ? size_of_q[expires ? late_tag_q : end_tag] : '0;
 
   assign busy_o   = busy_q;
-  assign holds_o  = rest_q != '0 || request_q;
-  assign done_o   = busy_q && !request_q && rest_q == '0 && open_count_q == '0 && range_end_i && !range_valid_i;
+  assign holds_o  = cutting || request_q;
+  assign done_o   = busy_q && !start_i && !holds_o && open_count_q == '0 && range_end_i && !range_valid_i;
   assign failed_o = failed_q;
   assign result_o = result_q;
   assign timer_o  = timer_q;
@@ -315,15 +355,7 @@ module dma_reader #(
     now_q  <= now_q + 1'b1;
     look_q <= look_q + 1'b1;
     if (loads) begin
-      address_q      <= rest_address_q;
-      size_q         <= take;
-      tag_q          <= tag;
-      rest_address_q <= rest_address_q + {51'b0, take};
-      rest_q         <= rest_q - {19'b0, take};
-    end
-    if (range_ready_o && range_valid_i) begin
-      rest_address_q <= address_i;
-      rest_q         <= length_i;
+      tag_q <= tag;
     end
     if (loads) request_q <= 1'b1;
     else if (leaves) request_q <= 1'b0;
@@ -332,7 +364,7 @@ module dma_reader #(
     if (loads) sent_q[tag] <= 1'b0;
     if (loads) open_q[tag] <= 1'b1;
     if (lands) open_q[end_tag] <= 1'b0;
-    if (expires) open_q[look_q] <= 1'b0;
+    if (expires) open_q[late_tag_q] <= 1'b0;
     open_count_q <= open_count_q + (BITS + 1)'(loads) - (BITS + 1)'(back_moves && back_last);
     reserved_q   <= reserved_q + (loads ? take : 13'd0) - returned;
     if (back_moves && !failed_q && back_result != peerlane_pkg::RESULT_SUCCESSFUL) begin
@@ -355,10 +387,7 @@ module dma_reader #(
       result_q <= peerlane_pkg::RESULT_SUCCESSFUL;
       timer_q  <= '0;
     end
-    // An error ends the transfer: nothing more is requested, and what is on the way comes in.
-    if (failed_q && busy_q) rest_q <= '0;
     if (rst_i) begin
-      rest_q       <= '0;
       request_q    <= 1'b0;
       busy_q       <= 1'b0;
       ticking_q    <= 1'b0;

@@ -107,7 +107,8 @@ module dma_receive (
   logic         wide;
   logic [1:0]   offset_q;
   logic [1:0]   offset;
-  logic [12:0]  left_q;
+  // Lanes from the front of the beat to the end of the payload; 0 after its end.
+  logic [12:0]  reach_q;
   logic [12:0]  size_q;
   logic [12:0]  size;
   logic         fresh_q;
@@ -128,37 +129,53 @@ module dma_receive (
   logic         has_data;
   logic         poisoned;
   logic         fits;
+  logic [17:0]  at;
+  logic [18:0]  reach;
 
-  assign header   = peerlane_pkg::wire_order({data_i, data_q});
-  assign kind     = header[peerlane_pkg::TLP_KIND+:8];
-  assign wide     = (kind & peerlane_pkg::TLP_WIDE) != '0;
-  assign has_data = (kind & peerlane_pkg::TLP_DATA) != '0;
-  assign dwords   = {header[peerlane_pkg::REQUEST_DWORDS+:10] == '0, header[peerlane_pkg::REQUEST_DWORDS+:10]};
-  assign first_be = header[peerlane_pkg::REQUEST_FIRST_BE+:4];
-  assign last_be  = header[peerlane_pkg::REQUEST_LAST_BE+:4];
-  assign end_be   = dwords == 11'd1 ? first_be : last_be;
-  assign poisoned = header[peerlane_pkg::TLP_POISONED];
-  assign is_memory = (kind | peerlane_pkg::TLP_WIDE | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_MEMORY_WRITE_WIDE;
-
-  // Bytes of the first dword before the first enabled one, and of the last dword after the last enabled one.
-  assign offset = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
-  assign over   = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : end_be[0] ? 3'd3 : 3'd4;
-  assign size   = {dwords, 2'b0} - {11'b0, offset} - {10'b0, over};
-
-  // BAR 2 is aligned to its size, so the low bits of an address are the offset; the request must end within it.
-  logic [17:0] at;
-  logic [18:0] reach;
-  assign at    = wide ? {header[peerlane_pkg::WIDE_ADDRESS+:16], 2'b0} : {header[peerlane_pkg::SHORT_ADDRESS+:16], 2'b0};
-  assign reach = {1'b0, at} + {6'b0, dwords, 2'b0};
-  assign fits  = bar_q == REGISTERS && reach <= 19'(peerlane_pkg::DMA_SIZE);
-
+  // A header is whole with its second beat, while the first one is in `data_q`; at other times nothing looks at its fields.
   always_comb begin
-    to = DROP;
-    if ((kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA) to = COMPLETION;
-    else if (is_memory && has_data) begin
-      if (!poisoned && size != '0 && fits) to = WRITE;
-      else if (!poisoned && size != '0 && bar_q == PEERS) to = PEER;
-    end else if ((kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE) to = REQUEST;
+    header    = '0;
+    kind      = '0;
+    wide      = '0;
+    has_data  = '0;
+    dwords    = '0;
+    first_be  = '0;
+    last_be   = '0;
+    end_be    = '0;
+    poisoned  = '0;
+    is_memory = '0;
+    offset    = '0;
+    over      = '0;
+    size      = '0;
+    at        = '0;
+    reach     = '0;
+    fits      = '0;
+    to        = DROP;
+    if (valid_q && first_q) begin
+      header    = peerlane_pkg::wire_order({data_i, data_q});
+      kind      = header[peerlane_pkg::TLP_KIND+:8];
+      wide      = (kind & peerlane_pkg::TLP_WIDE) != '0;
+      has_data  = (kind & peerlane_pkg::TLP_DATA) != '0;
+      dwords    = {header[peerlane_pkg::REQUEST_DWORDS+:10] == '0, header[peerlane_pkg::REQUEST_DWORDS+:10]};
+      first_be  = header[peerlane_pkg::REQUEST_FIRST_BE+:4];
+      last_be   = header[peerlane_pkg::REQUEST_LAST_BE+:4];
+      end_be    = dwords == 11'd1 ? first_be : last_be;
+      poisoned  = header[peerlane_pkg::TLP_POISONED];
+      is_memory = (kind | peerlane_pkg::TLP_WIDE | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_MEMORY_WRITE_WIDE;
+      // Bytes of the first dword before the first enabled one, and of the last dword after the last enabled one.
+      offset    = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
+      over      = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : end_be[0] ? 3'd3 : 3'd4;
+      size      = {dwords, 2'b0} - {11'b0, offset} - {10'b0, over};
+      // BAR 2 is aligned to its size, so the low bits of an address are the offset; the request must end within it.
+      at        = wide ? {header[peerlane_pkg::WIDE_ADDRESS+:16], 2'b0} : {header[peerlane_pkg::SHORT_ADDRESS+:16], 2'b0};
+      reach     = {1'b0, at} + {6'b0, dwords, 2'b0};
+      fits      = bar_q == REGISTERS && reach <= 19'(peerlane_pkg::DMA_SIZE);
+      if ((kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA) to = COMPLETION;
+      else if (is_memory && has_data) begin
+        if (!poisoned && size != '0 && fits) to = WRITE;
+        else if (!poisoned && size != '0 && bar_q == PEERS) to = PEER;
+      end else if ((kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE) to = REQUEST;
+    end
   end
 
   // A completion's first beat leaves before its header is whole: its kind says where to.
@@ -166,7 +183,6 @@ module dma_receive (
   logic         is_payload;
   logic         feed;
   logic         feed_last;
-  logic [12:0]  feed_reach;
   logic [2:0]   skip;
   logic [2:0]   lead;
   logic         accepts;
@@ -181,11 +197,10 @@ module dma_receive (
 
   // The payload begins in the second beat of a short header, and in the third of a wide one.
   assign is_payload = !first_q && (!second_q || !wide_q);
-  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && left_q != '0;
+  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && reach_q != '0;
   assign skip       = {!wide_q, 2'b0} + (to_q == PEER ? {1'b0, offset_q} : 3'd0);
   assign lead       = to_q == WRITE ? {word_q[2], 2'b0} : 3'd0;
-  assign feed_reach = left_q + (fresh_q ? {10'b0, skip} : 13'd0);
-  assign feed_last  = feed_reach <= 13'd8;
+  assign feed_last  = reach_q <= 13'd8;
 
   byte_shifter #(
       .W(64)
@@ -195,7 +210,7 @@ module dma_receive (
       .skip_i (skip),
       .lead_i (lead),
       .data_i (data_q),
-      .bytes_i(feed_last ? feed_reach[3:0] : 4'd8),
+      .bytes_i(feed_last ? reach_q[3:0] : 4'd8),
       .first_i(fresh_q),
       .last_i (feed_last),
       .valid_i(feed),
@@ -234,12 +249,18 @@ module dma_receive (
 
   // Words of registers, with the byte enables.
   always_comb begin
-    for (int h = 0; h < 2; h = h + 1) begin
-      if (out_first && h == 0 && word_q[2]) write_lanes_o[4*h+:4] = 4'h0;
-      else if (out_last && h == 1 && out_bytes <= 4'd4) write_lanes_o[4*h+:4] = 4'h0;
-      else if (out_first && (h == 1) == word_q[2]) write_lanes_o[4*h+:4] = first_be_q;
-      else if (out_last && (h == 1) == (out_bytes > 4'd4) && !single_q) write_lanes_o[4*h+:4] = last_be_q;
-      else write_lanes_o[4*h+:4] = 4'hf;
+    write_lanes_o = '0;
+    if (write_valid_o) begin
+      write_lanes_o = '1;
+      if (out_last && !single_q) begin
+        if (out_bytes > 4'd4) write_lanes_o[7:4] = last_be_q;
+        else write_lanes_o[3:0] = last_be_q;
+      end
+      if (out_first) begin
+        write_lanes_o[3:0] = word_q[2] ? 4'h0 : first_be_q;
+        if (word_q[2]) write_lanes_o[7:4] = first_be_q;
+      end
+      if (out_last && out_bytes <= 4'd4) write_lanes_o[7:4] = 4'h0;
     end
   end
   assign write_word_o  = out_first ? word_q[17:3] : row_q;
@@ -253,9 +274,19 @@ module dma_receive (
   assign peer_valid_o = out_valid && to_q == PEER;
   assign peer_size_o  = size_q;
 
-  assign poisoned_o    = valid_q && first_q && moves && has_data && poisoned;
-  assign unsupported_o = valid_q && first_q && moves
-      && (to == REQUEST ? !is_memory || !fits : to == DROP && is_memory && !poisoned && size != '0);
+  always_comb begin
+    poisoned_o    = 1'b0;
+    unsupported_o = 1'b0;
+    if (valid_q && first_q && moves) begin
+      poisoned_o = has_data && poisoned;
+      if (to == REQUEST) begin
+        if (!is_memory || !fits) unsupported_o = 1'b1;
+      end else if (to == DROP && is_memory && !poisoned && size != '0) begin
+        unsupported_o = 1'b1;
+      end
+    end
+  end
+
   assign busy_o        = valid_q || out_valid;
 
   always_ff @(posedge clk_i) begin
@@ -274,7 +305,7 @@ module dma_receive (
       header_q   <= header;
       wide_q     <= wide;
       offset_q   <= offset;
-      left_q     <= to == PEER ? size : {dwords, 2'b0};
+      reach_q    <= {dwords, 2'b0} - (to == PEER ? {10'b0, over} : 13'd0) + (wide ? 13'd0 : 13'd4);
       size_q     <= size;
       fresh_q    <= 1'b1;
       word_q     <= at[17:2];
@@ -282,14 +313,14 @@ module dma_receive (
       first_be_q <= first_be;
       last_be_q  <= last_be;
     end else if (feed && accepts) begin
-      left_q  <= feed_last ? '0 : feed_reach - 13'd8;
+      reach_q <= feed_last ? '0 : reach_q - 13'd8;
       fresh_q <= 1'b0;
     end
     if (write_valid_o) row_q <= write_word_o + 1'b1;
     if (rst_i) begin
       valid_q <= 1'b0;
       to_q    <= DROP;
-      left_q  <= '0;
+      reach_q <= '0;
     end
   end
 

@@ -117,6 +117,7 @@ module dma_reflector #(
       .last_o,
       .valid_o,
       .ready_i,
+      .leaving_i      (1'b0),
       .busy_o         (working),
       .holds_o        (holds),
       .done_o         (ended),

@@ -80,6 +80,7 @@ module dma_registers (
         .write_valid_i,
         .write_last_i,
         .word_i         (read_word_i[5:3]),
+        .read_i,
         .word_o         (words[64*u+:64]),
         .busy_i         (busy_i[u]),
         .done_i         (done_i[u]),
@@ -106,7 +107,8 @@ module dma_registers (
       if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_REPLY[17:3]) reply_q[8*b+:8] <= write_data_i[8*b+:8];
       if (write_lanes_i[b] && write_word_i == peerlane_pkg::DMA_ROUND_TRIP[17:3]) trip_q[8*b+:8] <= write_data_i[8*b+:8];
     end
-    trip_written_q <= write_valid_i && write_word_i == peerlane_pkg::DMA_ROUND_TRIP[17:3] && write_lanes_i[TIME_PEER/8];
+    trip_written_q <= 1'b0;
+    if (write_valid_i) trip_written_q <= write_word_i == peerlane_pkg::DMA_ROUND_TRIP[17:3] && write_lanes_i[TIME_PEER/8];
     if (timed_i) trip_q <= {32'b0, cycles_i};
     if (read_i) begin
       read_q <= '0;

@@ -41,6 +41,8 @@ module dma_sender (
     output logic        valid_o,
     // The beat is taken.
     input  logic        ready_i,
+    // A beat that was taken has not left the engine.
+    input  logic        leaving_i,
     // A transfer is in progress.
     output logic        busy_o,
     // A range that was taken, or a packet of it, has not left whole.
@@ -51,10 +53,17 @@ module dma_sender (
     output logic [31:0] timer_o
 );
 
-  // The rest of a range, and the packet that is next or in progress.
-  logic [63:0]  rest_address_q;
-  logic [31:0]  rest_q;
-  logic [63:0]  address_q;
+  // The next request of the range, and the packet that is next or in progress.
+  logic [63:0]  next_address;
+  logic [12:0]  next_bytes;
+  logic         next;
+  logic         cutting;
+  logic         cutter_ready;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic         next_last;
+  logic [10:0]  dwords;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic [1:0]   offset_q;
   logic [12:0]  size_q;
   logic         packet_q;
   logic         begun_q;
@@ -65,58 +74,60 @@ module dma_sender (
   logic [31:0]  cycles_q;
   logic [31:0]  timer_q;
 
-  logic [12:0]  largest;
-  logic [12:0]  page;
-  logic [12:0]  most;
-  logic [12:0]  take;
+  logic         free;
   logic         loads;
   logic         leaves;
   logic         goes;
   logic [127:0] header;
   logic         wide;
-  logic [10:0]  dwords;
   logic [2:0]   lead;
   logic [12:0]  left;
   logic [3:0]   lanes;
   logic [3:0]   count;
   logic         piece_last;
   logic         piece_ready;
-  logic [63:0]  masked;
   logic [63:0]  piece;
   logic         moves;
 
-  // PCIe Base 2.2.7: within a page, and no more dwords than an aligned packet.
-  assign largest = payload_i - {11'b0, rest_address_q[1:0]};
-  assign page    = 13'(peerlane_pkg::PAGE) - {1'b0, rest_address_q[11:0]};
-  assign most    = largest < page ? largest : page;
-  assign take    = rest_q < {19'b0, most} ? rest_q[12:0] : most;
-  assign loads   = rest_q != '0 && (!packet_q || leaves);
+  request_splitter #(
+      .LENGTH_BITS(32)
+  ) splitter (
+      .clk_i,
+      .rst_i,
+      .largest_i(payload_i),
+      .address_i,
+      .length_i,
+      .valid_i  (range_valid_i && busy_q),
+      .ready_o  (cutter_ready),
+      .address_o(next_address),
+      .bytes_o  (next_bytes),
+      .last_o   (next_last),
+      .valid_o  (next),
+      .ready_i  (free),
+      .stop_i   (1'b0),
+      .busy_o   (cutting)
+  );
 
-  assign range_ready_o = busy_q && (rest_q == '0 || (loads && rest_q == {19'b0, take}));
+  assign range_ready_o = busy_q && cutter_ready;
+  assign free          = !packet_q || leaves;
+  assign loads         = next && free;
 
   always_ff @(posedge clk_i) begin
     if (loads) begin
-      address_q      <= rest_address_q;
-      size_q         <= take;
-      rest_address_q <= rest_address_q + {51'b0, take};
-      rest_q         <= rest_q - {19'b0, take};
-    end
-    if (range_ready_o && range_valid_i) begin
-      rest_address_q <= address_i;
-      rest_q         <= length_i;
+      offset_q <= next_address[1:0];
+      size_q   <= next_bytes;
     end
     if (loads) packet_q <= 1'b1;
     else if (leaves) packet_q <= 1'b0;
-    if (rst_i) begin
-      packet_q <= 1'b0;
-      rest_q   <= '0;
-    end
+    if (rst_i) packet_q <= 1'b0;
   end
 
   request_header builder (
+      .clk_i,
+      .load_i         (loads),
       .write_i        (1'b1),
-      .address_i      (address_q),
-      .bytes_i        (size_q),
+      .address_i      (next_address),
+      .bytes_i        (next_bytes),
       .requester_i    (function_id_i),
       .tag_i          (10'd0),
       .traffic_class_i,
@@ -128,19 +139,25 @@ module dma_sender (
 
   // The first piece of a payload fills the lanes after the header; the others are whole beats.
   assign goes       = packet_q && (begun_q || level_i >= size_q);
-  assign lead       = within_q ? 3'd0 : {!wide, address_q[1:0]};
-  assign left       = within_q ? left_q : size_q;
-  assign lanes      = 4'd8 - {1'b0, lead};
-  assign piece_last = left <= {9'b0, lanes};
-  assign count      = piece_last ? left[3:0] : lanes;
-  assign moves      = goes && piece_ready;
-  assign pop_o      = moves ? count : 4'd0;
-
   always_comb begin
-    for (int k = 0; k < 8; k = k + 1) masked[8*k+:8] = 4'(k) < count ? data_i[8*k+:8] : 8'b0;
+    lead       = '0;
+    left       = '0;
+    lanes      = '0;
+    piece_last = 1'b0;
+    count      = '0;
+    piece      = '0;
+    if (goes) begin
+      lead       = within_q ? 3'd0 : {!wide, offset_q};
+      left       = within_q ? left_q : size_q;
+      lanes      = 4'd8 - {1'b0, lead};
+      piece_last = left <= {9'b0, lanes};
+      count      = piece_last ? left[3:0] : lanes;
+      piece      = (data_i & ~({64{1'b1}} << {count, 3'b0})) << {lead, 3'b0};
+    end
   end
 
-  assign piece = masked << {lead, 3'b0};
+  assign moves = goes && piece_ready;
+  assign pop_o = moves ? count : 4'd0;
 
   tlp_assembler #(
       .W(64)
@@ -149,7 +166,7 @@ module dma_sender (
       .rst_i,
       .header_i      (header),
       .wide_i        (wide),
-      .dwords_i      (dwords),
+      .dwords_i      ({1'b1, dwords[9:0]}),  // a write has data
       .header_valid_i(goes),
       .header_ready_o(leaves),
       .data_i        (piece),
@@ -165,8 +182,8 @@ module dma_sender (
   );
 
   assign busy_o  = busy_q;
-  assign holds_o = rest_q != '0 || packet_q;
-  assign done_o  = busy_q && !start_i && !packet_q && rest_q == '0 && range_end_i && !range_valid_i;
+  assign holds_o = cutting || packet_q;
+  assign done_o  = busy_q && !start_i && !holds_o && !leaving_i && range_end_i && !range_valid_i;
   assign timer_o = timer_q;
 
   always_ff @(posedge clk_i) begin

@@ -1,4 +1,5 @@
-// Joins the streams to the link: completions first, the others in turn; without Bus Master Enable only completions begin.
+// Joins the streams to the link: completions first, the others in turn; without Bus Master Enable only completions begin. Each stream has a
+// register, and the link a buffer of two beats: a packet that has begun goes on from there.
 
 `include "require.svh"
 
@@ -38,23 +39,59 @@ module dma_transmit #(
     output logic                last_o,
     // There is a beat.
     output logic                valid_o,
-    // Label of the packet, in the cycle in which the beat is taken.
+    // Label of the packet.
     output logic [15:0]         label_o,
     // The beat is taken.
     input  logic                ready_i,
-    // An idle cycle is due.
-    output logic                pauses_o
+    // A beat of the port is here.
+    output logic [PORTS-1:0]    holds_o,
+    // A beat is here, or an idle cycle is due.
+    output logic                busy_o
 );
 
   `REQUIRE(gen_idle, IDLE_CYCLES >= 0 && IDLE_CYCLES <= 1000, "dma_engine: IDLE_CYCLES is the number of idle cycles between packets; it must be 0 to 1000")
 
-  logic             offers;
-  logic             pauses;
-  logic [PORTS-1:0] open;
-  logic [PORTS-1:0] offered_q;
+  // A beat with its label: data, bytes, first, last, label.
+  localparam int BEAT = 64 + 4 + 2 + 16;
+
+  logic [PORTS*64-1:0] data_q;
+  logic [PORTS*4-1:0]  bytes_q;
+  logic [PORTS-1:0]    first_q;
+  logic [PORTS-1:0]    last_q;
+  logic [PORTS-1:0]    valid_q;
+  logic [PORTS*16-1:0] label_q;
+  logic [PORTS-1:0]    moves;
+  logic [PORTS-1:0]    open;
+  logic [PORTS-1:0]    offered_q;
+  logic [63:0]         data;
+  logic [3:0]          bytes;
+  logic                first;
+  logic                last;
+  logic [15:0]         label;
+  logic                offers;
+  logic                space;
+  logic [PORTS-1:0]    from;
+  logic                waits;
+  logic                pauses;
+
+  assign ready_o = ~valid_q | moves;
+
+  always_ff @(posedge clk_i) begin
+    for (int p = 0; p < PORTS; p = p + 1) begin
+      if (ready_o[p] && valid_i[p]) begin
+        data_q[64*p+:64]  <= data_i[64*p+:64];
+        bytes_q[4*p+:4]   <= bytes_i[4*p+:4];
+        first_q[p]        <= first_i[p];
+        last_q[p]         <= last_i[p];
+        label_q[16*p+:16] <= label_i[16*p+:16];
+      end
+      if (ready_o[p]) valid_q[p] <= valid_i[p];
+    end
+    if (rst_i) valid_q <= '0;
+  end
 
   // Without Bus Master Enable no request begins; one that was offered goes on.
-  assign open = valid_i & (offered_q | (bus_master_i ? '1 : PORTS'(1)));
+  assign open = valid_q & (offered_q | (bus_master_i ? '1 : PORTS'(1)));
 
   stream_arbiter #(
       .W(64),
@@ -63,22 +100,54 @@ module dma_transmit #(
   ) sends (
       .clk_i,
       .rst_i,
-      .data_i,
-      .bytes_i,
-      .first_i,
-      .last_i,
+      .data_i (data_q),
+      .bytes_i(bytes_q),
+      .first_i(first_q),
+      .last_i (last_q),
       .valid_i(open),
-      .ready_o,
-      .data_o,
-      .bytes_o,
-      .first_o,
-      .last_o,
+      .ready_o(moves),
+      .data_o (data),
+      .bytes_o(bytes),
+      .first_o(first),
+      .last_o (last),
       .valid_o(offers),
+      .ready_i(space)
+  );
+
+  always_comb begin
+    label = '0;
+    for (int p = 0; p < PORTS; p = p + 1) if (moves[p]) label = label | label_q[16*p+:16];
+  end
+
+  skid_buffer #(
+      .WIDTH(BEAT + PORTS)
+  ) out (
+      .clk_i,
+      .rst_i,
+      .data_i ({moves, label, last, first, bytes, data}),
+      .valid_i(offers),
+      .ready_o(space),
+      .data_o ({from, label_o, last_o, first_o, bytes_o, data_o}),
+      .valid_o(waits),
       .ready_i(ready_i && !pauses)
   );
 
-  assign valid_o  = offers && !pauses;
-  assign pauses_o = pauses;
+  assign valid_o = waits && !pauses;
+  assign busy_o  = valid_q != '0 || waits || pauses;
+
+  // The beats of each port in the buffer.
+  logic [2*PORTS-1:0] count_q;
+  always_comb begin
+    for (int p = 0; p < PORTS; p = p + 1) holds_o[p] = valid_q[p] || count_q[2*p+:2] != '0;
+  end
+  always_ff @(posedge clk_i) begin
+    for (int p = 0; p < PORTS; p = p + 1) begin
+      if ((open[p] && moves[p]) != (valid_o && ready_i && from[p])) begin
+        count_q[2*p+:2] <= open[p] && moves[p] ? count_q[2*p+:2] + 2'd1 : count_q[2*p+:2] - 2'd1;
+      end
+    end
+    if (rst_i) count_q <= '0;
+  end
 
   generate
     if (IDLE_CYCLES == 0) begin : gen_no_pause
@@ -94,14 +163,9 @@ module dma_transmit #(
     end
   endgenerate
 
-  always_comb begin
-    label_o = '0;
-    for (int p = 0; p < PORTS; p = p + 1) if (ready_o[p]) label_o = label_o | label_i[16*p+:16];
-  end
-
   always_ff @(posedge clk_i) begin
     for (int p = 0; p < PORTS; p = p + 1) begin
-      if (open[p]) offered_q[p] <= !(ready_o[p] && last_i[p]);
+      if (open[p]) offered_q[p] <= !(moves[p] && last_q[p]);
     end
     if (rst_i) offered_q <= '0;
   end

@@ -20,7 +20,9 @@ module dma_unit_registers #(
     input  logic        write_last_i,
     // The word to read in the unit's block.
     input  logic [2:0]  word_i,
-    // Its data. Combinational.
+    // It is read.
+    input  logic        read_i,
+    // Its data, 0 if it is not read. Combinational.
     output logic [63:0] word_o,
     // The unit is working: a write to START changes nothing else.
     input  logic        busy_i,
@@ -62,7 +64,6 @@ module dma_unit_registers #(
   logic                wrote_q;
   logic                wrote;
 
-  assign hit             = write_valid_i && write_word_i[17:6] == 12'(BLOCK);
   assign address_o       = words_q[64*ADDRESS+:64];
   assign length_o        = words_q[64*LENGTH+:64];
   assign payload_o       = words_q[64*PAYLOAD+:32];
@@ -73,10 +74,17 @@ module dma_unit_registers #(
 
   always_comb begin
     word_o = '0;
-    for (int k = 0; k < WORDS; k = k + 1) if (word_i == 3'(k)) word_o = words_q[64*k+:64];
+    if (read_i) for (int k = 0; k < WORDS; k = k + 1) if (word_i == 3'(k)) word_o = words_q[64*k+:64];
   end
 
-  assign wrote = wrote_q || (hit && write_word_i[5:3] == 3'(PAYLOAD) && write_lanes_i[START_LANE]);
+  always_comb begin
+    hit   = 1'b0;
+    wrote = wrote_q;
+    if (write_valid_i) begin
+      hit = write_word_i[17:6] == 12'(BLOCK);
+      if (hit && write_word_i[5:3] == 3'(PAYLOAD) && write_lanes_i[START_LANE]) wrote = 1'b1;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (hit) for (int k = 0; k < WORDS; k = k + 1) begin
@@ -84,14 +92,19 @@ module dma_unit_registers #(
         if (write_word_i[5:3] == 3'(k) && write_lanes_i[b]) words_q[64*k+8*b+:8] <= write_data_i[8*b+:8];
       end
     end
-    if (start_o) words_q[64*STATUS+:32] <= 32'(peerlane_pkg::DMA_STATUS_RUNNING);
-    if (done_i) begin
-      words_q[64*STATUS+:32]    <= result_i != peerlane_pkg::RESULT_SUCCESSFUL ? 32'(peerlane_pkg::DMA_STATUS_FAILED) : 32'(peerlane_pkg::DMA_STATUS_DONE);
-      words_q[64*STATUS+32+:32] <= timer_i;
-      words_q[64*CLASS+32+:32]  <= 32'(result_i);
+    if (write_valid_i || pending_q || done_i) begin
+      if (start_o) words_q[64*STATUS+:32] <= 32'(peerlane_pkg::DMA_STATUS_RUNNING);
+      if (done_i) begin
+        words_q[64*STATUS+:32]    <= result_i != peerlane_pkg::RESULT_SUCCESSFUL ? 32'(peerlane_pkg::DMA_STATUS_FAILED) : 32'(peerlane_pkg::DMA_STATUS_DONE);
+        words_q[64*STATUS+32+:32] <= timer_i;
+        words_q[64*CLASS+32+:32]  <= 32'(result_i);
+      end
+      pending_q <= 1'b0;
+      if (write_valid_i) begin
+        wrote_q   <= wrote && !write_last_i;
+        pending_q <= wrote && write_last_i;
+      end
     end
-    wrote_q   <= wrote && !(write_valid_i && write_last_i);
-    pending_q <= wrote && write_valid_i && write_last_i;
     if (rst_i) begin
       words_q   <= '0;
       wrote_q   <= 1'b0;

@@ -74,6 +74,8 @@ module dma_units #(
     output logic [47:0]  label_o,
     // The beat is taken.
     input  logic [2:0]   ready_i,
+    // A beat that was taken has not left the engine.
+    input  logic [2:0]   leaving_i,
 
     // Data of a completion.
     input  logic [63:0]  completion_data_i,
@@ -125,7 +127,7 @@ module dma_units #(
         .clk_i,
         .rst_i,
         .start_i(start_i[u]),
-        .holds_i(holds[u]),
+        .holds_i(holds[u] || leaving_i[u]),
         .valid_i(range_valid_i[u]),
         .ready_o(range_ready_o[u]),
         .valid_o(paced[u]),
@@ -164,6 +166,7 @@ module dma_units #(
         .last_o         (last_o[U]),
         .valid_o        (valid_o[U]),
         .ready_i        (ready_i[U]),
+        .leaving_i      (leaving_i[U]),
         .busy_o         (busy_o[U]),
         .holds_o        (holds[U]),
         .done_o         (done_o[U]),

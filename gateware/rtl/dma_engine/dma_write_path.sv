@@ -126,9 +126,12 @@ module dma_write_path #(
   logic         next_last;
   logic         next;
   logic         next_taken;
+  logic         cutting;
   logic         alone;
-  logic [63:0]  request_address_q;
-  logic [12:0]  request_bytes_q;
+  logic [1:0]   request_offset_q;
+  logic [BITS-1:0] place_q;
+  logic [BITS-1:0] request_skip_q;
+  logic [12:0]  request_reach_q;
   logic         request_last_q;
   logic         request_q;
   logic         request_taken;
@@ -141,7 +144,7 @@ module dma_write_path #(
   ) splitter (
       .clk_i,
       .rst_i,
-      .largest_i(max_payload_i),
+      .largest_i(13'(peerlane_pkg::LEAST_PAYLOAD) << (max_payload_i > 3'd5 ? 3'd5 : max_payload_i)),
       .address_i(address),
       .length_i (length),
       .valid_i  (command && !stopped && !is_empty && !overflows),
@@ -151,27 +154,37 @@ module dma_write_path #(
       .last_o   (next_last),
       .valid_o  (next),
       .ready_i  (next_taken),
-      .stop_i   (stopped)
+      .stop_i   (stopped),
+      .busy_o   (cutting)
   );
 
   assign next_taken = !request_q || request_taken;
   // The packets of the commands before have left; a wrong command stops the path only then.
-  assign alone      = !next && next_taken;
+  assign alone      = !cutting && next_taken;
 
   always_ff @(posedge clk_i) begin
     if (next_taken) begin
-      request_address_q <= next_address;
-      request_bytes_q   <= next_bytes;
-      request_last_q    <= next_last;
-      request_q         <= next && !stopped;
+      request_offset_q <= next_address[1:0];
+      request_skip_q   <= place_q;
+      request_reach_q  <= next_bytes + {{13 - BITS{1'b0}}, place_q};
+      request_last_q   <= next_last;
+      request_q        <= next && !stopped;
     end
-    if (rst_i) request_q <= 1'b0;
+    // Where the next request begins in its beat of data: a command begins with a new one.
+    if (next && next_taken) place_q <= next_last ? '0 : place_q + next_bytes[BITS-1:0];
+    if (stopped) place_q <= '0;
+    if (rst_i) begin
+      request_q <= 1'b0;
+      place_q   <= '0;
+    end
   end
 
   request_header maker (
+      .clk_i,
+      .load_i     (next_taken),
       .write_i    (1'b1),
-      .address_i  (request_address_q),
-      .bytes_i    (request_bytes_q),
+      .address_i  (next_address),
+      .bytes_i    (next_bytes),
       .requester_i,
       .tag_i      (10'b0),
       .traffic_class_i,
@@ -200,7 +213,7 @@ module dma_write_path #(
   assign begins      = packet_move && packet_first;
   // What a stopped path has not begun goes.
   assign drop        = stopped && !begun_q;
-  assign busy_o      = begun_q || request_q || next || command;
+  assign busy_o      = begun_q || request_q || cutting || command;
 
   credit_counter #(
       .HEADER_BITS(HEADER_BITS),
@@ -244,7 +257,8 @@ module dma_write_path #(
   ) cutter (
       .clk_i,
       .rst_i          (rst_i || drop),
-      .request_bytes_i(request_bytes_q),
+      .request_skip_i (request_skip_q),
+      .request_reach_i(request_reach_q),
       .request_last_i (request_last_q || stopped),
       .request_valid_i(goes),
       .request_ready_o(cut_done),
@@ -261,7 +275,7 @@ module dma_write_path #(
   );
 
   assign ready_o = source_ready || stopped;
-  assign lead    = (wide ? BITS'(peerlane_pkg::HEADER_WIDE % N) : BITS'(peerlane_pkg::HEADER_SHORT % N)) + {{BITS - 2{1'b0}}, request_address_q[1:0]};
+  assign lead    = (wide ? BITS'(peerlane_pkg::HEADER_WIDE % N) : BITS'(peerlane_pkg::HEADER_SHORT % N)) + {{BITS - 2{1'b0}}, request_offset_q};
 
   /* verilator lint_off UNUSEDSIGNAL */
   logic            shifted_first;

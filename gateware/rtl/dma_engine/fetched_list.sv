@@ -30,7 +30,7 @@ module fetched_list #(
 
     // First address of the next range.
     output logic [63:0] address_o,
-    // Number of bytes of the range, at least 1.
+    // Number of bytes of the range.
     output logic [31:0] length_o,
     // There is a range.
     output logic        range_valid_o,
@@ -95,11 +95,14 @@ module fetched_list #(
   // What is left of the list, and the request that is open.
   logic [63:4]     next_q;
   logic [63:0]     unasked_q;
-  logic [63:4]     asked_address_q;
-  logic [8:0]      asked_q;
+  // The descriptors of the next request, known a cycle after the request before.
+  logic [8:0]      take_q;
+  logic            sized_q;
+  logic [BITS-1:0] asked_q;
   logic            open_q;
   logic            request_q;
   logic [31:0]     waited_q;
+  logic            late_q;
   logic [2:0]      result_q;
 
   logic [12:0]     mrrs;
@@ -125,18 +128,20 @@ module fetched_list #(
   assign page    = 9'(IN_PAGE) - {1'b0, next_q[11:4]};
   assign most    = largest < page ? largest : page;
   assign take    = unasked_q < {55'b0, most} ? unasked_q[8:0] : most;
-  assign loads   = unasked_q != '0 && !open_q && 32'(level_q) < {23'b0, largest} && !stop_i && !start_i;
+  assign loads   = sized_q && !open_q && 32'(level_q) < {23'b0, largest} && !stop_i && !start_i;
 
   assign open_o       = loads;
-  assign open_bytes_o = {take, 4'b0};
-  assign timed_out_o  = open_q && !request_q && !end_i && waited_q >= 32'(TIMEOUT);
+  assign open_bytes_o = {take_q, 4'b0};
+  assign timed_out_o  = open_q && !request_q && !end_i && late_q;
   assign ends         = open_q && !request_q && (end_i || timed_out_o);
   assign comes        = ends && end_i && end_result_i == peerlane_pkg::RESULT_SUCCESSFUL && !stop_i;
 
   request_header builder (
+      .clk_i,
+      .load_i         (loads),
       .write_i        (1'b0),
-      .address_i      ({asked_address_q, 4'b0}),
-      .bytes_i        ({asked_q, 4'b0}),
+      .address_i      ({next_q, 4'b0}),
+      .bytes_i        ({take_q, 4'b0}),
       .requester_i    (function_id_i),
       .tag_i          (10'(TAG)),
       .traffic_class_i(3'd0),
@@ -170,7 +175,7 @@ module fetched_list #(
 
   assign writes = write_i && open_q;
   assign row    = write_q + BITS'(write_place_i[8:1]);
-  assign asks   = level_q != '0 && (!there_q || range_ready_i || length_q == '0);
+  assign asks   = level_q != '0 && (!there_q || range_ready_i);
 
   always_ff @(posedge clk_i) begin
     if (writes) for (int b = 0; b < 8; b = b + 1) begin
@@ -187,19 +192,21 @@ module fetched_list #(
 
   assign address_o     = address_q;
   assign length_o      = length_q;
-  assign range_valid_o = there_q && length_q != '0;
-  assign end_o         = !open_q && unasked_q == '0 && level_q == '0 && !range_valid_o;
+  assign range_valid_o = there_q;
+  assign end_o         = !open_q && unasked_q == '0 && level_q == '0 && !there_q;
   assign result_o      = result_q;
 
   always_ff @(posedge clk_i) begin
     waited_q <= waited_q + 1'b1;
+    late_q   <= waited_q >= 32'(TIMEOUT) && !request_q;
+    take_q   <= take;
+    sized_q  <= unasked_q != '0 && !loads && !(ends && !comes) && !stop_i && !start_i;
     if (loads) begin
-      asked_address_q <= next_q;
-      asked_q         <= take;
-      next_q          <= next_q + {51'b0, take};
-      unasked_q       <= unasked_q - {55'b0, take};
-      open_q          <= 1'b1;
-      request_q       <= 1'b1;
+      asked_q   <= BITS'(take_q);
+      next_q    <= next_q + {51'b0, take_q};
+      unasked_q <= unasked_q - {55'b0, take_q};
+      open_q    <= 1'b1;
+      request_q <= 1'b1;
     end
     if (request_q && leaves) begin
       request_q <= 1'b0;
@@ -212,9 +219,9 @@ module fetched_list #(
       if (!comes && !stop_i) result_q <= timed_out_o ? peerlane_pkg::RESULT_TIMEOUT : end_result_i;
     end
     if (asks) there_q <= 1'b1;
-    else if (range_ready_i || length_q == '0) there_q <= 1'b0;
+    else if (range_ready_i) there_q <= 1'b0;
     if (asks) read_q <= read_q + 1'b1;
-    if (comes) write_q <= write_q + BITS'(asked_q);
+    if (comes) write_q <= write_q + asked_q;
     level_q <= level_q + (comes ? (BITS + 1)'(asked_q) : '0) - (BITS + 1)'(asks);
     if (stop_i) begin
       unasked_q <= '0;
@@ -232,6 +239,7 @@ module fetched_list #(
     end
     if (rst_i) begin
       unasked_q <= '0;
+      sized_q   <= 1'b0;
       open_q    <= 1'b0;
       request_q <= 1'b0;
       level_q   <= '0;

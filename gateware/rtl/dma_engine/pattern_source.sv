@@ -14,27 +14,25 @@ module pattern_source (
 );
 
   logic [63:0] word_q;
+  logic [63:0] next_q;
   logic [2:0]  phase_q;
-  logic [63:0] next;
   logic [3:0]  reach;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [127:0] both;
   /* verilator lint_on UNUSEDSIGNAL */
 
-  assign next  = word_q + peerlane_pkg::PATTERN_STEP;
   assign reach = {1'b0, phase_q} + pop_i;
 
   // With phase 0 nothing of the next word is in the window: it is above it.
-  assign both   = {next, word_q} >> {phase_q, 3'b0};
+  assign both   = {next_q, word_q} >> {phase_q, 3'b0};
   assign data_o = both[63:0];
 
   always_ff @(posedge clk_i) begin
-    if (reach[3]) word_q <= next;
-    phase_q <= reach[2:0];
-    if (load_i) begin
-      word_q  <= start_i;
-      phase_q <= '0;
+    if (reach[3] || load_i) begin
+      word_q <= load_i ? start_i : next_q;
+      next_q <= (load_i ? start_i : next_q) + peerlane_pkg::PATTERN_STEP;
     end
+    phase_q <= load_i ? '0 : reach[2:0];
   end
 
 endmodule

@@ -34,12 +34,16 @@ module peer_timer #(
   state_t      state_q;
   logic [31:0] cycles_q;
 
-  assign done_o   = state_q == RUNNING && (arrives_i || cycles_q >= 32'(TIMEOUT));
+  always_comb begin
+    done_o = 1'b0;
+    if (state_q == RUNNING) done_o = arrives_i || cycles_q >= 32'(TIMEOUT);
+  end
+
   assign cycles_o = arrives_i ? cycles_q : '0;
   assign busy_o   = state_q == RUNNING;
 
   always_ff @(posedge clk_i) begin
-    cycles_q <= cycles_q + 1'b1;
+    if (state_q == RUNNING) cycles_q <= cycles_q + 1'b1;
     case (state_q)
       ARMED: if (start_i) state_q <= BEGUN;
       BEGUN:

@@ -6,8 +6,8 @@
 module range_pacer #(
     // Cycles between the last beat of a range and the first beat of the next one; 0 to give ranges ahead, else at least LEAST.
     parameter int CYCLES = 0,
-    // Cycles that the unit itself takes from a range to its first beat.
-    parameter int LEAST = 2
+    // Cycles from a range to its first beat at the link.
+    parameter int LEAST = 5
 ) (
     // Clock.
     input  logic clk_i,
@@ -15,7 +15,7 @@ module range_pacer #(
     input  logic rst_i,
     // A transfer begins.
     input  logic start_i,
-    // The unit has a part of a range, or a packet of it, that has not left.
+    // The unit has a part of a range, or a beat of it has not left the engine.
     input  logic holds_i,
     // There is a range.
     input  logic valid_i,
@@ -27,7 +27,7 @@ module range_pacer #(
     input  logic ready_i
 );
 
-  `REQUIRE(gen_cycles, CYCLES == 0 || (CYCLES >= 2 && CYCLES <= 100_000), "dma_engine: DESCRIPTOR_CYCLES is the number of cycles from a descriptor's last beat to the next one's first beat; it must be 0 for none, or 2 to 100000")
+  `REQUIRE(gen_cycles, CYCLES == 0 || (CYCLES >= LEAST && CYCLES <= 100_000), "dma_engine: DESCRIPTOR_CYCLES is the number of cycles from a descriptor's last beat to the next one's first beat; it must be 0 for none, or 5 to 100000")
 
   generate
     if (CYCLES == 0) begin : gen_ahead

@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 import cocotb
-from cocotb.triggers import Timer
+from cocotb.triggers import RisingEdge, Timer
 from cocotbext.pcie.core.tlp import Tlp, TlpAttr, TlpType
 from cocotbext.pcie.core.utils import PcieId
-from handshake import PACKETS
+from handshake import PACKETS, start_clock
 
 
 def expected(address: int, count: int, fields: tuple[bool, int, int, int]) -> bytes:
@@ -31,6 +31,8 @@ def expected(address: int, count: int, fields: tuple[bool, int, int, int]) -> by
 @cocotb.test()
 async def headers_are_as_an_independent_implementation_packs_them(dut: Any) -> None:
     """Reads and writes of every alignment, short and long, below and above 4 GiB."""
+    start_clock(dut.clk_i)
+    await RisingEdge(dut.clk_i)
     draw = random.Random(11)
     cases = [
         (base + offset, count)
@@ -48,6 +50,10 @@ async def headers_are_as_an_independent_implementation_packs_them(dut: Any) -> N
         dut.address_i.value, dut.bytes_i.value = address, count
         dut.requester_i.value, dut.tag_i.value = requester, tag
         dut.traffic_class_i.value, dut.ordering_i.value = 0, order
+        dut.load_i.value = 1
+        await RisingEdge(dut.clk_i)
+        dut.load_i.value, dut.address_i.value, dut.bytes_i.value = 0, draw.getrandbits(64), 1
+        await RisingEdge(dut.clk_i)
         await Timer(1, unit="ns")
         header = expected(address, count, (write, tag, requester, order))
         assert int(dut.wide_o.value) == (len(header) == 16)

@@ -24,7 +24,7 @@ def rule(address: int, length: int, code: int) -> list[Request]:
 
 async def check(dut: Any, ranges: list[tuple[int, int]], code: int, pauses: Any) -> None:
     """Compare the requests of ranges with the rule."""
-    dut.largest_i.value = code
+    dut.largest_i.value = 128 << code
     source = Source(dut.clk_i, [dut.address_i, dut.length_i], dut.valid_i, dut.ready_o, pauses[0])
     outputs = [dut.address_o, dut.bytes_o, dut.last_o]
     sink = Sink(dut.clk_i, outputs, dut.valid_o, dut.ready_i, pauses[1])

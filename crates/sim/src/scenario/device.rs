@@ -137,7 +137,11 @@ impl DeviceParameters {
         let choice = self.circuit_choice(core)?;
         let period_ps = core.clock.period().as_fs() / 1000;
         Some(choice.and_then(|choice| {
-            let circuit = cosim::Circuit::new(&choice.name, width, period_ps);
+            let waves = match core.waves {
+                Some(_) => cosim::Waves::Possible,
+                None => cosim::Waves::Never,
+            };
+            let circuit = cosim::Circuit::new(&choice.name, width, period_ps, waves);
             let circuit = circuit.map_err(|missing| {
                 let key = match (&missing, &core.circuit) {
                     (Missing::Build, _) | (_, None) => "implementation",
