@@ -80,7 +80,7 @@ mod tests {
     #[cfg(not(feature = "linked"))]
     #[test]
     fn a_build_without_circuits_has_none() {
-        let missing = crate::Circuit::new("loopback", 64, 4000).unwrap_err();
+        let missing = crate::Circuit::new("loopback", 64, 4000, crate::Waves::Never).unwrap_err();
         assert_eq!(missing, Missing::Build);
         assert!(crate::Circuit::all().is_empty());
     }
