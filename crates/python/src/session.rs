@@ -169,7 +169,7 @@ pub fn load_image(
 }
 
 #[derive(Serialize)]
-struct Slot {
+struct Place {
     name: String,
     slot: u8,
     host: String,
@@ -199,7 +199,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                     .interrupt_message(&place.name, u16::from(vector))
                     .ok()?
             };
-            Slot {
+            Place {
                 name: place.name.clone(),
                 slot: number,
                 host: place.host.clone(),
