@@ -182,7 +182,7 @@ pub fn real_time() -> u64 {
 }
 
 #[derive(Serialize)]
-struct Slot {
+struct Place {
     name: String,
     slot: u8,
     host: String,
@@ -212,7 +212,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                     .interrupt_message(&place.name, u16::from(vector))
                     .ok()?
             };
-            Slot {
+            Place {
                 name: place.name.clone(),
                 slot: number,
                 host: place.host.clone(),

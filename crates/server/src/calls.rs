@@ -47,12 +47,7 @@ impl Server {
     ) -> Result<Reply, Failure> {
         let client = self.clients[place].number;
         if let Request::Hello { version } = call.request {
-            self.clients[place].is_welcome = version == VERSION;
-            return if version == VERSION {
-                Ok(Reply::Welcome(self.welcome()))
-            } else {
-                Err(Failure::NotSupported)
-            };
+            return self.hello(place, version);
         }
         if !self.clients[place].is_welcome {
             return Err(Failure::Invalid);
@@ -147,6 +142,15 @@ impl Server {
                 self.configure((client, handle), (slot, how), (&file, size), watch)
             }
             Request::Wait { until, limit } => self.wait(client, until, limit, watch),
+        }
+    }
+
+    fn hello(&mut self, place: usize, version: u32) -> Result<Reply, Failure> {
+        self.clients[place].is_welcome = version == VERSION;
+        if version == VERSION {
+            Ok(Reply::Welcome(self.welcome()))
+        } else {
+            Err(Failure::NotSupported)
         }
     }
 

@@ -193,8 +193,8 @@ pub fn load_image(
         let names: Vec<&str> = cards.iter().map(|place| place.name.as_str()).collect();
         format!("there is no card {card:?}; {}", advice(card, &names))
     })?;
-    let loaded = accelerator(bitstream, place, loader)?;
-    configure(simulation, (card, slot), loaded, false).map_err(|error| error.to_string())
+    let unit = accelerator(bitstream, place, loader)?;
+    configure(simulation, (card, slot), unit, false).map_err(|error| error.to_string())
 }
 
 /// Puts an accelerator into a slot, and sets its user clock unless it keeps the one that it has.
