@@ -25,6 +25,7 @@ from peerlane.opae.topology import hwloc_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import FrameType
 
     from peerlane.opae.afu import Afu
 
@@ -185,15 +186,13 @@ def _passed_on(program: _Program) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {
-        signal.SIGTERM: program.signal,
-        signal.SIGHUP: program.signal,
-        signal.SIGINT: lambda _: None,
-    }
-    before = {
-        one: signal.signal(one, lambda number, _, handler=handler: handler(number))
-        for one, handler in handlers.items()
-    }
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            program.signal(number)
+
+    known = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = {one: signal.signal(one, pass_on) for one in known}
     try:
         yield
     finally:
