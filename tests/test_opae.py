@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import needs_valgrind
-from opae_programs import RUNS, told
+from opae_programs import RUNS, SOURCES, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,3 +150,16 @@ def test_diagnostics_count_lines_and_measure_the_link(peerlane: Run) -> None:
     # Requests of four lines; a test of reads alone writes its status line.
     assert (read["link_reads"], read["link_writes"]) == (65536 // 4, 1)
     assert (write["link_reads"], write["link_writes"]) == (0, 65536 // 4 + 1)
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++20"])
+def test_a_program_uses_the_classes_of_the_cxx_interface(
+    programs: Programs, tmp_path: Path, standard: str
+) -> None:
+    program = tmp_path / "cxx"
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror"]
+    flags += programs.peerlane("opae", "flags").out.split()
+    build = ["g++", *flags, str(SOURCES / "cxx.cpp"), "-lopae-cxx-core", "-lopae-c", "-o"]
+    subprocess.run([*build, str(program)], check=True, timeout=120)
+    done = programs.run([str(program)], "nlb_mode_0")
+    assert (done.status, done.out) == (0, "copied\n"), done.err

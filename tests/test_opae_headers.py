@@ -128,6 +128,19 @@ def test_a_header_declares_the_published_functions_and_no_others(name: str) -> N
     assert declared(name) == INTERFACE["functions"][name]
 
 
+CXX = sorted(str(path.relative_to(HEADERS)) for path in (HEADERS / "opae" / "cxx").rglob("*.h"))
+
+
+@pytest.mark.parametrize("name", CXX)
+def test_a_header_of_the_cxx_interface_compiles_alone(name: str) -> None:
+    command = ["g++", "-xc++", "-std=c++11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+    text = f"#include <{name}>\n#include <{name}>\n"
+    done = subprocess.run(
+        [*command, "-I", str(HEADERS), "-"], input=text, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0
+
+
 def test_every_header_is_in_the_list() -> None:
     assert set(NAMES) == set(INTERFACE["includes"])
     others = {"fpga.h", "types.h", "types_enum.h"}

@@ -61,8 +61,9 @@ def test_the_wheel_has_the_library_for_programs_and_its_headers(wheel: Path) -> 
         linked = files.read("peerlane/opae/lib/libopae-c.so")
     assert "peerlane/opae/lib/libopae-c.so.2" in names
     assert b"libopae-c.so.2" in linked
-    headers = (ROOT / "integrations/opae/include/opae").glob("*.h")
-    assert {f"peerlane/opae/include/opae/{header.name}" for header in headers} <= names
+    include = ROOT / "integrations/opae/include"
+    headers = [header.relative_to(include) for header in include.rglob("*.h")]
+    assert {f"peerlane/opae/include/{header}" for header in headers} <= names
 
 
 @WHEEL

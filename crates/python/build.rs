@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The file that the linker looks for, which refers it to the library, and the library that programs load. The first is not a
-/// symbolic link, because a wheel cannot hold one.
-const LINKED: &str = "libopae-c.so";
+/// The files that the linker looks for, which refer it to the library, and the library that programs load. The first ones are not
+/// symbolic links, because a wheel cannot hold one. The C++ interface is in headers alone, and its library is that of C.
+const LINKED: [&str; 2] = ["libopae-c.so", "libopae-cxx-core.so"];
 const LOADED: &str = "libopae-c.so.2";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -47,13 +47,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&lib)?;
     fs::copy(&library, lib.join(LOADED))
         .map_err(|error| format!("{}: {error}", library.display()))?;
-    fs::write(lib.join(LINKED), format!("INPUT(-l:{LOADED})\n"))?;
-    let include = out.join("opae/include/opae");
-    fs::create_dir_all(&include)?;
-    for header in fs::read_dir(opae.join("include/opae"))? {
+    for linked in LINKED {
+        fs::write(lib.join(linked), format!("INPUT(-l:{LOADED})\n"))?;
+    }
+    copy_headers(&opae.join("include/opae"), &out.join("opae/include/opae"))
+}
+
+fn copy_headers(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(to)?;
+    for header in fs::read_dir(from)? {
         let header = header?.path();
-        let name = header.file_name().ok_or("a header has a name")?;
-        fs::copy(&header, include.join(name))?;
+        let target = to.join(header.file_name().ok_or("a header has a name")?);
+        if header.is_dir() {
+            copy_headers(&header, &target)?;
+        } else {
+            fs::copy(&header, target)?;
+        }
     }
     Ok(())
 }

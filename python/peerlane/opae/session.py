@@ -25,6 +25,7 @@ from peerlane.opae.topology import hwloc_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import FrameType
 
     from peerlane.opae.afu import Afu
 
@@ -179,17 +180,25 @@ def _remove_dead_sessions() -> None:
 
 
 @contextmanager
-def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Passes signals that end this process on to the program, unless it receives them itself."""
+def _passed_on(program: _Program) -> Iterator[None]:
+    """Passes signals that end this process on to the program, unless it receives them itself.
+
+    Ctrl-C it receives, too, and ends or not as it likes.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    known = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(one, lambda number, _: process.send_signal(number)) for one in known]
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            program.signal(number)
+
+    known = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = {one: signal.signal(one, pass_on) for one in known}
     try:
         yield
     finally:
-        for one, handler in zip(known, before, strict=True):
+        for one, handler in before.items():
             signal.signal(one, handler)
 
 
@@ -202,19 +211,24 @@ class _Program:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Runs it to its end; its exit status."""
-        with subprocess.Popen(list(command), env=environment) as process, _passed_on(process):
+        # From before its begin, so that a signal to both leaves this process to see its end.
+        with _passed_on(self), subprocess.Popen(list(command), env=environment) as process:
             self._process = process
-            while True:
-                try:
-                    status = process.wait()
-                    break
-                except KeyboardInterrupt:
-                    # The program has had the signal, too, and ends or not as it likes.
-                    continue
+            for number in self._early:
+                process.send_signal(number)
+            status = process.wait()
         return status if status >= 0 else 128 - status
+
+    def signal(self, number: int) -> None:
+        """Passes a signal on, at once or when the program has begun."""
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)
 
     def end(self, others: Sequence[int]) -> None:
         """Ends what does not end by itself: the program, and `others` that were connected."""

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of objects, by the names of the driver's files. */
+#ifndef PEERLANE_OPAE_CXX_SYSOBJECT_H
+#define PEERLANE_OPAE_CXX_SYSOBJECT_H
+
+#include <opae/cxx/core/except.h>
+#include <opae/cxx/core/handle.h>
+#include <opae/cxx/core/token.h>
+#include <opae/sysobject.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace opae {
+namespace fpga {
+namespace types {
+
+class sysobject {
+	fpga_object object_;
+	token::ptr_t token_;
+	handle::ptr_t handle_;
+
+	sysobject(fpga_object object, token::ptr_t token, handle::ptr_t handle)
+		: object_(object), token_(token), handle_(handle)
+	{
+	}
+
+public:
+	typedef std::shared_ptr<sysobject> ptr_t;
+
+	sysobject(const sysobject &) = delete;
+	sysobject &operator=(const sysobject &) = delete;
+	virtual ~sysobject() { fpgaDestroyObject(&object_); }
+
+	/* An attribute, or a folder of attributes, of an object. */
+	static ptr_t get(token::ptr_t token, const std::string &name, int flags = 0)
+	{
+		fpga_object found = nullptr;
+
+		ASSERT_FPGA_OK(fpgaTokenGetObject(token->c_type(), name.c_str(), &found, flags));
+		return ptr_t(new sysobject(found, token, nullptr));
+	}
+	/* The same by a handle, so that it can be written. */
+	static ptr_t get(handle::ptr_t handle, const std::string &name, int flags = 0)
+	{
+		fpga_object found = nullptr;
+
+		ASSERT_FPGA_OK(fpgaHandleGetObject(handle->c_type(), name.c_str(), &found, flags));
+		return ptr_t(new sysobject(found, nullptr, handle));
+	}
+	/* What is in this folder, by name or by number. */
+	ptr_t get(const std::string &name, int flags = 0) const
+	{
+		fpga_object found = nullptr;
+
+		ASSERT_FPGA_OK(fpgaObjectGetObject(object_, name.c_str(), &found, flags));
+		return ptr_t(new sysobject(found, token_, handle_));
+	}
+	ptr_t get(int number) const
+	{
+		fpga_object found = nullptr;
+
+		ASSERT_FPGA_OK(fpgaObjectGetObjectAt(object_, static_cast<size_t>(number), &found));
+		return ptr_t(new sysobject(found, token_, handle_));
+	}
+
+	uint32_t size(int flags = 0) const
+	{
+		uint32_t bytes = 0;
+
+		ASSERT_FPGA_OK(fpgaObjectGetSize(object_, &bytes, flags));
+		return bytes;
+	}
+	uint64_t read64(int flags = 0) const
+	{
+		uint64_t value = 0;
+
+		ASSERT_FPGA_OK(fpgaObjectRead64(object_, &value, flags));
+		return value;
+	}
+	void write64(uint64_t value, int flags = 0) const
+	{
+		ASSERT_FPGA_OK(fpgaObjectWrite64(object_, value, flags));
+	}
+	std::vector<uint8_t> bytes(int flags = 0) const
+	{
+		std::vector<uint8_t> read(size(flags));
+
+		ASSERT_FPGA_OK(fpgaObjectRead(object_, read.data(), 0, read.size(), flags));
+		return read;
+	}
+	fpga_sysobject_type type() const
+	{
+		fpga_sysobject_type found = FPGA_OBJECT_ATTRIBUTE;
+
+		ASSERT_FPGA_OK(fpgaObjectGetType(object_, &found));
+		return found;
+	}
+
+	fpga_object c_type() const { return object_; }
+	operator fpga_object() const { return object_; }
+};
+
+} // namespace types
+} // namespace fpga
+} // namespace opae
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C++ interface: the native loopback copies a buffer; exceptions, attributes, errors and versions are as in C. */
+#include <opae/cxx/core.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <unistd.h>
+
+using namespace opae::fpga::types;
+
+static const char *NLB = "D8424DC4-A4A3-C413-F89E-433683F9040B";
+static const size_t LINE = 64, SIZE = 64 * 1024;
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			std::cerr << __FILE__ << ":" << __LINE__ << ": " #condition "\n";          \
+			std::exit(1);                                                              \
+		}                                                                                  \
+	} while (0)
+
+template <typename Exception, typename Act> static void throws(fpga_result result, Act act)
+{
+	try {
+		act();
+	} catch (const Exception &error) {
+		std::string what = error.what();
+
+		if (error != result)
+			std::cerr << what << "\n";
+		CHECK(error == result && what.find("cxx") != std::string::npos);
+		return;
+	}
+	CHECK(!"an exception");
+}
+
+static token::ptr_t accelerator()
+{
+	properties::ptr_t filter = properties::get(FPGA_ACCELERATOR);
+
+	filter->guid.parse(NLB);
+	std::vector<token::ptr_t> tokens = token::enumerate({ filter });
+	CHECK(tokens.size() == 1);
+	return tokens[0];
+}
+
+static void objects(token::ptr_t token)
+{
+	properties::ptr_t found = properties::get(token);
+	std::ostringstream text;
+
+	CHECK(token::enumerate(properties::none).size() >= 2);
+	CHECK(found->type == FPGA_ACCELERATOR && found->bus.is_set());
+	CHECK(found->accelerator_state == FPGA_ACCELERATOR_UNASSIGNED);
+	text << found->guid << " " << found->vendor_id;
+	CHECK(text.str() == "d8424dc4-a4a3-c413-f89e-433683f9040b 32902");
+	CHECK(properties::get(token->get_parent())->type == FPGA_DEVICE);
+	CHECK(!token->get_parent()->get_parent());
+	throws<invalid_param>(FPGA_INVALID_PARAM, [] { properties::get()->guid.parse("none"); });
+	throws<not_found>(FPGA_NOT_FOUND, [token] { sysobject::get(token, "nothing"); });
+	CHECK(sysobject::get(token, "afu_id")->bytes().size() >= 32);
+	CHECK(sysobject::get(token, "errors")->type() == FPGA_OBJECT_CONTAINER);
+	CHECK(sysobject::get(token, "errors")->get("errors")->read64() == 0);
+	CHECK(!error::get(token, 0)->name().empty() && error::get(token, 0)->read_value() == 0);
+	throws<except>(FPGA_NOT_FOUND, [token] { error::get(token, 1000); });
+	CHECK(!version::as_string().empty() && version::as_struct().major > 0);
+}
+
+static void copy(handle::ptr_t nlb)
+{
+	shared_buffer::ptr_t status = shared_buffer::allocate(nlb, 4096);
+	shared_buffer::ptr_t source = shared_buffer::allocate(nlb, SIZE);
+	shared_buffer::ptr_t target = shared_buffer::allocate(nlb, SIZE);
+
+	status->fill(0);
+	source->fill(0xaf);
+	target->fill(0xbe);
+	for (size_t at = 0; at < SIZE; at += LINE)
+		source->write<uint64_t>(at, at);
+	CHECK(source->compare(target, SIZE) != 0);
+	nlb->reset();
+	nlb->write_csr64(0x110, status->io_address());
+	nlb->write_csr32(0x138, 0);
+	nlb->write_csr32(0x138, 1);
+	nlb->write_csr64(0x120, source->io_address() / LINE);
+	nlb->write_csr64(0x128, target->io_address() / LINE);
+	nlb->write_csr32(0x130, SIZE / LINE);
+	nlb->write_csr32(0x140, 0x42000);
+	nlb->write_csr32(0x138, 3);
+	while (!(status->read<uint64_t>(0x40) & 1))
+		usleep(100);
+	nlb->write_csr32(0x138, 7);
+	CHECK(source->compare(target, SIZE) == 0);
+	throws<invalid_param>(FPGA_INVALID_PARAM, [target] { target->read<uint64_t>(SIZE - 4); });
+	target->release();
+	throws<invalid_param>(FPGA_INVALID_PARAM, [target] { target->fill(0); });
+}
+
+int main()
+{
+	token::ptr_t token = accelerator();
+
+	objects(token);
+	handle::ptr_t nlb = handle::open(token, 0);
+	throws<busy>(FPGA_BUSY, [token] { handle::open(token, 0); });
+	CHECK(properties::get(nlb)->accelerator_state == FPGA_ACCELERATOR_ASSIGNED);
+	CHECK(nlb->read_csr64(8) == *reinterpret_cast<volatile uint64_t *>(nlb->mmio_ptr(8)));
+	throws<invalid_param>(FPGA_INVALID_PARAM, [nlb] { nlb->read_csr64(3); });
+	copy(nlb);
+	event::ptr_t interrupt = event::register_event(nlb, event::type_t::interrupt, 0);
+	CHECK(interrupt->os_object() >= 0);
+	interrupt.reset();
+	CHECK(nlb->close() == FPGA_OK && nlb->get_token() == token);
+	std::cout << "copied\n";
+	return 0;
+}
