@@ -9,7 +9,7 @@ use link::{
     LinkState, LinkTimer, PortParameters, Waiting,
 };
 use packet::{Charge, Frame, PacketId, Packets, Stamp};
-use protocol::{Dllp, FunctionId, Generation, Header, Tag};
+use protocol::{Dllp, FunctionId, Generation, Header, Kind, Tag};
 
 use crate::between::{Context, Happening, Shared};
 pub use crate::between::{Fate, Left, Passed, Right, Side, What};
@@ -367,15 +367,19 @@ impl Pair {
         let charge = Charge::of(content.header());
         let mut bytes = content.payload().iter().enumerate();
         let intact = bytes.all(|(at, byte)| *byte == byte_of(number, at));
+        // A link end that refuses L1 sends a message of its own, which no test has numbered.
+        let is_own = matches!(content.header().kind, Kind::Message(_));
         self.world.packets.release(packet);
-        self.given[side as usize].push(Given {
-            number,
-            at: self.world.now,
-            complete,
-            corrupt,
-            intact,
-            charge,
-        });
+        if !is_own {
+            self.given[side as usize].push(Given {
+                number,
+                at: self.world.now,
+                complete,
+                corrupt,
+                intact,
+                charge,
+            });
+        }
         if corrupt {
             return;
         }
