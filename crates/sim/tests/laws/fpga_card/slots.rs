@@ -76,7 +76,7 @@ fn each_slot_has_a_port_and_a_unit_that_software_finds() {
         assert_eq!((bar, offset), (2, slot * PORT));
         assert_eq!(machine.load(2, offset, 8) >> 60, 4, "it is a port");
         let low = machine.load(2, offset + AFU + 8, 8);
-        assert_eq!(low, id.map_or(u64::MAX, |id| id.low()));
+        assert_eq!(low, id.map_or(u64::MAX, sim::AfuId::low));
         let card = machine.simulation.card("card").unwrap();
         assert_eq!(card.afu_id(slot as usize), id);
     }
