@@ -69,11 +69,6 @@ module byte_shifter #(
 
   // At rest nothing moves in here.
   always_comb begin
-    shift  = '0;
-    primes = 1'b0;
-    fill   = '0;
-    fits   = 1'b0;
-    half   = 1'b0;
     if (valid_i || flushing) begin
       shift  = lead_i - skip_i;
       // The first beat has nothing for the beat that leaves: its bytes wait for the next one.
@@ -81,6 +76,12 @@ module byte_shifter #(
       fill   = {1'b0, bytes_i} + {2'b0, shift} - (primes ? (BITS + 2)'(N) : '0);
       fits   = fill <= (BITS + 2)'(N);
       half   = flushing ? half_q : shift[BITS-1];
+    end else begin
+      shift  = '0;
+      primes = 1'b0;
+      fill   = '0;
+      fits   = 1'b0;
+      half   = 1'b0;
     end
   end
 

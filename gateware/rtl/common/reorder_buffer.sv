@@ -111,13 +111,6 @@ module reorder_buffer #(
   );
 
   always_comb begin
-    result = peerlane_pkg::RESULT_SUCCESSFUL;
-    size   = '0;
-    ended  = 1'b0;
-    over   = 1'b0;
-    left   = '0;
-    last   = 1'b0;
-    fetch  = 1'b0;
     if (is_open) begin
       {result, size} = ended_as_q[oldest];
       // Of a request that has not ended, the places before the last one that was written are whole, and a further beat follows.
@@ -126,6 +119,14 @@ module reorder_buffer #(
       left  = over ? 13'd0 : size - 13'({place_q, {BITS{1'b0}}});
       last  = ended && left <= 13'(N);
       fetch = (ended || place_q < reached_q) && (!valid_q || ready_i);
+    end else begin
+      result = peerlane_pkg::RESULT_SUCCESSFUL;
+      size   = '0;
+      ended  = 1'b0;
+      over   = 1'b0;
+      left   = '0;
+      last   = 1'b0;
+      fetch  = 1'b0;
     end
   end
 

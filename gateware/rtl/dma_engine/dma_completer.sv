@@ -59,13 +59,6 @@ module dma_completer (
   logic [12:0]  size;
 
   always_comb begin
-    wide     = '0;
-    asked    = '0;
-    first_be = '0;
-    end_be   = '0;
-    offset   = '0;
-    over     = '0;
-    size     = '0;
     if (request_valid_i) begin
       wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
       asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
@@ -75,6 +68,14 @@ module dma_completer (
       over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
       // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
       size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+    end else begin
+      wide     = '0;
+      asked    = '0;
+      first_be = '0;
+      end_be   = '0;
+      offset   = '0;
+      over     = '0;
+      size     = '0;
     end
   end
 
@@ -99,7 +100,6 @@ module dma_completer (
   // Nothing looks at the header before the size of its part is known.
   always_comb begin
     header = '0;
-    wired  = '0;
     if (sized_q) begin
       header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
       header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
@@ -114,8 +114,12 @@ module dma_completer (
       header[peerlane_pkg::COMPLETION_REQUESTER+:16] = request_q[peerlane_pkg::REQUEST_REQUESTER+:16];
       header[peerlane_pkg::COMPLETION_TAG+:8] = request_q[peerlane_pkg::REQUEST_TAG+:8];
       header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] = good_q ? {at_q[6:2], offset_q} : 7'd0;
-      wired = peerlane_pkg::wire_order(header);
     end
+  end
+
+  always_comb begin
+    wired = '0;
+    if (sized_q) wired = peerlane_pkg::wire_order(header);
   end
 
   // Words come from the memory one at a time: asked, there, in a register, and out through the shifter.

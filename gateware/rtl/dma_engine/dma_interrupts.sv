@@ -25,11 +25,11 @@ module dma_interrupts (
   logic [2:0]  first;
   logic [10:0] vector;
 
+  assign first = waiting_q & (~waiting_q + 1'b1);
+
   always_comb begin
-    first  = '0;
     vector = '0;
     if (waiting_q != '0) begin
-      first = waiting_q & (~waiting_q + 1'b1);
       if (first[0]) vector = 11'(peerlane_pkg::DMA_WRITE_VECTOR);
       if (first[1]) vector = 11'(peerlane_pkg::DMA_READ_VECTOR);
       if (first[2]) vector = 11'(peerlane_pkg::DMA_PEER_VECTOR);

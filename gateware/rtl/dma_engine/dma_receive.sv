@@ -134,23 +134,6 @@ module dma_receive (
 
   // A header is whole with its second beat, while the first one is in `data_q`; at other times nothing looks at its fields.
   always_comb begin
-    header    = '0;
-    kind      = '0;
-    wide      = '0;
-    has_data  = '0;
-    dwords    = '0;
-    first_be  = '0;
-    last_be   = '0;
-    end_be    = '0;
-    poisoned  = '0;
-    is_memory = '0;
-    offset    = '0;
-    over      = '0;
-    size      = '0;
-    at        = '0;
-    reach     = '0;
-    fits      = '0;
-    to        = DROP;
     if (valid_q && first_q) begin
       header    = peerlane_pkg::wire_order({data_i, data_q});
       kind      = header[peerlane_pkg::TLP_KIND+:8];
@@ -170,11 +153,30 @@ module dma_receive (
       at        = wide ? {header[peerlane_pkg::WIDE_ADDRESS+:16], 2'b0} : {header[peerlane_pkg::SHORT_ADDRESS+:16], 2'b0};
       reach     = {1'b0, at} + {6'b0, dwords, 2'b0};
       fits      = bar_q == REGISTERS && reach <= 19'(peerlane_pkg::DMA_SIZE);
+      to        = DROP;
       if ((kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA) to = COMPLETION;
       else if (is_memory && has_data) begin
         if (!poisoned && size != '0 && fits) to = WRITE;
         else if (!poisoned && size != '0 && bar_q == PEERS) to = PEER;
       end else if ((kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE) to = REQUEST;
+    end else begin
+      header    = '0;
+      kind      = '0;
+      wide      = '0;
+      has_data  = '0;
+      dwords    = '0;
+      first_be  = '0;
+      last_be   = '0;
+      end_be    = '0;
+      poisoned  = '0;
+      is_memory = '0;
+      offset    = '0;
+      over      = '0;
+      size      = '0;
+      at        = '0;
+      reach     = '0;
+      fits      = '0;
+      to        = DROP;
     end
   end
 

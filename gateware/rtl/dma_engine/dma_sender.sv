@@ -140,12 +140,6 @@ module dma_sender (
   // The first piece of a payload fills the lanes after the header; the others are whole beats.
   assign goes       = packet_q && (begun_q || level_i >= size_q);
   always_comb begin
-    lead       = '0;
-    left       = '0;
-    lanes      = '0;
-    piece_last = 1'b0;
-    count      = '0;
-    piece      = '0;
     if (goes) begin
       lead       = within_q ? 3'd0 : {!wide, offset_q};
       left       = within_q ? left_q : size_q;
@@ -153,6 +147,13 @@ module dma_sender (
       piece_last = left <= {9'b0, lanes};
       count      = piece_last ? left[3:0] : lanes;
       piece      = (data_i & ~({64{1'b1}} << {count, 3'b0})) << {lead, 3'b0};
+    end else begin
+      lead       = '0;
+      left       = '0;
+      lanes      = '0;
+      piece_last = 1'b0;
+      count      = '0;
+      piece      = '0;
     end
   end
 

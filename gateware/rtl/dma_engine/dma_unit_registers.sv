@@ -77,11 +77,11 @@ module dma_unit_registers #(
     if (read_i) for (int k = 0; k < WORDS; k = k + 1) if (word_i == 3'(k)) word_o = words_q[64*k+:64];
   end
 
+  assign hit = write_valid_i && write_word_i[17:6] == 12'(BLOCK);
+
   always_comb begin
-    hit   = 1'b0;
     wrote = wrote_q;
     if (write_valid_i) begin
-      hit = write_word_i[17:6] == 12'(BLOCK);
       if (hit && write_word_i[5:3] == 3'(PAYLOAD) && write_lanes_i[START_LANE]) wrote = 1'b1;
     end
   end
