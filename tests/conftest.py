@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from opae_programs import Programs, whole
 from peerlane.benchmark.cocotbext import bench as cocotbext
 from peerlane.cli.application import run_command_line
 from peerlane.reproduction.reproduce import reproduce
@@ -28,6 +29,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 MISSING = "is a system package: `make test` installs it as root, and otherwise names it"
 needs_cocotbext = pytest.mark.skipif(cocotbext.missing() is not None, reason=f"iverilog {MISSING}")
+needs_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason=f"valgrind {MISSING}")
 needs_lspci = pytest.mark.skipif(not shutil.which("lspci"), reason=f"pciutils {MISSING}")
 
 PAIR = """\
@@ -159,3 +161,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return mark.args[0] if mark else 0.0
 
     items.sort(key=seconds, reverse=True)
+
+
+@pytest.fixture
+def programs(peerlane: Run, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """The folder of all programs, with a bitstream of the native loopback."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "opae-programs"
+    folder.mkdir(exist_ok=True)
+    if not (folder / "nlb.gbs").exists():
+        with whole(folder / "nlb.gbs") as image:
+            assert peerlane("opae", "pack", "nlb_mode_0", image).status == 0
+    return Programs(peerlane, folder)

@@ -1,7 +1,11 @@
-"""Circuits in the place of device models. Most tests need what `make gateware` builds."""
+"""Circuits in the place of device models.
+
+`make test` builds one engine and two small circuits. The other tests need `make gateware`.
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +19,7 @@ from peerlane.benchmark.circuits.ring import ring
 if TYPE_CHECKING:
     from conftest import Run
 
-NO_CIRCUITS = "this build has no circuits"
+NO_CIRCUIT = "this build has no circuit"
 
 
 def pair(*circuits: str, size: str = "16 KiB", **keys: str) -> Fabric:
@@ -32,17 +36,22 @@ def pair(*circuits: str, size: str = "16 KiB", **keys: str) -> Fabric:
     return fabric
 
 
-def has_circuits() -> bool:
-    """Whether the package is built with circuits."""
+def has_engine(user: str) -> bool:
+    """Whether the package has the engine with a user circuit."""
     try:
-        pair("a").simulation()
+        pair("a", user=user).simulation()
     except ScenarioError as error:
-        return NO_CIRCUITS not in str(error)
+        return NO_CIRCUIT not in str(error)
     return True
 
 
 needs_circuits = pytest.mark.skipif(
-    not has_circuits(), reason="the package has no circuits; `make gateware` builds it with them"
+    not has_engine("source-sink"),
+    reason="the package has no circuits; `make test` builds it with one",
+)
+needs_all_circuits = pytest.mark.skipif(
+    not has_engine("reflector"),
+    reason="not all circuits are in the package; `make gateware` builds them",
 )
 
 
@@ -85,7 +94,7 @@ def test_a_run_with_circuits_is_the_same_each_time() -> None:
     assert pair("a", "b").run() == pair("a", "b").run()
 
 
-@needs_circuits
+@needs_all_circuits
 def test_a_reflector_sends_back_what_a_circuit_writes_to_it() -> None:
     fabric = pair("a", "b").without_flows().set("b", user="reflector")
     fabric.flow("a", "b", size="8 B", direction="round-trip")
@@ -93,7 +102,7 @@ def test_a_reflector_sends_back_what_a_circuit_writes_to_it() -> None:
     assert (flow.completed, flow.intact) == (True, True)
 
 
-@needs_circuits
+@needs_all_circuits
 def test_a_crossed_matrix_sends_what_it_reads_to_a_peer() -> None:
     fabric = pair("a").without_flows().set("a", user="matrix", crossed=True)
     fabric.flow("a", "h0", id="in", direction="read", size="8 KiB", offset="0 B")
@@ -161,7 +170,7 @@ def test_a_device_whose_model_has_no_circuit_cannot_be_one(peerlane: Run, tmp_pa
     peerlane("run", scenario, "--rtl", "d0").refuses('model = "dma" has no circuit')
 
 
-@needs_circuits
+@needs_all_circuits
 def test_lists_are_fetched_from_host_memory() -> None:
     fabric = pair("a").without_flows().set("a", descriptor_fetch=True)
     fabric.flow("a", "h0", size="300000 B", offset="100 B", clock="sender")
@@ -171,7 +180,7 @@ def test_lists_are_fetched_from_host_memory() -> None:
     assert [flow.intact for flow in fabric.run().flows] == [True, True]
 
 
-@needs_circuits
+@needs_all_circuits
 def test_waveforms_of_eight_engines_have_a_file_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,10 +193,66 @@ def test_waveforms_of_eight_engines_have_a_file_each(
     assert min(sizes) > 1000
 
 
-@pytest.mark.skipif(has_circuits(), reason="the package has circuits")
-def test_a_build_without_circuits_names_the_command_that_adds_them() -> None:
-    with pytest.raises(ScenarioError, match="`make gateware` builds it with them"):
-        pair("a").simulation()
+@pytest.mark.skipif(has_engine("reflector"), reason="the package has all circuits")
+def test_a_build_without_a_circuit_names_the_command_that_adds_it() -> None:
+    with pytest.raises(ScenarioError, match="`make gateware` builds it with"):
+        pair("a", user="reflector").simulation()
+
+
+RULES = [
+    "label 1",
+    "$finish",
+    "a TLP without tx_first_o",
+    "tx_bytes_o is no number of bytes of a beat",
+    "a beat before the last one is not full",
+]
+"""Why the circuit `broken` stops at a packet of the first flow, of the second one, and so on."""
+
+
+@needs_circuits
+@pytest.mark.parametrize("flow", range(len(RULES)))
+def test_a_circuit_that_breaks_a_rule_ends_the_run(
+    flow: int, peerlane: Run, tmp_path: Path
+) -> None:
+    scenario = tmp_path / "fabric.toml"
+    fabric = Fabric("pair").host("h0", memory="16 MiB").switch("s0", "h0")
+    fabric.device("a", "s0").device("b", "s0", bar="1 MiB", datapath="8 B", circuit="broken")
+    for _ in range(flow):
+        fabric.flow("a", "h0", size="64 B")
+    fabric.flow("a", "b", size="1 KiB", start="2 us")
+    scenario.write_text(fabric.to_toml(), encoding="utf-8")
+    assert peerlane("run", scenario).status == 0, "the model breaks no rule"
+    told = peerlane("run", scenario, "--rtl", "b")
+    assert told.status == 1
+    assert "Traceback" not in told.err
+    (stopped,) = [line for line in told.err.splitlines() if "broken" in line]
+    found = re.search(r"b at ([\d.]+) ns: the circuit 'broken' has stopped in cycle (\d+)", stopped)
+    assert found, stopped
+    assert RULES[flow] in told.err
+    assert 2000 < float(found[1]) < 4000
+    assert float(found[1]) == 4 * int(found[2]), "at 250 MHz"
+
+
+@needs_circuits
+def test_a_circuit_of_ones_own_has_no_part_of_the_model() -> None:
+    fabric = Fabric("pair").host("h0", memory="16 MiB").switch("s0", "h0")
+    fabric.device("a", "s0").device(
+        "b", "s0", bar="1 MiB", implementation="rtl", circuit="loopback"
+    )
+    fabric.flow("a", "b", size="4 KiB")
+    (flow,) = fabric.run().flows
+    assert flow.intact
+
+
+@needs_circuits
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [("circuit", "loopbak", "no circuit 'loopbak' but: broken"), ("datapath", "64 B", "512 bits")],
+)
+def test_a_circuit_that_is_not_built_is_named(key: str, value: str, says: str) -> None:
+    fabric = pair("a", circuit="loopback").set("a", **{key: value})
+    with pytest.raises(ScenarioError, match=rf"a\.{key}: .*{says}"):
+        fabric.simulation()
 
 
 def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from peerlane import Fabric
 from peerlane.reproduction.catalogue import system_fabric
-from test_circuits import needs_circuits
+from test_circuits import needs_all_circuits
 
-pytestmark = needs_circuits
+pytestmark = needs_all_circuits
 
 SIZE = "1 MiB"
 SHARE = 0.02

@@ -1,10 +1,10 @@
 //! Translates the circuits of `gateware/circuits.toml` with Verilator and compiles them, if the feature `circuits` is on.
 
-#[cfg(feature = "circuits")]
+#[cfg(feature = "linked")]
 #[path = "build/ports.rs"]
 mod ports;
 
-#[cfg(feature = "circuits")]
+#[cfg(feature = "linked")]
 mod circuits {
     use std::collections::BTreeMap;
     use std::env;
@@ -31,7 +31,7 @@ mod circuits {
         width: Option<String>,
         #[serde(default)]
         parameters: BTreeMap<String, u64>,
-        /// Whether it is built with the feature `broken-circuits` only.
+        /// Whether it is built with the feature `test-circuits`.
         #[serde(default)]
         test: bool,
     }
@@ -60,7 +60,7 @@ mod circuits {
         let circuits: BTreeMap<String, Circuit> = toml::from_str(&text)
             .unwrap_or_else(|error| fail(&format!("{}: {error}", list.display())));
         let verilator = Verilator::find();
-        let built = |circuit: &Circuit| !circuit.test || cfg!(feature = "broken-circuits");
+        let built = |circuit: &Circuit| circuit.test || FOR_SPEED;
         let jobs: Vec<_> = circuits
             .iter()
             .filter(|(_, circuit)| built(circuit))
@@ -225,7 +225,7 @@ mod circuits {
             compiler
                 .cpp(true)
                 .std("c++20")
-                .opt_level(2)
+                .opt_level(if FOR_SPEED { 2 } else { 0 })
                 .warnings(false)
                 .include("cpp")
                 .include(self.root.join("include"))
@@ -339,6 +339,8 @@ mod circuits {
         fs::write(out().join("models.rs"), table).expect("Cargo's output folder is writable");
     }
 
+    /// Whether all circuits are built, for speed, or those of tests alone.
+    const FOR_SPEED: bool = cfg!(feature = "circuits");
     /// The generated constants, before every circuit.
     const PACKAGE: &str = "rtl/peerlane_pkg.sv";
     /// The modules that all circuits share.
@@ -360,6 +362,6 @@ mod circuits {
 }
 
 fn main() {
-    #[cfg(feature = "circuits")]
+    #[cfg(feature = "linked")]
     circuits::build();
 }

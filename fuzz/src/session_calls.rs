@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use server::{Image, Server};
 use session::{
-    Call, Channel, ErrorRegister, Event, Reply, Request, Response, SharedMemory, Until, VERSION,
-    Work,
+    Attribute, Call, Channel, Counter, ErrorRegister, Event, Reply, Request, Response,
+    SharedMemory, Until, VERSION, Work,
 };
 
 use served::serve_card;
@@ -112,7 +112,7 @@ fn request(bytes: [u8; 10], now: u64) -> (Request, Option<OwnedFd>) {
     let value = u64::from(u32::from_le_bytes(rest));
     let len = [4, 8, 64, last][usize::from(kind & 3)];
     let is_set = last & 1 == 1;
-    let (object, register) = (u32::from(a), error_register(b));
+    let (object, attribute) = (u32::from(a), attribute(b));
     let request = match what & 0xf {
         0 => Request::Hello {
             version: last.into(),
@@ -142,10 +142,14 @@ fn request(bytes: [u8; 10], now: u64) -> (Request, Option<OwnedFd>) {
             handle,
             event: event(is_set, object),
         },
-        10 => Request::LoadErrors { object, register },
-        11 => Request::StoreErrors {
+        10 => Request::LoadAttribute { object, attribute },
+        11 if is_set => Request::SetClock {
+            handle,
+            hertz: value,
+        },
+        11 => Request::StoreAttribute {
             object,
-            register,
+            attribute,
             value,
         },
         12 => Request::Wait {
@@ -184,6 +188,7 @@ fn request_with_file(
                 slot: c.into(),
                 size: (image.len() as u64).saturating_sub(kind.into()),
                 force: is_set,
+                keeps_clock: last & 2 != 0,
             };
             (request, written(&image))
         }
@@ -221,12 +226,13 @@ fn named(request: &Request) -> Option<u64> {
         | Request::Unpin { handle, .. }
         | Request::Listen { handle, .. }
         | Request::Ignore { handle, .. }
+        | Request::SetClock { handle, .. }
         | Request::Configure { handle, .. } => Some(*handle),
         Request::Hello { .. }
         | Request::Objects
         | Request::Open { .. }
-        | Request::LoadErrors { .. }
-        | Request::StoreErrors { .. }
+        | Request::LoadAttribute { .. }
+        | Request::StoreAttribute { .. }
         | Request::Wait { .. } => None,
     }
 }
@@ -252,19 +258,25 @@ fn written(bytes: &[u8]) -> Option<OwnedFd> {
     Some(file)
 }
 
-fn error_register(number: u8) -> ErrorRegister {
-    const ALL: [ErrorRegister; 11] = [
-        ErrorRegister::Management,
-        ErrorRegister::FirstManagement,
-        ErrorRegister::NextManagement,
-        ErrorRegister::Link,
-        ErrorRegister::SecondLink,
-        ErrorRegister::Nonfatal,
-        ErrorRegister::Fatal,
-        ErrorRegister::Injected,
-        ErrorRegister::Port,
-        ErrorRegister::FirstPort,
-        ErrorRegister::MalformedRequest,
+fn attribute(number: u8) -> Attribute {
+    const ALL: [Attribute; 17] = [
+        Attribute::Error(ErrorRegister::Management),
+        Attribute::Error(ErrorRegister::FirstManagement),
+        Attribute::Error(ErrorRegister::NextManagement),
+        Attribute::Error(ErrorRegister::Link),
+        Attribute::Error(ErrorRegister::SecondLink),
+        Attribute::Error(ErrorRegister::Nonfatal),
+        Attribute::Error(ErrorRegister::Fatal),
+        Attribute::Error(ErrorRegister::Injected),
+        Attribute::Error(ErrorRegister::Port),
+        Attribute::Error(ErrorRegister::FirstPort),
+        Attribute::Error(ErrorRegister::MalformedRequest),
+        Attribute::ClockCounter,
+        Attribute::Counter(Counter::LinkRead, None),
+        Attribute::Counter(Counter::RegisterWrite, Some(7)),
+        Attribute::IsCounting(Some(0)),
+        Attribute::IsFrozen,
+        Attribute::UserClock,
     ];
     ALL[usize::from(number) % ALL.len()]
 }

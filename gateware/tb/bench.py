@@ -1,6 +1,6 @@
 """Builds and runs benches: a module, its parameters, and the cocotb tests named after it.
 
-python gateware/tb/bench.py [MODULE...] [--simulator icarus|verilator] [--packets N] [--waves]
+python gateware/tb/bench.py [MODULE...] [--simulator icarus|verilator] [--packets N] [--short]
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 
 
 def benches() -> list[dict[str, object]]:
-    """The benches of benches.toml: `module`, `parameters`, `tests` (test_MODULE), `soak`."""
+    """The benches of benches.toml: `module`, `parameters`, `tests` (test_MODULE), `soak`, `long`.
+
+    `tests` and `soak` are lists of files; a `long` bench is left out by --short.
+    """
     return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
 
 
@@ -38,7 +41,7 @@ def name(bench: dict[str, object], simulator: str) -> str:
 
 def sources(module: str) -> list[Path]:
     """The files of the modules that a module has inside, at any depth, and its own file last."""
-    files = {path.stem: path for path in RTL.glob("*/*.sv")}
+    files = {path.stem: path for room in (RTL, ROOM / "tb") for path in room.glob("*/*.sv")}
     found: dict[str, Path] = {}
 
     def add(name: str) -> None:
@@ -116,13 +119,19 @@ def main() -> None:
     parser.add_argument("--simulator", choices=["icarus", "verilator"], default="icarus")
     parser.add_argument("--packets", type=int, default=25, help="length of the random tests")
     parser.add_argument("--waves", action="store_true", help="write a file of waves")
+    parser.add_argument("--short", action="store_true", help="leave out those that are `long`")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="benches at a time")
     parser.add_argument("--number", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.number is not None:
         one(benches()[arguments.number], arguments.simulator, waves=arguments.waves)
         return
-    wanted = [b for b in benches() if not arguments.module or b["module"] in arguments.module]
+    wanted = [
+        bench
+        for bench in benches()
+        if not arguments.module or bench["module"] in arguments.module
+        if not (arguments.short and bench.get("long"))
+    ]
     if not wanted:
         sys.exit(f"no bench of {', '.join(arguments.module)}; tb/benches.toml has those there are")
     failed = 0

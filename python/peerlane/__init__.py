@@ -20,11 +20,16 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from peerlane._core import ScenarioError, __version__
+    from peerlane._core import ModelError, ScenarioError, __version__
     from peerlane.fabric.builder import Fabric
     from peerlane.fabric.filter import Filter
     from peerlane.fabric.simulation import ScenarioWarning, Simulation
     from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
+    from peerlane.models.device import Bar, Device
+    from peerlane.models.engine import RequestError, Signal, Task
+    from peerlane.models.loading import Library
+    from peerlane.models.parameter import Parameter
+    from peerlane.models.registry import registered_models
     from peerlane.network.bounds import Bounds
     from peerlane.network.sweep import LoadPoint, Sweep, sweep
     from peerlane.programs.host_thread import HostThread, run_programs
@@ -53,12 +58,14 @@ if TYPE_CHECKING:
     from peerlane.varying.work import SweepPoint
 
 __all__ = [
+    "Bar",
     "Bounds",
     "Bucket",
     "ChannelResult",
     "Collection",
     "CollectiveResult",
     "Deadlock",
+    "Device",
     "DirectionResult",
     "Explanation",
     "Fabric",
@@ -74,29 +81,36 @@ __all__ = [
     "InterruptResult",
     "IommuResult",
     "Latency",
+    "Library",
     "LinkResult",
     "LinkSeries",
     "LoadPoint",
     "Message",
+    "ModelError",
     "Network",
     "Node",
+    "Parameter",
     "Points",
     "Rank",
     "RankRun",
     "Region",
+    "RequestError",
     "RunResult",
     "ScenarioError",
     "ScenarioWarning",
     "Series",
+    "Signal",
     "Simulation",
     "Sweep",
     "SweepPoint",
+    "Task",
     "Traffic",
     "TrafficResult",
     "Tree",
     "Upstream",
     "Window",
     "__version__",
+    "registered_models",
     "run_programs",
     "run_ranks",
     "sweep",
@@ -104,6 +118,7 @@ __all__ = [
 
 _NAMES = {
     "peerlane._core": (
+        "ModelError",
         "ScenarioError",
         "__version__",
     ),
@@ -122,6 +137,11 @@ _NAMES = {
         "Tree",
         "Upstream",
     ),
+    "peerlane.models.device": ("Bar", "Device"),
+    "peerlane.models.engine": ("RequestError", "Signal", "Task"),
+    "peerlane.models.loading": ("Library",),
+    "peerlane.models.parameter": ("Parameter",),
+    "peerlane.models.registry": ("registered_models",),
     "peerlane.network.bounds": ("Bounds",),
     "peerlane.network.sweep": (
         "LoadPoint",

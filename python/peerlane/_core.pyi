@@ -1,15 +1,19 @@
 """The compiled core: the simulator, and what it knows about itself."""
 
-from collections.abc import Callable
-from typing import Self, final
+from collections.abc import Callable, Mapping
+from typing import Any, Self, TypedDict, final, type_check_only
 
 __all__ = [
     "COMPENSATED_SHARE",
     "ENVELOPE_BYTES",
     "FIBRE_BLOCK_BITS",
     "TLP_FRAMING_BYTES",
+    "DeviceModel",
     "HostThread",
     "Job",
+    "ModelBench",
+    "ModelError",
+    "ModelShell",
     "ScenarioError",
     "Session",
     "Shell",
@@ -19,6 +23,7 @@ __all__ = [
     "advance",
     "advice",
     "afus",
+    "bench_device",
     "bench_fabric",
     "bench_messages",
     "bench_network",
@@ -29,13 +34,16 @@ __all__ = [
     "histogram_quantile",
     "link_bytes_per_second",
     "load_image",
+    "load_model",
     "nearest",
     "nics",
     "pack_tlp",
+    "parameter_value",
     "pattern",
     "read_bandwidth",
     "read_bitstream",
     "read_size",
+    "register_model",
     "write_bitstream",
     "write_header_bytes",
 ]
@@ -53,6 +61,9 @@ TLP_FRAMING_BYTES: int
 class UnitError(RuntimeError):
     """An exception of an accelerator in Python, which is its cause; it ends the run."""
 
+class ModelError(RuntimeError):
+    """The failure of a device model, which ends the run; an exception in Python is its cause."""
+
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
 
@@ -60,7 +71,13 @@ class ScenarioError(ValueError):
 class Simulation:
     """One fabric, its workload, and the present moment in simulated time."""
 
-    def __new__(cls, text: str, source: str = "<text>", seed: int | None = None) -> Self: ...
+    def __new__(
+        cls,
+        text: str,
+        source: str = "<text>",
+        seed: int | None = None,
+        models: list[DeviceModel] = ...,
+    ) -> Self: ...
     def tree(self) -> str: ...
     def warnings(self) -> list[str]: ...
     def measure_ns(self) -> tuple[float, float] | None: ...
@@ -97,6 +114,76 @@ class Simulation:
     ) -> None: ...
     def lspci(self) -> str: ...
     def result(self) -> str: ...
+
+@type_check_only
+class Declaration(TypedDict):
+    """The declaration of a device model in Python."""
+
+    help: str
+    vendor_id: int
+    device_id: int
+    revision_id: int
+    class_code: int
+    bars: list[tuple[int, int, bool]]
+    vectors: int
+    tags: int
+    virtual_functions: int
+    parameters: list[
+        tuple[
+            str,
+            str,
+            str | float,
+            str,
+            str,
+            tuple[str | float, str | float] | None,
+        ]
+    ]
+
+@final
+class DeviceModel:
+    """A device model from outside, under the name by which scenarios know it."""
+
+    def __new__(
+        cls,
+        name: str,
+        declaration: Declaration,
+        maker: Callable[[str, dict[str, Any]], object],
+    ) -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def help(self) -> str: ...
+    def bench(self, values: Mapping[str, str | float]) -> ModelBench: ...
+
+@final
+class ModelBench:
+    """A device on a bench, without a fabric."""
+
+    @property
+    def now_ns(self) -> float: ...
+    def reset(self) -> None: ...
+    def write(self, bar: int, offset: int, data: bytes) -> None: ...
+    def read(self, bar: int, offset: int, length: int) -> bytes: ...
+    def take(self) -> tuple[str, int, int, int, int, bytes, str] | None: ...
+    def complete(self, tag: int, data: bytes) -> None: ...
+    def fail(self, tag: int, why: str) -> None: ...
+    def pass_time(self) -> bool: ...
+
+@final
+class ModelShell:
+    """The core around a device model in Python, while the model is called."""
+
+    @property
+    def now_fs(self) -> int: ...
+    def read(self, tag: int, address: int, length: int, function: int) -> None: ...
+    def write(self, tag: int | None, address: int, data: bytes, function: int) -> None: ...
+    def atomic(
+        self, tag: int, operation: str, address: int, operands: bytes, function: int
+    ) -> None: ...
+    def interrupt(self, vector: int, function: int) -> None: ...
+    def report(self, severity: str, function: int) -> None: ...
+    def wake_after(self, timer: int, ns: float, function: int) -> None: ...
+    def answer(self, ticket: int, data: bytes | None) -> None: ...
 
 @final
 class HostThread:
@@ -184,18 +271,26 @@ class Shell:
 
 def afus() -> list[tuple[str, str]]: ...
 def cards(simulation: Simulation) -> str: ...
+def register_model(name: str) -> DeviceModel: ...
+def load_model(name: str, path: str) -> DeviceModel: ...
+def parameter_value(kind: str, key: str, value: object) -> str | int | float | bool: ...
 def load_image(
-    simulation: Simulation, card: str, bitstream: bytes, loader: Callable[[str], object]
+    simulation: Simulation,
+    card: str,
+    bitstream: bytes,
+    loader: Callable[[str], object],
+    slot: int = 0,
 ) -> None: ...
 def write_bitstream(name: str, uuid: str, model: str | None = None) -> bytes: ...
 def read_bitstream(bitstream: bytes) -> tuple[str, str, str | None]: ...
 def nics(simulation: Simulation) -> list[str]: ...
 def advance(simulation: Simulation, threads: list[HostThread]) -> int | None: ...
-def catalogue() -> str: ...
+def catalogue(models: list[DeviceModel] = ...) -> str: ...
 def nearest(written: str, known: list[str]) -> str | None: ...
 def advice(written: str, known: list[str]) -> str: ...
 def bench_fabric(endpoints: int = 1, tlps: int = 32768) -> str: ...
 def bench_messages(hosts: int, size: int) -> str: ...
+def bench_device(model: str, direction: str, accesses: int, models: list[DeviceModel]) -> str: ...
 def bench_network(side: int = 8, hops: int = 500_000) -> str: ...
 def pack_tlp(description: str) -> bytes: ...
 def histogram_buckets(text: str) -> list[tuple[int, int, int]]: ...

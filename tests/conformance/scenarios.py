@@ -126,7 +126,7 @@ def lives(number: int) -> str:
         "[switches.s0]",
         'upstream = "h0"',
         # A cut-through port may be passing on a packet that the end of its link cuts.
-        "cut_through = false",
+        f"cut_through = {Random(f'passing on {number}').choice(['true', 'false'])}",
         *_port(random),
         "[devices.a]",
         f'upstream = "{pick(["h0", "s0"])}"',

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host exerciser of the later cards: copies, reads and writes, of host memory alone or with the card's memory.
+/* A host exerciser of the later cards: copies, reads and writes, of host memory alone or with the card's memory; and copies with
+ * atomic functions.
  *
  * exerciser lb|mem copy|read|write|both [interrupt]
  */
@@ -27,6 +28,7 @@ enum {
 
 enum { OUT_OF_RESET = 1, START = 2, STOP = 4 };
 enum { CONTINUOUS = 1 << 1, TEST_INTERRUPT = 1 << 29 };
+enum { ATOMIC = 1 << 7, EIGHT_BYTES = 1 << 8, FETCH_ADD = 0 << 9, SWAP = 1 << 9, COMPARE = 2 << 9 };
 enum { SIZE = 1 << 16, LINES = SIZE / 64, VECTOR = 2 };
 
 static fpga_handle handle;
@@ -60,6 +62,39 @@ static void reset(void)
 	set32(CONTROL, OUT_OF_RESET);
 }
 
+/* A copy with an atomic function: the source is changed, and the old values are copied. */
+static void copy_atomically(struct buffer *source, struct buffer *target, struct buffer *status)
+{
+	static const uint32_t functions[] = { FETCH_ADD, SWAP, COMPARE };
+	volatile const uint32_t *words = (volatile const uint32_t *)status->bytes;
+	uint64_t *changed = (uint64_t *)source->bytes, *copied = (uint64_t *)target->bytes;
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		memset(source->bytes, 0, SIZE);
+		memset(target->bytes, 0xbe, SIZE);
+		memset(status->bytes, 0, 4096);
+		for (uint64_t line = 0; line < LINES; line++)
+			changed[line * 8] = line % 2 ? line : 1000000 + line;
+		reset();
+		OK(fpgaWriteMMIO64(handle, 0, LAST_LINE, LINES - 1));
+		OK(fpgaWriteMMIO64(handle, 0, CONFIGURATION, ATOMIC | EIGHT_BYTES | functions[i]));
+		set32(CONTROL, OUT_OF_RESET | START);
+		wait_for(status->bytes);
+		CHECK(words[1] == 0 && words[4] == LINES && words[5] == LINES);
+		for (uint64_t line = 0; line < LINES; line++) {
+			uint64_t old = line % 2 ? line : 1000000 + line;
+			uint64_t expected = functions[i] == FETCH_ADD ? old + line :
+					    functions[i] == SWAP      ? line :
+					    old == line               ? ~old :
+									old;
+
+			CHECK(copied[line * 8] == old);
+			CHECK(changed[line * 8] == expected);
+		}
+	}
+	printf("atomic functions are right\n");
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const names[] = { "copy", "read", "write", "both" };
@@ -75,7 +110,7 @@ int main(int argc, char **argv)
 	handle = open_accelerator(has_memory ? MEMORY_EXERCISER : HOST_EXERCISER);
 	OK(fpgaReset(handle));
 	CHECK((get64(INFORMATION) & 0xffff) == 400);
-	CHECK(get64(INFORMATION) >> 24 & 1);
+	CHECK((get64(INFORMATION) >> 16 & 0xff) == 2 && !(get64(INFORMATION) >> 24 & 1));
 	OK(fpgaWriteMMIO64(handle, 0, SCRATCH, 0x1234567890abcdef));
 	CHECK(get64(SCRATCH) == 0x1234567890abcdef);
 	source = pin(handle, SIZE);
@@ -149,6 +184,8 @@ int main(int argc, char **argv)
 		wait_for(status.bytes);
 		CHECK(words[2] > 0 && words[4] + words[5] > (ever ? 2u * LINES : 0));
 	}
+	if (mode == 0 && !interrupts)
+		copy_atomically(&source, &target, &status);
 	set32(CONTROL, 0);
 	if (interrupts) {
 		OK(fpgaUnregisterEvent(handle, FPGA_EVENT_INTERRUPT, event));

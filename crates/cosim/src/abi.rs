@@ -60,7 +60,7 @@ pub struct Model {
 // SAFETY: a model is constant data and functions.
 unsafe impl Sync for Model {}
 
-#[cfg(feature = "circuits")]
+#[cfg(feature = "linked")]
 mod linked {
     // The compressors are linked for the writer of waveforms, which is in C++.
     use {libz_sys as _, lz4_sys as _};
@@ -76,8 +76,8 @@ mod linked {
 
 /// All models that are linked.
 pub fn models() -> Vec<&'static Model> {
-    #[cfg(feature = "circuits")]
+    #[cfg(feature = "linked")]
     return linked::all();
-    #[cfg(not(feature = "circuits"))]
+    #[cfg(not(feature = "linked"))]
     Vec::new()
 }

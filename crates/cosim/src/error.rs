@@ -9,7 +9,7 @@ pub enum Missing {
     #[error("this build has no circuits; `make gateware` builds it with them")]
     Build,
     /// No circuit has this name.
-    #[error("there is no circuit '{name}'; the circuits are: {}", known.join(", "))]
+    #[error("this build has no circuit '{name}' but: {}; `make gateware` builds it with all of gateware/circuits.toml", known.join(", "))]
     Name {
         /// The name that was asked for.
         name: String,
@@ -38,4 +38,31 @@ pub struct Failure {
     pub cycle: u64,
     /// The message of the assertion, with its place, or the rule.
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circuit_that_is_not_built_names_the_command_that_builds_it() {
+        let missing = [
+            Missing::Build,
+            Missing::Name {
+                name: "engine".into(),
+                known: vec!["loopback".into()],
+            },
+        ];
+        for one in missing {
+            assert!(one.to_string().contains("`make gateware`"), "{one}");
+        }
+    }
+
+    #[cfg(not(feature = "linked"))]
+    #[test]
+    fn a_build_without_circuits_has_none() {
+        let missing = crate::Circuit::new("loopback", 64, 4000).unwrap_err();
+        assert_eq!(missing, Missing::Build);
+        assert!(crate::Circuit::all().is_empty());
+    }
 }

@@ -1,5 +1,5 @@
 //! Laws of circuits, with one that sends back what it receives.
-#![cfg(feature = "broken-circuits")]
+#![cfg(feature = "linked")]
 
 use cosim::{Circuit, Happening, Missing, Settings, Tlp};
 
@@ -68,9 +68,11 @@ fn the_clock_of_an_idle_circuit_stands_still() {
 #[test]
 fn a_circuit_that_is_not_there_says_what_is() {
     let unknown = Circuit::new("dma", 64, 4000).unwrap_err();
-    assert_eq!(
-        unknown.to_string(),
-        "there is no circuit 'dma'; the circuits are: broken, dma_engine_loopback, dma_engine_matrix, dma_engine_reflector, dma_engine_source_sink, loopback"
+    let message = unknown.to_string();
+    assert!(message.starts_with("this build has no circuit 'dma' but: broken, "));
+    assert!(
+        message.contains(", loopback; `make gateware` builds"),
+        "{message}"
     );
     let wide = Circuit::new("loopback", 512, 4000).unwrap_err();
     assert!(matches!(wide, Missing::Width { .. }), "{wide}");

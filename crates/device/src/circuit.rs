@@ -316,7 +316,7 @@ impl Circuit {
                         Ok(parts) => parts,
                         Err(message) => {
                             let failure = Failure {
-                                circuit: self.choice.name.into(),
+                                circuit: self.choice.name.clone(),
                                 cycle: last,
                                 message,
                             };
@@ -358,7 +358,7 @@ impl Circuit {
         let cycle = self.core.cycle();
         if bounds.len() == BOUNDS && bounds.pop_front_if(|from| *from < until).is_some() {
             self.core.open_waves(path).map_err(|error| Failure {
-                circuit: self.choice.name.into(),
+                circuit: self.choice.name.clone(),
                 cycle,
                 message: format!("{} cannot be written: {error}", path.display()),
             })?;
@@ -439,9 +439,9 @@ impl Labels {
         }
         let flow = flow_of(label);
         let len = request.byte_len();
-        let begun = self.begun.entry(label).or_default();
-        let offset = *begun;
-        *begun += u64::from(len);
+        let requested = self.begun.entry(label).or_default();
+        let offset = *requested;
+        *requested += u64::from(len);
         if header.class() == Class::NonPosted {
             let read = Read {
                 flow,

@@ -471,14 +471,12 @@ impl Endpoint {
     }
 
     /// Number of packets of a circuit that may come to the send path before it is full.
-    #[cfg(feature = "circuits")]
     pub(crate) fn openings(&mut self, now: Time) -> u32 {
         let waiting = self.waiting(now) as u32;
         self.parameters.send_queue.saturating_sub(waiting)
     }
 
     /// Sends a packet of which the engine's own datapath transferred the first beat at `began`, or earlier than now.
-    #[cfg(feature = "circuits")]
     pub(crate) fn hand_over_at<C: Device>(
         &mut self,
         began: Time,

@@ -58,6 +58,9 @@ kernel::parameters! {
         /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
         /// model has one and the build has circuits. The circuit's beats are those of `datapath`, and its clock is `clock`.
         implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
+        /// Circuit of gateware/circuits.toml that runs with implementation = "rtl"; none for the model's own. Another circuit gets what
+        /// arrives at the device's BARs, and no driver knows its registers.
+        circuit: Option<String> = None, from "our choice: the circuit that does what the model does";
         /// Times, from the beginning of the run, between which the circuit's signals are written to DEVICE.fst in the current folder,
         /// such as "10 us..12 us"; with implementation = "rtl" only.
         waves: Option<Window> = None, from "our choice: slow, and large";

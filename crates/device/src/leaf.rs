@@ -80,16 +80,28 @@ pub trait LeafParameters: Parameters + Any {
 }
 
 /// A circuit that takes the place of a device model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CircuitChoice {
     /// Its name in `gateware/circuits.toml`.
-    pub name: &'static str,
+    pub name: String,
     /// The use of writes to BAR 0.
     pub peer_writes: PeerWrites,
     /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
     pub preset: Option<(u8, u64, u32)>,
     /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
     pub makes_data: bool,
+}
+
+impl CircuitChoice {
+    /// A circuit that has nothing in common with the model but the BARs.
+    pub fn named(name: &str) -> Self {
+        CircuitChoice {
+            name: name.into(),
+            peer_writes: PeerWrites::Stored,
+            preset: None,
+            makes_data: false,
+        }
+    }
 }
 
 /// The use that a circuit makes of writes to BAR 0.

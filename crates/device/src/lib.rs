@@ -4,12 +4,12 @@
 
 pub mod accelerator;
 mod block_dma;
-#[cfg(feature = "circuits")]
 mod circuit;
 pub mod commands;
 mod dma;
 mod endpoint;
 mod endpoint_parameters;
+mod foreign;
 pub mod fpga_card;
 mod leaf;
 pub mod nic;
@@ -20,11 +20,11 @@ pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
-#[cfg(feature = "circuits")]
 pub use circuit::{Circuit, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
 pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
+pub use foreign::{Foreign, ForeignModel, ForeignParameters, Maker};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
 pub use leaf::{AnyLeaf, CircuitChoice, Engine, Leaf, LeafParameters, PeerWrites};
 pub use nic::{Nic, NicConfig, NicParameters};

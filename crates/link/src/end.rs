@@ -454,31 +454,49 @@ impl LinkEnd {
     /// Sends the limits again that were last sent long ago, and schedules the next time.
     fn refresh_credit(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
-        let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled();
-        let is_watched = cx.watched() || self.receiver.has_errors() || has_low_power;
-        if !is_watched && self.refresh.fall_asleep(now) {
+        let may_sleep = self.may_sleep();
+        let may_leave_out = may_sleep && !cx.watched() && !self.has_work();
+        if may_leave_out && self.refresh.fall_asleep(now) {
             return;
         }
+        let interval = if may_sleep && self.refresh.is_scheduled(now) {
+            self.refreshes().interval()
+        } else {
+            self.refresh.interval()
+        };
         self.receiver.settle(now);
-        let oldest = self.receiver.refresh(now, self.refresh.interval());
+        let oldest = self.receiver.refresh(now, interval);
         if oldest.is_some() || self.receiver.has_pending_updates() {
-            let next = oldest.unwrap_or(now) + self.refresh.interval();
+            let next = oldest.unwrap_or(now) + interval;
             self.set(LinkTimer::RefreshCredit, next, cx);
         }
+    }
+
+    /// Whether the refreshes of an idle time can be counted afterwards. Those that may be damaged, or wake a wire, are sent.
+    fn may_sleep(&self) -> bool {
+        let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled();
+        !self.receiver.has_errors() && !has_low_power
     }
 
     fn refreshes(&self) -> RefreshSchedule {
         self.refresh.schedule(self.timing().symbol())
     }
 
-    /// Counts the refreshes that a dormant end has left out, and goes on with them.
+    /// Counts the refreshes that a dormant end has left out, and goes on with them. The wire is as busy as if it had sent them.
     #[cold]
     fn wake_up(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
-        self.refresh.wake_up(now);
-        let refreshes = self.receiver.skip_refreshes(now, self.refreshes());
-        self.transmitter.count_dllps(refreshes);
-        self.refresh_credit(cx);
+        self.refresh.wake_up();
+        for (number, last) in self.receiver.skipped_refreshes(now, self.refreshes()) {
+            self.transmitter.count_dllps(last.count - 1);
+            let is_sent = self.transmitter.repeat_dllp(last.due, now, cx);
+            let sent = if is_sent { last.sent } else { last.before };
+            self.receiver.count_refresh(number, sent, !is_sent);
+        }
+        if let Some(oldest) = self.receiver.oldest_limit() {
+            let next = oldest + self.refreshes().interval();
+            self.set(LinkTimer::RefreshCredit, next, cx);
+        }
     }
 
     /// Uses a free wire for the most urgent transmission (PCIe Base 3.6.3.1): Nak, Ack, UpdateFC, replayed TLPs, new TLPs.
@@ -518,14 +536,18 @@ impl LinkEnd {
 
     #[inline]
     fn use_wire(&mut self, now: Time, cx: &mut impl EndContext) {
+        if self.refresh.is_dormant() {
+            self.wake_up(cx);
+            if now < self.transmitter.busy_until {
+                self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
+                return;
+            }
+        }
         let mut at = self.transmitter.next_slot(now, cx);
         if at > now && at == self.transmitter.busy_until {
             // Frames that arrive during the ordered sets may change what is sent after them.
             self.set(LinkTimer::Wire, at, cx);
             return;
-        }
-        if self.refresh.is_dormant() {
-            self.wake_up(cx);
         }
         if self.has_dllp() {
             at = self.send_dllps(at, cx);
@@ -634,7 +656,9 @@ impl LinkEnd {
     #[inline]
     fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
         self.receiver.settle(now);
-        let (update, is_new) = self.receiver.next_update(at)?;
+        let is_scheduled = self.refresh.is_scheduled(now) && self.may_sleep();
+        let schedule = is_scheduled.then(|| self.refreshes());
+        let (update, is_new) = self.receiver.next_update(at, schedule)?;
         Some((update, is_new || self.receiver.has_errors()))
     }
 

@@ -47,16 +47,22 @@ impl Refresh {
         self.last_news = at;
     }
 
+    /// Whether the end has been idle for so long by `now` that its refreshes follow the [schedule](Self::schedule) of an idle wire. It may
+    /// then be dormant, and what it sends later is the same as if it were not.
+    #[inline]
+    pub(crate) fn is_scheduled(&self, now: Time) -> bool {
+        now >= self.last_news + DORMANT_AFTER
+    }
+
     /// Makes the end dormant if it has been idle for long by `now`. Returns whether it is.
     pub(crate) fn fall_asleep(&mut self, now: Time) -> bool {
-        self.is_dormant = now >= self.last_news + DORMANT_AFTER;
+        self.is_dormant = self.is_scheduled(now);
         self.is_dormant
     }
 
     /// Ends the time in which the end is dormant.
-    pub(crate) fn wake_up(&mut self, now: Time) {
+    pub(crate) fn wake_up(&mut self) {
         self.is_dormant = false;
-        self.last_news = now;
     }
 
     /// The refreshes of an idle wire whose symbols have this length.
@@ -68,24 +74,61 @@ impl Refresh {
     }
 }
 
-/// The times at which an idle wire sends a limit again: at the first symbol after each interval.
+/// The times at which an idle wire sends a limit again: at the first symbol after each interval, even if an ordered set delays it then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefreshSchedule {
     interval: Span,
     symbol: Span,
 }
 
+/// The refreshes of a limit until some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refreshed {
+    /// The number of refreshes.
+    pub(crate) count: u64,
+    /// The time at which the last one became due.
+    pub(crate) due: Time,
+    /// The time by the schedule at which the last one was sent, and the limit before it.
+    pub(crate) sent: Time,
+    pub(crate) before: Time,
+}
+
 impl RefreshSchedule {
-    /// The number of times until `now` after the limit was sent at `sent`, and the last of these.
-    pub(crate) fn until(self, now: Time, sent: Time) -> (u64, Time) {
-        let first = (sent + self.interval).round_up(self.symbol);
-        if first > now {
-            return (0, sent);
+    /// The time after a refresh at which the next one is due. It is not a multiple of a symbol time, so that what happens at such a time is
+    /// before it or after it.
+    pub(crate) fn interval(self) -> Span {
+        self.interval + Span::from_fs(1)
+    }
+
+    /// The time at which a limit is sent again that was sent at `sent`.
+    pub(crate) fn after(self, sent: Time) -> Time {
+        (sent + self.interval()).round_up(self.symbol)
+    }
+
+    /// The refreshes of a limit that was sent at `sent`, as far as they are due before `now`; none if there are none.
+    pub(crate) fn until(self, now: Time, sent: Time) -> Option<Refreshed> {
+        let first = sent + self.interval();
+        if first >= now {
+            return None;
         }
-        let period = (Time::ZERO + self.interval).round_up(self.symbol);
-        let period = period.since(Time::ZERO);
-        let more = now.since(first).as_fs() / period.as_fs();
-        (more + 1, first + period * more)
+        let begin = first.round_up(self.symbol);
+        let second = begin + self.interval();
+        if second >= now {
+            return Some(Refreshed {
+                count: 1,
+                due: first,
+                sent: begin,
+                before: sent,
+            });
+        }
+        let period = self.after(Time::ZERO).since(Time::ZERO);
+        let more = (now.since(second).as_fs() - 1) / period.as_fs();
+        Some(Refreshed {
+            count: more + 2,
+            due: second + period * more,
+            sent: begin + period * (more + 1),
+            before: begin + period * more,
+        })
     }
 }
 
@@ -97,13 +140,19 @@ mod tests {
     fn an_idle_wire_refreshes_at_the_first_symbol_after_each_interval() {
         let schedule = Refresh::new(Span::from_ns(30)).schedule(Span::from_ns(4));
         let at = |ns: u64| Time::ZERO + Span::from_ns(ns);
-        assert_eq!(schedule.until(at(43), at(13)), (0, at(13)));
-        assert_eq!(schedule.until(at(44), at(13)), (1, at(44)));
-        assert_eq!(schedule.until(at(75), at(13)), (1, at(44)));
-        assert_eq!(schedule.until(at(76), at(13)), (2, at(76)));
+        let due = |ns: u64| at(ns) + Span::from_fs(1);
+        let until = |ns: u64| {
+            let refreshed = schedule.until(at(ns), at(13));
+            refreshed.map(|it| (it.count, it.due, it.sent, it.before))
+        };
+        assert_eq!(until(43), None);
+        assert_eq!(until(44), Some((1, due(43), at(44), at(13))));
+        assert_eq!(until(74), Some((1, due(43), at(44), at(13))));
+        assert_eq!(until(75), Some((2, due(74), at(76), at(44))));
+        let last = 74 + 32 * 9;
         assert_eq!(
-            schedule.until(at(44 + 10 * 32), at(13)),
-            (11, at(44 + 10 * 32))
+            until(last + 1),
+            Some((11, due(last), at(last + 2), at(last - 30)))
         );
     }
 
@@ -113,7 +162,8 @@ mod tests {
         let at = |us: u64| Time::ZERO + Span::from_us(us);
         refresh.record_news(at(500));
         assert!(!refresh.fall_asleep(at(1499)) && refresh.fall_asleep(at(1500)));
-        refresh.wake_up(at(2000));
+        refresh.wake_up();
+        refresh.record_news(at(2000));
         assert!(!refresh.is_dormant() && !refresh.fall_asleep(at(2999)));
     }
 }

@@ -172,6 +172,18 @@ impl Transmitter {
         self.counters.add_dllps(count, &self.timing);
     }
 
+    /// Takes the wire, as far as it was free before `now`, for a DLLP that became due at `due` and told nothing new. Returns whether it was.
+    #[cold]
+    pub(crate) fn repeat_dllp(&mut self, due: Time, now: Time, cx: &mut impl LinkContext) -> bool {
+        let at = self.next_slot(due.max(self.busy_until), cx);
+        if at >= now {
+            return false;
+        }
+        self.counters.dllp_bytes += u64::from(DLLP_BYTES);
+        self.occupy(at, self.timing.length(DLLP_BYTES));
+        true
+    }
+
     pub(crate) fn timing(&self) -> &WireTiming {
         &self.timing
     }

@@ -9,76 +9,59 @@
     reason = "a method of a type with a lifetime is not general enough"
 )]
 
-use std::cell::RefCell;
 use std::ptr::NonNull;
 
 use kernel::{Span, Time};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::{Afu, AfuId, ReadError};
 
-use crate::UnitError;
+use crate::{UnitError, raised};
 
-thread_local! {
-    /// The first exception of an accelerator in this thread, which ends the run.
-    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-}
-
-/// Whether an accelerator has raised an exception in this thread, which nobody has [taken](take_raised).
-pub fn has_raised() -> bool {
-    RAISED.with_borrow(Option::is_some)
-}
-
-/// Takes the exception of an accelerator in this thread.
-pub fn take_raised() -> Option<PyErr> {
-    RAISED.take()
-}
-
-/// Returns `done`, or the exception that an accelerator has raised meanwhile.
-pub fn unless_raised<T>(done: T) -> PyResult<T> {
-    take_raised().map_or(Ok(done), Err)
-}
-
-/// Keeps the exception of an accelerator, as the cause of a [`UnitError`]. An interrupt from the keyboard is none of its own.
+/// Keeps the exception of an accelerator, as the cause of a [`UnitError`].
 fn keep(py: Python<'_>, object: &Bound<'_, PyAny>, error: PyErr) {
-    // The frames of the traceback hold the shell, which belongs to this thread.
-    if let (Some(traceback), Ok(module)) = (error.traceback(py), py.import("traceback")) {
-        let _ = module.call_method1("clear_frames", (traceback,));
-    }
-    let raised = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        error
-    } else {
-        let class = object.get_type();
-        let name = class
-            .name()
-            .map_or_else(|_| "?".to_owned(), |name| name.to_string());
-        let text = format!("the accelerator {name} failed: {error}");
-        let raised = UnitError::new_err(text.trim_end().trim_end_matches(':').to_owned());
-        raised.set_cause(py, Some(error));
-        raised
-    };
-    RAISED.with_borrow_mut(|first| {
-        first.get_or_insert(raised);
+    let class = object.get_type();
+    let name = class
+        .name()
+        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    raised::keep(py, error, |text| {
+        UnitError::new_err(format!("the accelerator {name} failed: {text}"))
     });
 }
+
+/// The lowest offset of a feature after the unit's own header.
+const FEATURES: u32 = 0x28;
 
 /// A Python object as an accelerator. After it has raised an exception, only its ID remains in the slot.
 #[derive(Debug)]
 pub struct PythonAfu {
     object: Py<PyAny>,
     id: AfuId,
+    next_feature: Option<u32>,
     is_broken: bool,
 }
 
 impl PythonAfu {
-    /// Creates an accelerator from an object with a `uuid` and the methods of `peerlane.opae.Afu`.
+    /// Creates an accelerator from an object with a `uuid`, a `next_feature` and the methods of `peerlane.opae.Afu`.
     pub fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text: String = object.getattr("uuid")?.extract()?;
         let id: Result<AfuId, _> = text.parse();
+        let next_feature: Option<u32> = object.getattr("next_feature")?.extract()?;
+        let offsets = FEATURES..sim::MMIO_SIZE as u32;
+        if let Some(offset) = next_feature
+            && (offset % 8 != 0 || !offsets.contains(&offset))
+        {
+            let message = format!(
+                "next_feature is {offset:#x}; a feature begins at a multiple of 8 from {FEATURES:#x} on, before {:#x}",
+                offsets.end
+            );
+            return Err(PyValueError::new_err(message));
+        }
         Ok(PythonAfu {
             object: object.clone().unbind(),
             id: id.map_err(|error| PyValueError::new_err(error.to_string()))?,
+            next_feature,
             is_broken: false,
         })
     }
@@ -114,6 +97,10 @@ impl PythonAfu {
 impl Afu for PythonAfu {
     fn id(&self) -> AfuId {
         self.id
+    }
+
+    fn next_feature(&self) -> Option<u32> {
+        self.next_feature
     }
 
     fn reset(&mut self) {

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::Order;
 
-use crate::{Simulation, access_error, watched};
+use crate::{Simulation, access_error, unless_failed, watched};
 
 /// A thread of a simulated host that Python controls.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -92,9 +92,10 @@ pub fn advance(
     let simulation = &mut simulation.try_borrow_mut()?.0;
     let threads: Vec<&sim::HostThread> =
         threads.iter().map(|thread| &thread.get().thread).collect();
-    watched(py, |watch| {
+    let done = watched(py, |watch| {
         simulation.advance(&threads, &mut || watch(&|_| Ok(())))
-    })
+    })?;
+    unless_failed(simulation, done)
 }
 
 const PAGE: u64 = 4096;

@@ -4,7 +4,9 @@ mod afu;
 mod arithmetic;
 mod host_thread;
 mod job;
+mod models;
 mod new_file;
+mod raised;
 mod session;
 mod wire;
 
@@ -14,6 +16,7 @@ use std::num::NonZeroU64;
 use std::time::Instant;
 
 use kernel::{Quantity, Span, Time, Value};
+use models::DeviceModel;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -37,6 +40,13 @@ pyo3::create_exception!(
     "An exception of an accelerator in Python, which is its cause; it ends the run."
 );
 
+pyo3::create_exception!(
+    peerlane._core,
+    ModelError,
+    PyRuntimeError,
+    "The failure of a device model from outside, which ends the run; an exception of a model in Python is its cause."
+);
+
 /// The shortest interval of samples: less than the time of a byte on any link.
 const SHORTEST_INTERVAL: Span = Span::from_ps(1);
 
@@ -49,12 +59,18 @@ struct Simulation(
 );
 
 impl Simulation {
+    /// Returns `done`, or the failure of a model from outside that has ended the run.
+    fn unless_failed<T>(&self, done: T) -> PyResult<T> {
+        raised::unless_raised(())?;
+        unless_failed(&self.0, done)
+    }
+
     /// Returns `ran` after what was captured is in its files, or the first error of a file if there is none in `ran`.
     fn captured<T>(&mut self, ran: PyResult<T>) -> PyResult<T> {
         self.0.flush_captures();
         let done = ran?;
         self.capture_failure()?;
-        Ok(done)
+        self.unless_failed(done)
     }
 }
 
@@ -70,9 +86,21 @@ type FilterParts = (
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (text, source = "<text>", seed = None))]
-    fn new(py: Python<'_>, text: &str, source: &str, seed: Option<u64>) -> PyResult<Self> {
-        let simulation = py.detach(|| sim::Simulation::read(text, source, seed));
+    #[pyo3(signature = (text, source = "<text>", seed = None, models = Vec::new()))]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python gives a list of its own"
+    )]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        source: &str,
+        seed: Option<u64>,
+        models: Vec<PyRef<'_, DeviceModel>>,
+    ) -> PyResult<Self> {
+        let models = models::models(&models)?;
+        let simulation = py.detach(|| sim::Simulation::read_with(text, source, seed, &models));
+        let simulation = raised::unless_raised(simulation)?;
         simulation
             .map(|simulation| Simulation(simulation, Vec::new()))
             .map_err(|error| ScenarioError::new_err(error.to_string()))
@@ -205,7 +233,8 @@ impl Simulation {
     }
 
     fn step(&mut self) -> PyResult<bool> {
-        afu::unless_raised(self.0.step())
+        let more = self.0.step();
+        self.unless_failed(more)
     }
 
     #[getter]
@@ -229,6 +258,7 @@ impl Simulation {
         let read = interruptible(py, |watch| {
             self.0.read_back(requester, address, length, watch)
         });
+        self.unless_failed(())?;
         read.map(|bytes| PyBytes::new(py, &bytes))
     }
 
@@ -337,7 +367,7 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
     let mut raised = None;
     let done = py.detach(|| {
         work(&mut |call| {
-            if afu::has_raised() {
+            if raised::is_there() {
                 return false;
             }
             let told = Python::attach(|py| call(py).and_then(|()| py.check_signals()));
@@ -345,13 +375,32 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
             raised.is_none()
         })
     });
-    raised.or_else(afu::take_raised).map_or(Ok(done), Err)
+    raised.or_else(raised::take).map_or(Ok(done), Err)
 }
 
-/// Returns all models, profiles and parameters, as JSON.
+/// Returns `done`, or the failure of a model from outside that has ended the run of a simulation.
+fn unless_failed<T>(simulation: &sim::Simulation, done: T) -> PyResult<T> {
+    match simulation.failed_model() {
+        None => Ok(done),
+        Some(failure) => Err(ModelError::new_err(format!(
+            "the model {} of device {} failed at {} ns: {}",
+            failure.model,
+            failure.device,
+            failure.time.as_ns(),
+            failure.why
+        ))),
+    }
+}
+
+/// Returns all models, profiles and parameters, as JSON, with models from outside.
 #[pyfunction]
-fn catalogue() -> PyResult<String> {
-    json(&scenario::catalogue())
+#[pyo3(signature = (models = Vec::new()))]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python gives a list of its own"
+)]
+fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
+    json(&scenario::catalogue_with(&models::models(&models)?))
 }
 
 /// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
@@ -454,6 +503,50 @@ fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String>
         tlps: arrived,
         wall_seconds,
         peers: serde_json::Map::new(),
+    })
+}
+
+#[derive(Serialize)]
+struct DeviceBench {
+    ns_per_access: f64,
+    events_per_second: f64,
+    accesses: u64,
+    wall_seconds: f64,
+}
+
+/// Runs the benchmark of a device once: accesses of 8 bytes by a host, `direction` "write" or "read". Returns its results as JSON.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python gives a list of its own"
+)]
+fn bench_device(
+    py: Python<'_>,
+    model: &str,
+    direction: &str,
+    accesses: u64,
+    models: Vec<PyRef<'_, DeviceModel>>,
+) -> PyResult<String> {
+    let models = models::models(&models)?;
+    let simulation = bench::device(model, direction, accesses, &models);
+    let mut simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
+    raised::unless_raised(())?;
+    unless_failed(&simulation, ())?;
+    let made: u64 = simulation
+        .result()
+        .flows
+        .iter()
+        .map(|flow| flow.bytes)
+        .sum();
+    if made != 8 * accesses {
+        return Err(PyRuntimeError::new_err("some accesses did not arrive"));
+    }
+    json(&DeviceBench {
+        ns_per_access: wall_seconds * 1e9 / accesses as f64,
+        events_per_second,
+        accesses,
+        wall_seconds,
     })
 }
 
@@ -598,7 +691,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<host_thread::HostThread>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<session::Session>()?;
+    module.add("ModelError", module.py().get_type::<ModelError>())?;
     module.add_class::<afu::Shell>()?;
+    module.add_class::<DeviceModel>()?;
+    module.add_class::<models::ModelBench>()?;
+    module.add_class::<models::ModelShell>()?;
+    module.add_function(wrap_pyfunction!(models::load_model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::register_model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::parameter_value, module)?)?;
     module.add_function(wrap_pyfunction!(session::afus, module)?)?;
     module.add_function(wrap_pyfunction!(session::read_bitstream, module)?)?;
     module.add_function(wrap_pyfunction!(session::write_bitstream, module)?)?;
@@ -613,6 +713,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(advice, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
+    module.add_function(wrap_pyfunction!(bench_device, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;
     module.add_function(wrap_pyfunction!(bench_messages, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;

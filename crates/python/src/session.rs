@@ -12,8 +12,8 @@ use serde::Serialize;
 use server::{Image, Loader, Server, ServerError, Settings};
 use sim::{Afu, BuiltInAfu};
 
-use crate::afu::{self, PythonAfu};
-use crate::{ScenarioError, Simulation, json};
+use crate::afu::PythonAfu;
+use crate::{ScenarioError, Simulation, json, raised};
 
 /// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -74,14 +74,14 @@ impl Session {
         let served = py.detach(|| {
             let mut server = self.server.lock().map_err(|_| None)?;
             let server = server.as_mut().ok_or(None)?;
-            let watch = &mut || !(self.is_over.load(Ordering::Relaxed) || afu::has_raised());
+            let watch = &mut || !(self.is_over.load(Ordering::Relaxed) || raised::is_there());
             let outcome = server.serve(watch);
             let processes = server.end();
             outcome.map(|()| processes).map_err(Some)
         });
         match served {
             Ok(processes) => {
-                let raised = afu::take_raised().map(|error| error.into_value(py).into_any());
+                let raised = raised::take().map(|error| error.into_value(py).into_any());
                 Ok((processes, raised))
             }
             Err(None) => Err(PyRuntimeError::new_err(
@@ -153,22 +153,25 @@ pub fn read_bitstream(bitstream: &[u8]) -> PyResult<(String, String, Option<Stri
     Ok((image.accelerator, image.interface, image.model))
 }
 
-/// Configures a card with a bitstream in zero time. `loader` creates the models of accelerators that are written in Python.
+/// Configures a slot of a card with a bitstream in zero time. `loader` creates the models of accelerators that are written in Python.
 #[pyfunction]
+#[pyo3(signature = (simulation, card, bitstream, loader, slot = 0))]
 pub fn load_image(
     simulation: &Bound<'_, Simulation>,
     card: &str,
     bitstream: &[u8],
     loader: Py<PyAny>,
+    slot: usize,
 ) -> PyResult<()> {
     let simulation = &mut simulation.try_borrow_mut()?.0;
-    let done = server::load_image(simulation, card, bitstream, &PythonLoader(loader));
-    afu::unless_raised(done)?.map_err(PyValueError::new_err)
+    let done = server::load_image(simulation, (card, slot), bitstream, &PythonLoader(loader));
+    raised::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 
 #[derive(Serialize)]
-struct Card {
+struct Slot {
     name: String,
+    slot: u8,
     host: String,
     function: String,
     vendor_id: u16,
@@ -177,41 +180,45 @@ struct Card {
     accelerator: Option<String>,
     registers: u64,
     port_control: u64,
+    counters: u64,
     local_memory: u64,
     clock_hz: u64,
     interrupts: Vec<u32>,
 }
 
-/// Returns all FPGA cards of a simulation, as JSON.
+/// Returns all slots of all FPGA cards of a simulation, as JSON.
 #[pyfunction]
 pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
     let simulation = &simulation.try_borrow()?.0;
-    let cards = simulation.cards().into_iter().map(|place| {
-        let message = |vector: u8| {
-            simulation
-                .interrupt_message(&place.name, u16::from(vector))
-                .ok()?
-        };
-        Card {
-            function: place.function.to_string(),
-            vendor_id: place.vendor_id,
-            device_id: place.device_id,
-            interface: place.interface.to_string(),
-            accelerator: simulation
-                .afu_id(&place.name)
-                .ok()
-                .flatten()
-                .map(|id| id.to_string()),
-            registers: place.registers,
-            port_control: place.port + sim::card_registers::PORT_CONTROL,
-            local_memory: place.local_memory,
-            clock_hz: place.clock.0,
-            interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),
-            host: place.host,
-            name: place.name,
-        }
+    let slots = simulation.cards().into_iter().flat_map(|place| {
+        let slots = place.slots.iter().zip(0..);
+        let slots = slots.map(|(slot, number)| {
+            let message = |vector: u8| {
+                let vector = sim::first_vector(number) + vector;
+                simulation
+                    .interrupt_message(&place.name, u16::from(vector))
+                    .ok()?
+            };
+            Slot {
+                name: place.name.clone(),
+                slot: number,
+                host: place.host.clone(),
+                function: place.function.to_string(),
+                vendor_id: place.vendor_id,
+                device_id: place.device_id,
+                interface: place.interface.to_string(),
+                accelerator: slot.afu.map(|id| id.to_string()),
+                registers: slot.registers,
+                port_control: slot.port + sim::card_registers::PORT_CONTROL,
+                counters: place.management + sim::card_registers::FABRIC_CONTROL,
+                local_memory: place.local_memory,
+                clock_hz: slot.clock.0,
+                interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),
+            }
+        });
+        slots.collect::<Vec<_>>()
     });
-    json(&cards.collect::<Vec<_>>())
+    json(&slots.collect::<Vec<_>>())
 }
 
 fn session_error(error: &ServerError) -> PyErr {

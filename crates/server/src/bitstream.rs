@@ -3,8 +3,11 @@
 //! The format is that of Intel's green bitstreams (`.gbs`): 16 bytes of magic number, the length of the metadata as 32 bits,
 //! little-endian, the metadata, the bits.
 
+use std::ops::RangeInclusive;
+
+use kernel::Frequency;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 /// The magic number at the beginning of the file.
@@ -38,6 +41,8 @@ pub struct Image {
     pub interface: String,
     /// The model of a user's accelerator, if it is one: `FILE.py` or `FILE.py:CLASS`.
     pub model: Option<String>,
+    /// The user clock that it was made for, `clock-frequency-high`.
+    pub clock: Option<Frequency>,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +59,9 @@ struct AfuImage {
     interface: String,
     #[serde(rename = "accelerator-clusters")]
     clusters: Vec<Cluster>,
+    /// In MHz; some tools leave a text here, which asks for no clock.
+    #[serde(rename = "clock-frequency-high", default)]
+    clock: Value,
 }
 
 #[derive(Deserialize)]
@@ -74,6 +82,7 @@ impl Image {
             accelerator,
             interface: sim::INTERFACE.to_string(),
             model,
+            clock: None,
         }
     }
 
@@ -94,6 +103,11 @@ impl Image {
         if let Some(model) = &self.model {
             metadata["peerlane"] = json!({"model": model});
         }
+        if let Some(clock) = self.clock {
+            let mhz = clock.0 as f64 / 1e6;
+            metadata["afu-image"]["clock-frequency-high"] = json!(mhz);
+            metadata["afu-image"]["clock-frequency-low"] = json!(mhz / 2.0);
+        }
         let metadata = metadata.to_string();
         let length = metadata.len() as u32;
         [&MAGIC[..], &length.to_le_bytes(), metadata.as_bytes()].concat()
@@ -113,10 +127,28 @@ impl Image {
             cluster.ok_or_else(|| BitstreamError::Metadata("no accelerator-clusters".into()))?;
         Ok(Image {
             accelerator: cluster.accelerator,
+            clock: user_clock(&metadata.image.clock)?,
             interface: metadata.image.interface,
             model: metadata.peerlane.map(|own| own.model),
         })
     }
+}
+
+/// The frequencies of a user clock: those that the published library sets.
+pub(crate) const USER_CLOCK: RangeInclusive<u64> = 25_000_000..=1_200_000_000;
+
+/// The user clock that metadata asks for. Zero, a text or nothing ask for none.
+fn user_clock(value: &Value) -> Result<Option<Frequency>, BitstreamError> {
+    let Some(mhz) = value.as_f64().filter(|mhz| *mhz > 0.0) else {
+        return Ok(None);
+    };
+    let hertz = (mhz * 1e6).round() as u64;
+    if !USER_CLOCK.contains(&hertz) {
+        return Err(BitstreamError::Metadata(format!(
+            "clock-frequency-high is {mhz} MHz; a user clock has 25 to 1200 MHz"
+        )));
+    }
+    Ok(Some(Frequency(hertz)))
 }
 
 #[cfg(test)]
@@ -137,14 +169,33 @@ mod tests {
         let image = Image::parse(&file(METADATA)).expect("a good file");
         assert_eq!(image.accelerator, "331db30c-9885-41ea-9081-f88b8f655caa");
         assert_eq!(image.interface, "9926ab6d-6c92-5a68-aabc-a7d84c545738");
-        assert_eq!(image.model, None);
+        assert_eq!((image.model, image.clock), (None, None));
+    }
+
+    #[test]
+    fn the_clock_that_an_image_was_made_for_is_in_its_metadata() {
+        let with = |clock: &str| {
+            let clock = format!(r#"{{"power": 0, "clock-frequency-high": {clock}"#);
+            Image::parse(&file(&METADATA.replace(r#"{"power": 0"#, &clock)))
+        };
+        let clock = |text| with(text).map(|image| image.clock);
+        assert_eq!(clock("312"), Ok(Some(Frequency::mhz(312))));
+        assert_eq!(clock("312.5"), Ok(Some(Frequency(312_500_000))));
+        for none in ["0", "\"auto\"", "null"] {
+            assert_eq!(clock(none), Ok(None));
+        }
+        for wrong in ["1", "5000", "1e300"] {
+            let refused = with(wrong).expect_err("no card has such a clock");
+            assert!(refused.to_string().contains("25 to 1200 MHz"));
+        }
     }
 
     #[test]
     fn an_image_is_what_it_was_before_it_was_written() {
         let id = "331db30c-9885-41ea-9081-f88b8f655caa".to_owned();
         for model in [None, Some("a.py:\"B\"".to_owned())] {
-            let image = Image::new(id.clone(), model);
+            let mut image = Image::new(id.clone(), model);
+            image.clock = Some(Frequency::mhz(312));
             assert_eq!(Image::parse(&image.emit("a\nb")), Ok(image));
         }
     }

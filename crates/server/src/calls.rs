@@ -1,20 +1,22 @@
 //! The server's work for each call of a process.
 
+use std::io::{Write, stderr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use kernel::Span;
+use kernel::{Frequency, Span};
 use rustix::fs::{FileType, fstat, readlink};
 use rustix::io::{Errno, pread};
 use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, WaitEnd, Welcome};
-use sim::Woken;
 use sim::card_registers::PORT_CONTROL;
+use sim::{SlotPlace, Woken};
 
+use crate::bitstream::USER_CLOCK;
 use crate::cards;
-use crate::handles::State;
-use crate::server::Server;
+use crate::handles::{Named, State};
+use crate::server::{Server, is_called};
 
-/// Longest real time of one wait, before other processes are served.
+/// Real time of a wait after which calls of others are looked for, and served first.
 const SLICE: Duration = Duration::from_millis(10);
 
 /// Size of the largest accepted bitstream in bytes.
@@ -26,6 +28,14 @@ const RESET_DONE: u64 = 1 << 4;
 
 /// Number of reads of the control register after which a reset is given up.
 const RESET_LOOKS: u32 = 1000;
+
+/// How a slot is configured.
+#[derive(Clone, Copy)]
+struct How {
+    /// Whether the accelerator may be open.
+    force: bool,
+    keeps_clock: bool,
+}
 
 impl Server {
     pub(crate) fn answer(
@@ -104,30 +114,37 @@ impl Server {
             }
             Request::Listen { handle, event } => {
                 let file = file.filter(is_eventfd).ok_or(Failure::Invalid)?;
-                self.handles.of(client, handle)?.listen(event, file)?;
+                let slots = self.slots_of(client, handle)?;
+                self.handles
+                    .of(client, handle)?
+                    .listen(event, slots, file)?;
                 Ok(Reply::Done)
             }
             Request::Ignore { handle, event } => {
-                self.handles.of(client, handle)?.ignore(event)?;
+                let slots = self.slots_of(client, handle)?;
+                self.handles.of(client, handle)?.ignore(event, slots)?;
                 Ok(Reply::Done)
             }
-            Request::LoadErrors { object, register } => {
-                let value = self.load_errors((object, register), watch)?;
+            Request::LoadAttribute { object, attribute } => {
+                let value = self.load_attribute(object, attribute, watch)?;
                 Ok(Reply::Value(value))
             }
-            Request::StoreErrors {
+            Request::StoreAttribute {
                 object,
-                register,
+                attribute,
                 value,
-            } => self.store_errors((object, register), value, watch),
+            } => self.store_attribute(object, attribute, value, watch),
+            Request::SetClock { handle, hertz } => self.set_clock(client, handle, hertz, watch),
             Request::Configure {
                 handle,
                 slot,
                 size,
                 force,
+                keeps_clock,
             } => {
                 let file = file.ok_or(Failure::Invalid)?;
-                self.configure((client, handle), (slot, force), (&file, size), watch)
+                let how = How { force, keeps_clock };
+                self.configure((client, handle), (slot, how), (&file, size), watch)
             }
             Request::Wait { until, limit } => self.wait(client, until, limit, watch),
         }
@@ -166,18 +183,58 @@ impl Server {
         handle: u64,
         (offset, len): (u64, u64),
     ) -> Result<u64, Failure> {
-        let opened = self.handles.of(client, handle)?;
-        if !opened.is_accelerator {
-            return Err(Failure::NotSupported);
-        }
-        let card = &self.cards[opened.card];
+        let place = self.slot_of(client, handle)?;
         let is_within = offset
             .checked_add(len)
-            .is_some_and(|end| end <= card.place.registers_size);
+            .is_some_and(|end| end <= SlotPlace::REGISTERS_SIZE);
         if ![4, 8, 64].contains(&len) || offset % len != 0 || !is_within {
             return Err(Failure::Invalid);
         }
-        Ok(card.registers() + offset)
+        Ok(place.registers + offset)
+    }
+
+    /// The number of slots of the card of a handle.
+    fn slots_of(&mut self, client: u64, handle: u64) -> Result<usize, Failure> {
+        let object = self.handles.of(client, handle)?.object;
+        Ok(self.cards[object.card].place.slots.len())
+    }
+
+    /// The slot of an open accelerator.
+    fn slot_of(&mut self, client: u64, handle: u64) -> Result<&SlotPlace, Failure> {
+        let object = self.handles.of(client, handle)?.object;
+        let slot = object.slot.ok_or(Failure::NotSupported)?;
+        let slots = &self.cards[object.card].place.slots;
+        slots.get(slot).ok_or(Failure::NotFound)
+    }
+
+    /// Sets the user clock of an accelerator, as its driver does; the registers of the clock's PLL are not modelled. A clock above the
+    /// one that the accelerator was built for is set, as the published library does, and said.
+    fn set_clock(
+        &mut self,
+        client: u64,
+        handle: u64,
+        hertz: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        let object = self.handles.of(client, handle)?.object;
+        let slot = object.slot.ok_or(Failure::NotSupported)?;
+        let name = self.cards[object.card].place.name.clone();
+        if !USER_CLOCK.contains(&hertz) {
+            return Err(Failure::Invalid);
+        }
+        self.pass(self.thread.costs().system_call, watch);
+        let clock = Frequency(hertz);
+        let card = self.simulation.card(&name).ok();
+        let limit = card.and_then(|card| card.made_for(slot));
+        if let Some(limit) = limit.filter(|limit| *limit < clock) {
+            let [clock, limit] = [clock, limit].map(|one| one.0 as f64 / 1e6);
+            let _ = writeln!(
+                stderr(),
+                "peerlane: the user clock of {name} is set to {clock} MHz, but the bitstream was made for {limit} MHz; the circuit may fail at this clock, the model does not"
+            );
+        }
+        let set = self.simulation.set_user_clock(&name, slot, clock);
+        set.map(|()| Reply::Done).map_err(|_| Failure::Exception)
     }
 
     fn load(
@@ -199,11 +256,7 @@ impl Server {
         handle: u64,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        let opened = self.handles.of(client, handle)?;
-        if !opened.is_accelerator {
-            return Err(Failure::NotSupported);
-        }
-        let control = self.cards[opened.card].place.port + PORT_CONTROL;
+        let control = self.slot_of(client, handle)?.port + PORT_CONTROL;
         let (thread, simulation) = (&self.thread, &mut self.simulation);
         let mut turn = || {
             thread.work(simulation, thread.costs().system_call, watch)?;
@@ -228,30 +281,34 @@ impl Server {
     fn configure(
         &mut self,
         (client, handle): (u64, u64),
-        (slot, force): (u32, bool),
+        (slot, how): (u32, How),
         (file, size): (&OwnedFd, u64),
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        let opened = self.handles.of(client, handle)?;
-        let (number, is_accelerator) = (opened.card, opened.is_accelerator);
-        if is_accelerator {
+        let Named { card, slot: None } = self.handles.of(client, handle)?.object else {
             return Err(Failure::NotSupported);
-        }
-        if slot > 0 || size == 0 || size > LARGEST_BITSTREAM {
+        };
+        let place = &self.cards[card].place;
+        let slot = slot as usize;
+        if slot >= place.slots.len() || size == 0 || size > LARGEST_BITSTREAM {
             return Err(Failure::Invalid);
         }
-        if self.handles.state(number, true) != State::Free && !force {
+        let accelerator = Named {
+            card,
+            slot: Some(slot),
+        };
+        if self.handles.state(accelerator) != State::Free && !how.force {
             return Err(Failure::Busy);
         }
         let bytes = read(file, size).ok_or(Failure::Invalid)?;
-        let card = &self.cards[number];
-        let afu = cards::accelerator(&bytes, &card.place, self.loader.as_ref());
-        let afu = afu.map_err(|_| Failure::NotABitstream)?;
-        let took = card.place.configuration_rate.time_of(size);
+        let loaded = cards::accelerator(&bytes, place, self.loader.as_ref());
+        let loaded = loaded.map_err(|_| Failure::NotABitstream)?;
+        let took = place.configuration_rate.time_of(size);
         self.pass(took, watch);
-        let name = &self.cards[number].place.name;
-        let loaded = self.simulation.load_afu(name, afu);
-        loaded.map(|()| Reply::Done).map_err(|_| Failure::Exception)
+        let name = &self.cards[card].place.name;
+        let to = (name.as_str(), slot);
+        let done = cards::configure(&mut self.simulation, to, loaded, how.keeps_clock);
+        done.map(|()| Reply::Done).map_err(|_| Failure::Exception)
     }
 
     fn wait(
@@ -278,18 +335,26 @@ impl Server {
                 sim::Until::Written(buffer.address + offset..buffer.address + end)
             }
         };
-        let until = Instant::now() + SLICE;
-        let mut watch = || Instant::now() < until && watch();
+        let mut until = Instant::now() + SLICE;
         loop {
+            let (listener, clients) = (self.listener.as_ref(), &self.clients);
+            // Only a call of somebody breaks a wait off, so that real time makes no difference to a program that is alone.
+            let mut goes_on = || {
+                if Instant::now() >= until {
+                    until = Instant::now() + SLICE;
+                    return watch() && !is_called(listener, clients);
+                }
+                watch()
+            };
             let woken = self
                 .thread
-                .wait(&mut self.simulation, &what, limit, &mut watch);
+                .wait(&mut self.simulation, &what, limit, &mut goes_on);
             let why = match woken {
                 Woken::Happened if what == sim::Until::Interrupt => {
                     if !self.signal_interrupts().contains(&client) {
                         continue;
                     }
-                    self.pass(self.thread.costs().interrupt_latency, &mut watch);
+                    self.pass(self.thread.costs().interrupt_latency, watch);
                     WaitEnd::Happened
                 }
                 Woken::Happened => WaitEnd::Happened,

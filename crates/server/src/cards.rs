@@ -2,12 +2,13 @@
 
 use std::fmt::Debug;
 
+use kernel::Frequency;
 use session::{Failure, Kind, Object};
 use sim::scenario::advice;
-use sim::{Afu, AfuId, BuiltInAfu, CardPlace, Simulation};
+use sim::{AccessError, Afu, AfuId, BuiltInAfu, CardPlace, Simulation, SlotPlace};
 
 use crate::bitstream::Image;
-use crate::handles::{INTERRUPTS, OpenHandles, State};
+use crate::handles::{INTERRUPTS, Named, OpenHandles, State};
 
 /// The source of models of users' accelerators.
 pub trait Loader: Debug + Send {
@@ -51,15 +52,15 @@ impl Card {
             .collect()
     }
 
-    /// The card's device and accelerator; their indices are `first` and the one after it.
+    /// The card's device and its accelerators; their indices are `first` and the following ones.
     fn objects(
         &self,
         simulation: &Simulation,
-        (number, handles): (usize, &OpenHandles),
+        (card, handles): (usize, &OpenHandles),
         first: u32,
-    ) -> [Object; 2] {
+    ) -> Vec<Object> {
         let place = &self.place;
-        let state = |is_accelerator| handles.state(number, is_accelerator) == State::Taken;
+        let is_taken = |slot| handles.state(Named { card, slot }) == State::Taken;
         let device = Object {
             kind: Kind::Device,
             parent: None,
@@ -73,57 +74,78 @@ impl Card {
             device_id: place.device_id,
             subsystem_vendor_id: place.subsystem_vendor_id,
             subsystem_id: place.subsystem_id,
-            object_id: u64::from(place.function.0) << 1,
+            object_id: u64::from(place.function.0) << OBJECT_BITS,
             guid: bytes(place.interface),
-            assigned: state(false),
+            assigned: is_taken(None),
             mmio: 0,
             mmio_size: 0,
             interrupts: 0,
-            slots: 1,
+            slots: place.slots.len() as u32,
+            slot: 0,
             bitstream_id: place.bitstream_id,
             local_memory: place.local_memory,
         };
-        let afu = simulation.afu_id(&place.name).ok().flatten();
-        let accelerator = Object {
-            kind: Kind::Accelerator,
-            parent: Some(first),
-            object_id: device.object_id | 1,
-            guid: afu.map_or([0; 16], bytes),
-            assigned: state(true),
-            mmio: RANGES,
-            mmio_size: place.registers_size,
-            interrupts: INTERRUPTS,
-            slots: 0,
-            ..device.clone()
-        };
-        [device, accelerator]
+        let accelerators = (0..place.slots.len()).map(|slot| {
+            let afu = simulation.card(&place.name).ok();
+            let afu = afu.and_then(|card| card.afu_id(slot));
+            Object {
+                kind: Kind::Accelerator,
+                parent: Some(first),
+                object_id: device.object_id + 1 + slot as u64,
+                guid: afu.map_or([0; 16], bytes),
+                assigned: is_taken(Some(slot)),
+                mmio: RANGES,
+                mmio_size: SlotPlace::REGISTERS_SIZE,
+                interrupts: INTERRUPTS,
+                slots: 0,
+                slot: slot as u32,
+                ..device.clone()
+            }
+        });
+        let accelerators: Vec<Object> = accelerators.collect();
+        [vec![device], accelerators].concat()
     }
 
-    /// Address of the accelerator's registers.
-    pub(crate) fn registers(&self) -> u64 {
-        self.place.registers
+    /// Number of the card's objects: the device, and an accelerator for each slot.
+    fn count(&self) -> usize {
+        1 + self.place.slots.len()
     }
 }
 
-/// The objects of all cards, two for each.
+/// Bits of an object's number that tell the objects of a card apart.
+const OBJECT_BITS: u32 = 3;
+
+/// The objects of all cards.
 pub(crate) fn objects(
     simulation: &Simulation,
     cards: &[Card],
     handles: &OpenHandles,
 ) -> Vec<Object> {
-    let all = cards.iter().enumerate();
-    let pairs =
-        all.map(|(number, card)| card.objects(simulation, (number, handles), 2 * number as u32));
-    pairs.flatten().collect()
+    let mut all = Vec::new();
+    for (number, card) in cards.iter().enumerate() {
+        let first = all.len() as u32;
+        all.extend(card.objects(simulation, (number, handles), first));
+    }
+    all
 }
 
-/// The index of the card of object `object`, and whether the object is the accelerator.
-pub(crate) fn named(object: u32, cards: &[Card]) -> Result<(usize, bool), Failure> {
-    let card = object as usize / 2;
-    if card >= cards.len() {
-        return Err(Failure::NotFound);
+/// The object with the index `object` in the list.
+pub(crate) fn named(object: u32, cards: &[Card]) -> Result<Named, Failure> {
+    let mut left = object as usize;
+    for (card, own) in cards.iter().enumerate() {
+        if left < own.count() {
+            let slot = left.checked_sub(1);
+            return Ok(Named { card, slot });
+        }
+        left -= own.count();
     }
-    Ok((card, object % 2 == 1))
+    Err(Failure::NotFound)
+}
+
+/// An accelerator of a bitstream, and the user clock that it was made for.
+pub(crate) struct Configuration {
+    pub(crate) afu: Box<dyn Afu>,
+    pub(crate) clock: Option<Frequency>,
 }
 
 /// The accelerator of a bitstream for the card at `place`, or an error.
@@ -131,7 +153,7 @@ pub(crate) fn accelerator(
     bytes: &[u8],
     place: &CardPlace,
     loader: &dyn Loader,
-) -> Result<Box<dyn Afu>, String> {
+) -> Result<Configuration, String> {
     let image = Image::parse(bytes).map_err(|error| error.to_string())?;
     let id = |text: &str| text.parse::<AfuId>().map_err(|error| error.to_string());
     let (interface, own) = (id(&image.interface)?, place.interface);
@@ -154,13 +176,14 @@ pub(crate) fn accelerator(
             afu.id()
         ));
     }
-    Ok(afu)
+    let clock = image.clock;
+    Ok(Configuration { afu, clock })
 }
 
-/// Loads a bitstream into the card `card`, in no simulated time.
+/// Loads a bitstream into a slot of the card `card`, with the user clock that it was made for, in no simulated time.
 pub fn load_image(
     simulation: &mut Simulation,
-    card: &str,
+    (card, slot): (&str, usize),
     bitstream: &[u8],
     loader: &dyn Loader,
 ) -> Result<(), String> {
@@ -170,9 +193,26 @@ pub fn load_image(
         let names: Vec<&str> = cards.iter().map(|place| place.name.as_str()).collect();
         format!("there is no card {card:?}; {}", advice(card, &names))
     })?;
-    let afu = accelerator(bitstream, place, loader)?;
-    let done = simulation.load_afu(card, afu);
-    done.map_err(|error| error.to_string())
+    let loaded = accelerator(bitstream, place, loader)?;
+    configure(simulation, (card, slot), loaded, false).map_err(|error| error.to_string())
+}
+
+/// Puts an accelerator into a slot, and sets its user clock unless it keeps the one that it has.
+pub(crate) fn configure(
+    simulation: &mut Simulation,
+    (card, slot): (&str, usize),
+    loaded: Configuration,
+    keeps_clock: bool,
+) -> Result<(), AccessError> {
+    simulation.load_afu(card, slot, loaded.afu)?;
+    let Some(clock) = loaded.clock else {
+        return Ok(());
+    };
+    simulation.set_made_for(card, slot, clock)?;
+    if keeps_clock {
+        return Ok(());
+    }
+    simulation.set_user_clock(card, slot, clock)
 }
 
 /// The bytes of a UUID, in the order of its text.

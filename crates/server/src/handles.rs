@@ -10,12 +10,20 @@ use session::{Event, Failure};
 pub(crate) struct OpenHandle {
     /// The number of the process.
     pub(crate) client: u64,
-    /// The card, and whether its accelerator is open instead of the device.
-    pub(crate) card: usize,
-    pub(crate) is_accelerator: bool,
+    /// The open object.
+    pub(crate) object: Named,
     is_shared: bool,
     /// The `eventfd` for each vector that the process has subscribed to.
     pub(crate) listening: BTreeMap<u8, OwnedFd>,
+}
+
+/// An object of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The card.
+    pub(crate) card: usize,
+    /// The slot with the accelerator, unless the object is the device.
+    pub(crate) slot: Option<usize>,
 }
 
 /// All open handles.
@@ -26,16 +34,16 @@ pub(crate) struct OpenHandles {
 }
 
 impl OpenHandles {
-    /// Opens a card, or its accelerator, for a process: exclusively, or shared with others that open it shared.
+    /// Opens a card, or an accelerator in it, for a process: exclusively, or shared with others that open it shared.
     pub(crate) fn open(
         &mut self,
         client: u64,
-        (card, is_accelerator): (usize, bool),
+        object: Named,
         is_shared: bool,
     ) -> Result<u64, Failure> {
         let mut others = self.all.values();
         let is_in_the_way = |other: &OpenHandle| !(is_shared && other.is_shared);
-        if others.any(|other| other.is(card, is_accelerator) && is_in_the_way(other)) {
+        if others.any(|other| other.object == object && is_in_the_way(other)) {
             return Err(Failure::Busy);
         }
         if self.all.len() >= MOST_HANDLES {
@@ -44,8 +52,7 @@ impl OpenHandles {
         self.last += 1;
         let opened = OpenHandle {
             client,
-            card,
-            is_accelerator,
+            object,
             is_shared,
             listening: BTreeMap::new(),
         };
@@ -75,9 +82,9 @@ impl OpenHandles {
         own.map(|(handle, _)| *handle).collect()
     }
 
-    /// Whether a card, or its accelerator, is open, and how.
-    pub(crate) fn state(&self, card: usize, is_accelerator: bool) -> State {
-        let mut all = self.all.values().filter(|one| one.is(card, is_accelerator));
+    /// Whether an object is open, and how.
+    pub(crate) fn state(&self, object: Named) -> State {
+        let mut all = self.all.values().filter(|one| one.object == object);
         match all.next() {
             None => State::Free,
             Some(one) if one.is_shared => State::Shared,
@@ -106,9 +113,14 @@ pub(crate) enum State {
 }
 
 impl OpenHandle {
-    /// Subscribes to an event; `file` signals it.
-    pub(crate) fn listen(&mut self, event: Event, file: OwnedFd) -> Result<(), Failure> {
-        let vector = self.vector(event)?;
+    /// Subscribes to an event of a card with `slots` slots; `file` signals it.
+    pub(crate) fn listen(
+        &mut self,
+        event: Event,
+        slots: usize,
+        file: OwnedFd,
+    ) -> Result<(), Failure> {
+        let vector = self.vector(event, slots)?;
         if self.listening.contains_key(&vector) {
             return Err(Failure::Invalid);
         }
@@ -116,25 +128,22 @@ impl OpenHandle {
         Ok(())
     }
 
-    /// Ends the subscription to an event.
-    pub(crate) fn ignore(&mut self, event: Event) -> Result<(), Failure> {
-        let heard = self.listening.remove(&self.vector(event)?);
+    /// Ends the subscription to an event of a card with `slots` slots.
+    pub(crate) fn ignore(&mut self, event: Event, slots: usize) -> Result<(), Failure> {
+        let heard = self.listening.remove(&self.vector(event, slots)?);
         heard.map(drop).ok_or(Failure::NotFound)
     }
 
     /// The interrupt vector of an event.
-    fn vector(&self, event: Event) -> Result<u8, Failure> {
-        match event {
-            Event::Interrupt(_) if !self.is_accelerator => Err(Failure::NotSupported),
-            Event::Interrupt(vector) if vector >= INTERRUPTS => Err(Failure::Invalid),
-            Event::Interrupt(vector) => Ok(vector as u8),
-            Event::Error if self.is_accelerator => Ok(sim::PORT_ALERT),
-            Event::Error => Ok(sim::MANAGEMENT_ALERT),
+    fn vector(&self, event: Event, slots: usize) -> Result<u8, Failure> {
+        let slot = self.object.slot.map(|slot| slot as u8);
+        match (event, slot) {
+            (Event::Interrupt(_), None) => Err(Failure::NotSupported),
+            (Event::Interrupt(vector), Some(_)) if vector >= INTERRUPTS => Err(Failure::Invalid),
+            (Event::Interrupt(vector), Some(slot)) => Ok(sim::first_vector(slot) + vector as u8),
+            (Event::Error, Some(slot)) => Ok(sim::port_alert(slot)),
+            (Event::Error, None) => Ok(sim::management_alert(slots as u8)),
         }
-    }
-
-    fn is(&self, card: usize, is_accelerator: bool) -> bool {
-        self.card == card && self.is_accelerator == is_accelerator
     }
 }
 
@@ -145,26 +154,41 @@ pub(crate) const INTERRUPTS: u32 = sim::INTERRUPTS as u32;
 mod tests {
     use super::*;
 
+    const DEVICE: Named = Named {
+        card: 0,
+        slot: None,
+    };
+
+    /// An accelerator in slot `slot` of card 0.
+    fn accelerator(slot: usize) -> Named {
+        Named {
+            card: 0,
+            slot: Some(slot),
+        }
+    }
+
     #[test]
     fn what_one_has_alone_nobody_else_opens_and_what_is_shared_nobody_has_alone() {
         let mut table = OpenHandles::default();
-        let alone = table.open(1, (0, true), false).expect("nobody has it");
-        assert_eq!(table.open(1, (0, true), false), Err(Failure::Busy));
-        assert_eq!(table.open(2, (0, true), true), Err(Failure::Busy));
-        table.open(2, (0, false), false).expect("another thing");
-        table.open(2, (1, true), false).expect("another card");
+        let alone = table.open(1, accelerator(0), false).expect("nobody has it");
+        assert_eq!(table.open(1, accelerator(0), false), Err(Failure::Busy));
+        assert_eq!(table.open(2, accelerator(0), true), Err(Failure::Busy));
+        table.open(2, DEVICE, false).expect("another thing");
+        table.open(2, accelerator(1), false).expect("another slot");
+        let other = Named { card: 1, ..DEVICE };
+        table.open(2, other, false).expect("another card");
         table.close(alone);
-        assert_eq!(table.state(0, true), State::Free);
-        table.open(1, (0, true), true).expect("it is free");
-        table.open(2, (0, true), true).expect("both share it");
-        assert_eq!(table.open(3, (0, true), false), Err(Failure::Busy));
-        assert_eq!(table.state(0, true), State::Shared);
+        assert_eq!(table.state(accelerator(0)), State::Free);
+        table.open(1, accelerator(0), true).expect("it is free");
+        table.open(2, accelerator(0), true).expect("both share it");
+        assert_eq!(table.open(3, accelerator(0), false), Err(Failure::Busy));
+        assert_eq!(table.state(accelerator(0)), State::Shared);
     }
 
     #[test]
     fn a_handle_is_its_process_s_alone() {
         let mut table = OpenHandles::default();
-        let handle = table.open(1, (0, true), false).expect("nobody has it");
+        let handle = table.open(1, accelerator(0), false).expect("nobody has it");
         assert!(table.of(1, handle).is_ok());
         assert_eq!(table.of(2, handle).err(), Some(Failure::NotFound));
         table.close(handle);

@@ -3,12 +3,12 @@
 //! A process makes calls over a [`session`]. They become loads and stores of a [`HostThread`](sim::HostThread) of the host, and simulated time
 //! passes only for them. With the wall clock the simulation also runs between calls, as fast as it can.
 
+mod attributes;
 mod bitstream;
 mod buffers;
 mod calls;
 mod cards;
 mod client;
-mod errors;
 mod handles;
 mod server;
 

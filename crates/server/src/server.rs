@@ -55,7 +55,7 @@ pub struct Server {
     /// The simulated time at which the session began.
     pub(crate) began: Time,
     /// The socket; none after the end of the session.
-    listener: Option<Listener>,
+    pub(crate) listener: Option<Listener>,
     /// A file that is closed when there are no more descriptors, so that a process can be turned away.
     spare: Option<OwnedFd>,
     pub(crate) clients: Vec<Client>,
@@ -115,6 +115,9 @@ impl Server {
         settings: Settings,
         loader: Box<dyn Loader>,
     ) -> Result<Self, ServerError> {
+        if let Some(host) = host {
+            simulation.costs(host)?;
+        }
         let cards = Card::all(&simulation, host);
         let no_cards = || {
             let host = host.map(|host| format!("the host {host:?}"));
@@ -169,7 +172,8 @@ impl Server {
     pub fn serve(&mut self, watch: &mut dyn FnMut() -> bool) -> Result<(), ServerError> {
         while watch() {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
-            let ready = self.ready(if is_moving { &AT_ONCE } else { &LOOK })?;
+            let patience = if is_moving { &AT_ONCE } else { &LOOK };
+            let ready = ready(self.listener.as_ref(), &self.clients, patience)?;
             if ready.first() == Some(&0) {
                 self.admit();
             }
@@ -185,24 +189,6 @@ impl Server {
             }
         }
         Ok(())
-    }
-
-    /// The processes with a call, after at most `patience`: 0 is a new connection, others are numbers of processes.
-    fn ready(&self, patience: &Timespec) -> Result<Vec<u64>, Errno> {
-        let listener = self.listener.iter();
-        let listener = listener.map(|listener| PollFd::new(listener, PollFlags::IN));
-        let channels = self.clients.iter();
-        let channels = channels.map(|client| PollFd::new(&client.channel, PollFlags::IN));
-        let mut all: Vec<PollFd<'_>> = listener.chain(channels).collect();
-        match poll(&mut all, Some(patience)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-        let listener = self.listener.iter().map(|_| 0);
-        let numbers = listener.chain(self.clients.iter().map(|client| client.number));
-        let ready = all.iter().zip(numbers);
-        let ready = ready.filter(|(file, _)| !file.revents().is_empty());
-        Ok(ready.map(|(_, number)| number).collect())
     }
 
     /// Accepts a connection. If there are too many, or no more descriptors, the process finds it closed.
@@ -333,7 +319,7 @@ impl Server {
         let mut signalled = Vec::new();
         for (message, count) in came {
             for opened in self.handles.iter() {
-                let card = &self.cards[opened.card].place.name;
+                let card = &self.cards[opened.object.card].place.name;
                 for (vector, file) in &opened.listening {
                     let own = self.simulation.interrupt_message(card, (*vector).into());
                     if own.ok().flatten() == Some(message) {
@@ -345,6 +331,35 @@ impl Server {
         }
         signalled
     }
+}
+
+/// The processes with a call, after at most `patience`: 0 is a new connection, others are numbers of processes.
+fn ready(
+    listener: Option<&Listener>,
+    clients: &[Client],
+    patience: &Timespec,
+) -> Result<Vec<u64>, Errno> {
+    let connections = listener.map(|listener| PollFd::new(listener, PollFlags::IN));
+    let channels = clients
+        .iter()
+        .map(|client| PollFd::new(&client.channel, PollFlags::IN));
+    let mut all: Vec<PollFd<'_>> = connections.into_iter().chain(channels).collect();
+    match poll(&mut all, Some(patience)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error),
+    }
+    let connections = listener.map(|_| 0);
+    let numbers = connections
+        .into_iter()
+        .chain(clients.iter().map(|client| client.number));
+    let ready = all.iter().zip(numbers);
+    let ready = ready.filter(|(file, _)| !file.revents().is_empty());
+    Ok(ready.map(|(_, number)| number).collect())
+}
+
+/// Whether a process makes a call, connects or leaves.
+pub(crate) fn is_called(listener: Option<&Listener>, clients: &[Client]) -> bool {
+    ready(listener, clients, &AT_ONCE).map_or(true, |ready| !ready.is_empty())
 }
 
 /// The purpose for which the time of a request counts; none if it is the process's own.

@@ -106,21 +106,28 @@ pub enum Request {
         /// The event.
         event: Event,
     },
-    /// Loads an error register; the reply is [`Reply::Value`].
-    LoadErrors {
+    /// Loads an attribute; the reply is [`Reply::Value`].
+    LoadAttribute {
         /// Index of the object in the list.
         object: u32,
-        /// The register.
-        register: ErrorRegister,
+        /// The attribute.
+        attribute: Attribute,
     },
-    /// Stores to an error register: ones clear recorded errors, or inject errors.
-    StoreErrors {
+    /// Stores to an attribute: ones clear recorded errors, or inject errors.
+    StoreAttribute {
         /// Index of the object in the list.
         object: u32,
-        /// The register.
-        register: ErrorRegister,
+        /// The attribute.
+        attribute: Attribute,
         /// The value.
         value: u64,
+    },
+    /// Sets the user clock of an accelerator.
+    SetClock {
+        /// The handle.
+        handle: u64,
+        /// The frequency in hertz.
+        hertz: u64,
     },
     /// Loads a bitstream into a slot; the call has it as a file.
     Configure {
@@ -132,6 +139,8 @@ pub enum Request {
         size: u64,
         /// Whether it may replace an open accelerator.
         force: bool,
+        /// Whether the user clock stays as it is, whatever the bitstream was made for.
+        keeps_clock: bool,
     },
     /// Waits; the reply is [`Reply::Woken`].
     Wait {
@@ -149,6 +158,37 @@ pub enum Event {
     Interrupt(u32),
     /// A new error.
     Error,
+}
+
+/// An attribute of an object that a driver reads from registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Attribute {
+    /// An error register.
+    Error(ErrorRegister),
+    /// The counter of a device's interface clock.
+    ClockCounter,
+    /// A performance counter of a device: of one port, or of all. It is 0 unless [enabled](Self::IsCounting).
+    Counter(Counter, Option<u8>),
+    /// Whether the counters of one port, or those of all, are enabled; a store of anything but 0 enables them, and disables the
+    /// others.
+    IsCounting(Option<u8>),
+    /// Whether the counters are frozen.
+    IsFrozen,
+    /// The user clock of an accelerator, in hertz.
+    UserClock,
+}
+
+/// A performance counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Counter {
+    /// Reads on the link.
+    LinkRead,
+    /// Writes on the link.
+    LinkWrite,
+    /// Reads of an accelerator's registers.
+    RegisterRead,
+    /// Writes to an accelerator's registers.
+    RegisterWrite,
 }
 
 /// An error register.
@@ -337,6 +377,8 @@ pub struct Object {
     pub interrupts: u32,
     /// Number of slots for accelerators.
     pub slots: u32,
+    /// For an accelerator, the number of its slot.
+    pub slot: u32,
     /// ID of the static part of the bitstream.
     pub bitstream_id: u64,
     /// Size of the local memory in bytes.

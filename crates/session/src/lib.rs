@@ -10,8 +10,8 @@ mod channel;
 mod memory;
 
 pub use call::{
-    Call, Clock, Costs, ErrorRegister, Event, Failure, Kind, Object, Reply, Request, Response,
-    Until, WaitEnd, Welcome, Work,
+    Attribute, Call, Clock, Costs, Counter, ErrorRegister, Event, Failure, Kind, Object, Reply,
+    Request, Response, Until, WaitEnd, Welcome, Work,
 };
 pub use channel::{Channel, ChannelError, Listener};
 pub use memory::SharedMemory;
@@ -20,4 +20,4 @@ pub use memory::SharedMemory;
 pub const SOCKET: &str = "PEERLANE_SESSION";
 
 /// The version of the protocol, which must be the same on both sides.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;

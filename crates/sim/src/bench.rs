@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use kernel::Time;
 
+use crate::scenario::{Models, ScenarioError};
 use crate::{Plan, Simulation};
 
 /// The payload of each write, in bytes.
@@ -58,6 +59,29 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
         }
     }
     text
+}
+
+/// A fabric in which the processor of a host makes `accesses` of 8 bytes to registers of a device with this model, below a switch.
+pub fn device_scenario(model: &str, direction: &str, accesses: u64) -> String {
+    format!(
+        "name = \"bench device\"\n[links]\ngeneration = 3\nlanes = 16\n[hosts.h0]\n[switches.s0]\nupstream = \"h0\"\n\
+         [devices.d]\nupstream = \"s0\"\nmodel = {model:?}\n\
+         [[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"d\"\ndirection = {direction:?}\ncount = {accesses}\n\
+         request_size = \"8 B\"\nwindow = \"4096 B\"\n"
+    )
+}
+
+/// The fabric of [`device_scenario`] after link initialisation, just before its flow begins.
+pub fn device(
+    model: &str,
+    direction: &str,
+    accesses: u64,
+    models: &Models,
+) -> Result<Simulation, ScenarioError> {
+    let text = device_scenario(model, direction, accesses);
+    let mut simulation = Simulation::read_with(&text, "bench", None, models)?;
+    simulation.run_until(Time::ZERO, &mut || true);
+    Ok(simulation)
 }
 
 /// The fabric of [`scenario`] after link initialisation, just before its flows begin.

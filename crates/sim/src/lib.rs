@@ -14,18 +14,20 @@ mod tree;
 pub mod workload;
 
 pub use device::fpga_card::{
-    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MANAGEMENT_ALERT, MMIO_SIZE,
-    MemoryPort, Misuse, NoSuchMemory, NotAnAfuId, PORT_ALERT, ReadError, Shell,
+    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse,
+    NoSuchMemory, NotAnAfuId, ReadError, Shell, first_vector, management_alert, port_alert,
     registers as card_registers,
 };
+pub use device::{ForeignModel, Maker};
 pub use observe::capture::{Filter, FilterError, FilterOptions};
 pub use observe::latency::{Latency, LatencyHistogram};
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::access::AccessError;
-pub use run::cards::CardPlace;
+pub use run::cards::{CardPlace, SlotPlace};
 pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
-pub use run::simulation::{CaptureFormat, Simulation};
+pub use run::simulation::{CaptureFormat, ModelFailure, Simulation};
+pub use scenario::Models;
 pub use transaction::{Backing, Memory, Pattern};
 pub use tree::Tree;

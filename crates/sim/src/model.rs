@@ -30,8 +30,9 @@ macro_rules! models {
             /// A crossbar between network interface controllers.
             Controller(fabric::Controller),
             /// A circuit in the place of a device model.
-            #[cfg(feature = "circuits")]
             Circuit(device::Circuit),
+            /// A device with a model from outside.
+            Foreign(device::Foreign),
             $($(#[doc = $help])+ $leaf($type),)+
         }
 
@@ -43,7 +44,7 @@ macro_rules! models {
                     Model::IoPort($model) => $run,
                     Model::Switch($model) => $run,
                     Model::Controller($model) => $run,
-                    #[cfg(feature = "circuits")]
+                    Model::Foreign($model) => $run,
                     Model::Circuit($model) => $run,
                     $(Model::$leaf($model) => $run,)+
                 }
@@ -65,7 +66,7 @@ macro_rules! models {
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
-                    #[cfg(feature = "circuits")]
+                    Model::Foreign(leaf) => Some(leaf),
                     Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
@@ -75,7 +76,7 @@ macro_rules! models {
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
-                    #[cfg(feature = "circuits")]
+                    Model::Foreign(leaf) => Some(leaf),
                     Model::Circuit(leaf) => Some(leaf),
                     _ => None,
                 }
@@ -106,7 +107,6 @@ impl Model {
     /// The time at which the circuit of a device has stopped, and the reason; none for any other component.
     pub fn stopped_circuit(&self) -> Option<(Time, String)> {
         match self {
-            #[cfg(feature = "circuits")]
             Model::Circuit(circuit) => {
                 let (time, failure) = circuit.failure()?;
                 Some((*time, failure.to_string()))
@@ -166,15 +166,19 @@ impl Model {
         functions
     }
 
-    /// The memory of a host, or the memory behind a device's BAR 0.
+    /// The memory of a host, or the memory behind a device's BAR 0; none for a device with a model from outside, which has the bytes.
     pub fn memory(&self) -> Option<&Memory> {
+        if let Model::Foreign(_) = self {
+            return None;
+        }
         let host = self.host().map(Host::memory);
         host.or_else(|| Some(self.leaf()?.endpoint().bar()))
     }
 
-    /// The memory of a host, or the memory behind a device's BAR 0, mutable.
+    /// The memory that [`memory`](Self::memory) returns, mutable.
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         match self {
+            Model::Foreign(_) => None,
             Model::Host(host) => Some(host.memory_mut()),
             _ => Some(self.leaf_mut()?.endpoint_mut().bar_mut()),
         }

@@ -489,6 +489,17 @@ impl Functions {
         self.reports.push_back(ErrorReport { place, severity });
     }
 
+    /// Records an error that the function at `place` has found in itself, which no register describes. None if software has not enabled
+    /// messages about such errors.
+    pub fn own_error(&mut self, place: FunctionPlace, severity: Severity) -> Option<ErrorReport> {
+        let control = match place {
+            FunctionPlace::Virtual(_) => self.own.error_control(),
+            FunctionPlace::Own | FunctionPlace::Port(_) => self.space(place).error_control(),
+        };
+        let is_reported = self.space_mut(place).record_own_error(severity, control);
+        is_reported.then_some(ErrorReport { place, severity })
+    }
+
     /// Takes the next error that its function reports. The component sends the message.
     pub fn take_report(&mut self) -> Option<ErrorReport> {
         self.reports.pop_front()

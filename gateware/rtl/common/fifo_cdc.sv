@@ -1,4 +1,4 @@
-// A FIFO between two clocks. Only gray pointers cross, through two registers each; gateware/README.md has their constraints.
+// A FIFO between two clocks. Only gray pointers cross, through two registers each; docs/reference/circuit-ports.md has their constraints.
 
 `include "require.svh"
 

@@ -1,4 +1,4 @@
-"""The engine as a card of cocotbext-pcie, which has its configuration space and MSI-X table."""
+"""Engines as cards of cocotbext-pcie, which has their configuration spaces and MSI-X tables."""
 
 from __future__ import annotations
 
@@ -80,27 +80,15 @@ class Function(MemoryEndpoint):  # type: ignore[misc]
 
 
 class Card:
-    """A root complex with memory, and the circuit in its slot or behind a switch with two peers."""
+    """The circuit whose signals are those of `dut`, as the device of a slot."""
 
-    def __init__(self, dut: Any, *, msix: bool = False, switch: bool = False) -> None:
+    def __init__(self, dut: Any, *, msix: bool = False) -> None:
         self.dut = dut
-        self.root = RootComplex()
         self.function = Function(msix=msix)
         self.device = Device(self.function)
-        self.peers = [MemoryEndpoint() for _ in range(2 * switch)]
-        self.memories = [peer.add_mem_region(1 << 16) for peer in self.peers]
-        slot = self.root.make_port()
-        if switch:
-            self.switch = Switch()
-            slot.connect(self.switch)
-            self.switch.make_port().connect(self.device)
-            for peer in self.peers:
-                self.switch.make_port().connect(Device(peer))
-        else:
-            slot.connect(self.device)
 
-    async def begin(self, receive: Pause = never, send: Pause = never) -> Any:
-        """Reset, enumeration, driver: the device as the root complex found it."""
+    async def reset(self, receive: Pause = never, send: Pause = never) -> None:
+        """Begin with clocks, reset, and the traffic of the slot."""
         dut = self.dut
         start_clock(dut.clk_i)
         start_clock(dut.user_clk_i)
@@ -117,12 +105,11 @@ class Card:
         self.sink = PacketSink(dut, send, "tx_")
         for process in (self.receive(), self.send(), self.interrupt()):
             cocotb.start_soon(process)
-        await self.root.enumerate()
-        for peer in self.peers:
-            found = self.root.find_device(peer.pcie_id)
-            await found.enable_device()
-            await found.set_master()
-        device = self.root.find_device(self.function.pcie_id)
+
+    async def probe(self, root: RootComplex) -> Any:
+        """Begin as a driver does, after the enumeration: the device that the root found."""
+        dut = self.dut
+        device = root.find_device(self.function.pcie_id)
         await device.enable_device()
         await device.set_master()
         await device.alloc_irq_vectors(1, VECTORS)
@@ -156,3 +143,32 @@ class Card:
             await RisingEdge(dut.clk_i)
             if offered:
                 await self.function.interrupt(vector)
+
+
+class Machine:
+    """A root complex with memory, and a card in its slot, or cards and two peers below a switch."""
+
+    def __init__(self, *cards: Card, switch: bool = False) -> None:
+        self.cards = cards
+        self.root = RootComplex()
+        self.peers = [MemoryEndpoint() for _ in range(2 * switch)]
+        self.memories = [peer.add_mem_region(1 << 16) for peer in self.peers]
+        slot = self.root.make_port()
+        if switch:
+            self.switch = Switch()
+            slot.connect(self.switch)
+            for device in [card.device for card in cards] + [Device(peer) for peer in self.peers]:
+                self.switch.make_port().connect(device)
+        else:
+            slot.connect(cards[0].device)
+
+    async def begin(self, receive: Pause = never, send: Pause = never) -> list[Any]:
+        """Reset, enumeration, drivers: the devices of the cards as the root complex found them."""
+        for card in self.cards:
+            await card.reset(receive, send)
+        await self.root.enumerate()
+        for peer in self.peers:
+            found = self.root.find_device(peer.pcie_id)
+            await found.enable_device()
+            await found.set_master()
+        return [await card.probe(self.root) for card in self.cards]

@@ -303,7 +303,7 @@ async def what_is_read_comes_back_through_the_loopback(dut: Any) -> None:
 @law(MATRIX)
 async def the_matrix_connects_host_and_peers_straight_and_crossed(dut: Any) -> None:
     """Data of peers leaves to a peer or to the host, and data of the host the other way round."""
-    world = await World(dut).begin(receive=often(14, 0.2))
+    world = await World(dut).begin(receive=often(14, 0.2), send=often(18, 0.2))
     draw = random.Random(15)
     for crossed in (0, 1, 0) if SOAK else (0, 1):
         world.store(CROSSED, bytes([crossed]))

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import random
+import struct
 from typing import Any
 
 from cocotb.triggers import RisingEdge
-from dma_engine.test_dma_engine_core import FIRST, LOOPBACK, MATRIX, SOURCE, USER, law, odd_ranges
+from dma_engine.test_dma_engine_core import (
+    FIRST,
+    LOOPBACK,
+    MATRIX,
+    REFLECTOR,
+    SOURCE,
+    USER,
+    law,
+    odd_ranges,
+)
 from dma_engine.world import (
     BAR,
     ERROR,
@@ -14,6 +24,7 @@ from dma_engine.world import (
     PEERS,
     READ,
     REGISTERS,
+    REPLY,
     SILENT,
     STATUS,
     WRITE,
@@ -27,6 +38,8 @@ from dma_engine.world import (
 from handshake import SOAK, never, often
 
 HALF_FIFO = 2048
+LARGEST = (4 << 20) - 3
+"""Bytes of the largest transfers, which end in the middle of a beat."""
 
 
 async def loop(world: World, reads: list[tuple[int, int]], writes: list[tuple[int, int]]) -> None:
@@ -42,7 +55,7 @@ async def loop(world: World, reads: list[tuple[int, int]], writes: list[tuple[in
     assert b"".join(world.content(*one) for one in writes) == sent
 
 
-@law(SOURCE, LOOPBACK)
+@law(SOURCE, LOOPBACK, MATRIX)
 async def after_a_reset_in_the_middle_the_next_transfers_are_whole(dut: Any) -> None:
     """Completions of reads from before the reset arrive behind it, and are dropped."""
     draw = random.Random(41)
@@ -54,6 +67,8 @@ async def after_a_reset_in_the_middle_the_next_transfers_are_whole(dut: Any) -> 
         world.start(READ, (0, 12), 1)
         world.start(WRITE, (0, 12), 2, first=FIRST)
         world.start(PEER, (0x900000, 3000), 3, first=FIRST)
+        for _ in range(10 if USER == MATRIX else 0):
+            world.queue.append((PEERS, write(0xC000_0000, draw.randbytes(100)), 4))
         await world.cycles(draw.randrange(100, 600))
         late = [packet for answer in world.pending for packet in answer]
         await world.end()
@@ -65,15 +80,44 @@ async def after_a_reset_in_the_middle_the_next_transfers_are_whole(dut: Any) -> 
         # The answer with the counters may be counted already.
         assert counters["payload_bytes"] <= 8 * 12, "the counters began again"
         assert await world.word(WRITE + STATUS) == 0
-        if USER == LOOPBACK:
+        if USER != SOURCE:
             total = sum(size for _, size in ranges)
             await loop(world, ranges, [(0x40_0000_0001, total)])
-        else:
+        if USER == MATRIX:
+            data = draw.randbytes(100)
+            world.start(PEER, (0x900000, len(data)), 5)
+            world.queue.append((PEERS, write(0xC000_0000, data), 4))
+            await world.ends(2)
+            assert world.content(0x900000, len(data)) == data
+        if USER == SOURCE:
             world.describe(WRITE, ranges)
             world.start(WRITE, (0, 12), 4, first=FIRST)
             await world.ends(0)
             data = b"".join(packet.data for packet in world.writes)
             assert data == pattern(FIRST, sum(size for _, size in ranges))
+        await world.end()
+
+
+@law(REFLECTOR)
+async def after_a_reset_a_reflector_sends_nothing_of_before(dut: Any) -> None:
+    """Writes of peers wait in it while the link takes nothing; the next ones come back alone."""
+    draw = random.Random(42)
+    for number in range(4 if SOAK else 1):
+        world = await World(dut, seed=number).begin(send=often(number, 0.8))
+        world.store(REPLY, struct.pack("<Q", 0x44_0000_0000))
+        for _ in range(20):
+            world.queue.append((PEERS, write(0xC000_0000, draw.randbytes(100)), 6))
+        await world.cycles(draw.randrange(100, 400))
+        await world.end()
+        world = await World(dut, seed=number).begin()
+        world.store(REPLY, struct.pack("<Q", 0x55_0000_0000))
+        await world.cycles(40)
+        data = draw.randbytes(60)
+        world.queue.append((PEERS, write(0xC000_0000, data), 7))
+        await world.cycles(200)
+        assert [(packet.address, packet.data) for packet in world.writes] == [
+            (0x55_0000_0000, data)
+        ]
         await world.end()
 
 
@@ -121,25 +165,37 @@ async def peer_writes_of_every_alignment_and_small_size_have_their_bytes(dut: An
 
 @law(LOOPBACK)
 async def large_ranges_go_through_the_loopback(dut: Any) -> None:
-    """In the soak 1 MiB, else 3 KB; more than FIFOs and slots hold."""
+    """In the soak 4 MiB, else 3 KB; more than FIFOs and slots hold."""
     world = await World(dut, mps=256, mrrs=512).begin()
-    size = (1 << 20 if SOAK else 3000) - 3
+    size = LARGEST if SOAK else 3000
     await loop(world, [(0x40_0000_0FFD, size)], [(0x50_0000_0123, size)])
 
 
 @law(SOURCE)
 async def sizes_up_to_4_mib_are_whole(dut: Any) -> None:
-    """In the soak 4 MiB, else 5 KB; the page and MPS cut them."""
+    """In the soak 4 MiB, else 5 KB, of each unit at once; page, MPS and MRRS cut them."""
     world = await World(dut, mps=256).begin()
-    size = (4 << 20 if SOAK else 5_000) - 3
-    world.describe(WRITE, [(0x40_0000_0FFD, size)])
-    world.start(WRITE, (0, 1), 1, first=FIRST)
-    await world.ends(0, 4_000_000)
-    at = 0x40_0000_0FFD
-    for packet in world.writes:
-        assert packet.address == at
-        at += packet.size
-    assert b"".join(packet.data for packet in world.writes) == pattern(FIRST, size)
+    size = LARGEST if SOAK else 5000
+    begins = {WRITE: 0x40_0000_0FFD, READ: 0x50_0000_0123, PEER: 0x60_0000_0001}
+    for unit in (WRITE, READ):
+        world.describe(unit, [(begins[unit], size)])
+        world.start(unit, (0, 1), 1, first=FIRST)
+    world.start(PEER, (begins[PEER], size), 2, first=FIRST + 1)
+    for vector in (0, 1, 2):
+        await world.ends(vector, 4_000_000)
+    for unit, begin in begins.items():
+        assert await world.word(unit + STATUS) == 2
+        moved = [
+            packet for packet in world.writes + world.reads if packet.address >> 36 == begin >> 36
+        ]
+        at = begin
+        for packet in moved:
+            assert packet.address == at
+            at += packet.size
+        assert at == begin + size
+        if unit != READ:
+            sent = b"".join(packet.data for packet in moved)
+            assert sent == pattern(FIRST + (unit == PEER), size)
 
 
 @law(SOURCE, LOOPBACK)

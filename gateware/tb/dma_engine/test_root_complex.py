@@ -8,7 +8,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import with_timeout
-from dma_engine.card import Card
+from dma_engine.card import Card, Machine
 from dma_engine.world import ADDRESS, COUNTERS, FETCH, LISTS, READ, STATUS, WRITE
 from handshake import PACKETS, often
 
@@ -18,11 +18,11 @@ SIZE = 1 << 16
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def host_memory_goes_through_the_card_and_back(dut: Any) -> None:
     """Any alignment and size; the interrupts are MSI, and come behind the data."""
-    card = Card(dut)
-    card.root.max_payload_size = 0
-    device = await card.begin(receive=often(51, 0.2), send=often(52, 0.2))
+    machine = Machine(Card(dut))
+    machine.root.max_payload_size = 0
+    (device,) = await machine.begin(receive=often(51, 0.2), send=often(52, 0.2))
     registers = device.bar_window[2]
-    memory = card.root.mem_pool.alloc_region(SIZE)
+    memory = machine.root.mem_pool.alloc_region(SIZE)
     base = memory.get_absolute_address(0)
     draw = random.Random(53)
     sent, came, lists = 0x0, 0x4000, 0x8000 + 0xF70

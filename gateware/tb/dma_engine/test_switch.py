@@ -3,64 +3,28 @@
 from __future__ import annotations
 
 import random
-import struct
 from typing import Any
 
 import cocotb
-from cocotb.triggers import Timer, with_timeout
-from dma_engine.card import PENDING, TABLE, Card
-from dma_engine.world import (
-    ADDRESS,
-    COUNTERS,
-    ERROR,
-    LISTS,
-    PEER,
-    READ,
-    STATUS,
-    WRITE,
-)
+from cocotb.triggers import Timer
+from dma_engine.card import PENDING, TABLE, Card, Machine
+from dma_engine.driver import Driver
+from dma_engine.world import COUNTERS, PEER, READ, WRITE
 from handshake import PACKETS, often
 
 UNSUPPORTED = 1
 NOWHERE = 0x7_0000_0000
 
 
-class Driver:
-    """The driver of the engine: lists in the engine, and an interrupt at the end."""
-
-    def __init__(self, device: Any) -> None:
-        self.device = device
-        self.registers = device.bar_window[2]
-
-    async def start(self, unit: int, ranges: list[tuple[int, int]]) -> None:
-        """Begin a transfer; the peer unit has one range."""
-        command = struct.pack("<QQII", 0, len(ranges), 0, 1)
-        if unit == PEER:
-            command = struct.pack("<QQII", *ranges[0], 0, 1)
-        else:
-            table = b"".join(struct.pack("<QII", address, size, 0) for address, size in ranges)
-            await self.registers.write(LISTS[unit], table)
-        self.event(unit).clear()
-        await self.registers.write(unit + ADDRESS, command)
-
-    def event(self, unit: int) -> Any:
-        """The event of the unit's vector."""
-        return self.device.msi_vectors[unit // 0x40].event
-
-    async def end(self, unit: int) -> tuple[int, int]:
-        """Wait for the interrupt; STATUS and ERROR."""
-        await with_timeout(self.event(unit).wait(), 300, "us")
-        status = await self.registers.read_dword(unit + STATUS)
-        return status, await self.registers.read_dword(unit + ERROR)
-
-
 @cocotb.test(timeout_time=6, timeout_unit="ms")
 async def peers_behind_a_switch_are_read_and_written(dut: Any) -> None:
     """A peer writes to the engine, which writes to another one; it reads from one for the host."""
-    card = Card(dut, switch=True)
-    driver = Driver(await card.begin(receive=often(61, 0.2), send=often(62, 0.2)))
-    writer, target = card.peers
-    host = card.root.mem_pool.alloc_region(1 << 14)
+    card = Card(dut)
+    machine = Machine(card, switch=True)
+    (device,) = await machine.begin(receive=often(61, 0.2), send=often(62, 0.2))
+    driver = Driver(device)
+    writer, target = machine.peers
+    host = machine.root.mem_pool.alloc_region(1 << 14)
     draw = random.Random(63)
     for _ in range(max(1, PACKETS // 20)):
         size, at, to = draw.randrange(300, 900), draw.randrange(64), draw.randrange(0x4000)
@@ -68,7 +32,7 @@ async def peers_behind_a_switch_are_read_and_written(dut: Any) -> None:
         await driver.start(PEER, [(target.bar[0] + to, size)])
         await writer.mem_write(card.function.bar[0] + at, data)
         assert await driver.end(PEER) == (2, 0)
-        assert card.memories[1][to : to + size] == data
+        assert machine.memories[1][to : to + size] == data
 
         cut = draw.randrange(1, size)
         await driver.start(WRITE, [(host.get_absolute_address(at), size)])
@@ -84,10 +48,12 @@ async def peers_behind_a_switch_are_read_and_written(dut: Any) -> None:
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_read_of_an_address_that_nobody_has_is_unsupported(dut: Any) -> None:
     """The peer unit goes on meanwhile, and the next read is whole."""
-    card = Card(dut, switch=True)
-    driver = Driver(await card.begin())
-    writer, target = card.peers
-    host = card.root.mem_pool.alloc_region(1 << 12)
+    card = Card(dut)
+    machine = Machine(card, switch=True)
+    (device,) = await machine.begin()
+    driver = Driver(device)
+    writer, target = machine.peers
+    host = machine.root.mem_pool.alloc_region(1 << 12)
     good, to = (host.get_absolute_address(5), 300), host.get_absolute_address(0x800)
     await host.write(5, bytes(range(150)) * 2)
     await driver.start(PEER, [(target.bar[0], 200)])
@@ -106,10 +72,11 @@ async def a_read_of_an_address_that_nobody_has_is_unsupported(dut: Any) -> None:
 async def interrupts_are_messages_of_msix_and_masked_ones_pend(dut: Any) -> None:
     """A vector that is masked is signalled when software clears its mask."""
     card = Card(dut, msix=True)
-    device = await card.begin()
+    machine = Machine(card)
+    (device,) = await machine.begin()
     driver = Driver(device)
     assert card.function.msix.msix_enable
-    host = card.root.mem_pool.alloc_region(1 << 12)
+    host = machine.root.mem_pool.alloc_region(1 << 12)
     base = host.get_absolute_address(0)
     table = device.bar_window[TABLE]
     await host.write(0, bytes(range(100)))

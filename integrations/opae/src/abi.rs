@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "programs pass raw pointers")]
 
+use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use session::Failure;
@@ -86,6 +87,15 @@ impl<T> UserPointer<T> {
 /// A copy of the bytes at `pointer`; must not be called while the library's lock is held.
 pub fn bytes<const N: usize>(pointer: *const u8) -> Result<[u8; N], Code> {
     Ok(user_pointer(pointer.cast_mut().cast::<[u8; N]>())?.take())
+}
+
+/// The bytes of a C string, at most `most`; must not be called while the library's lock is held.
+pub fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
+    let from = user_pointer(from.cast_mut().cast::<u8>())?;
+    Ok((0..most)
+        .map(|index| from.at(index).take())
+        .take_while(|&byte| byte != 0)
+        .collect())
 }
 
 /// As much of `bytes` as fits, with a zero after it.

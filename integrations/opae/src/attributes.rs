@@ -1,7 +1,7 @@
 //! Attributes: information about an object besides its properties. Their names are those of the files in which drivers of such
 //! cards show them. Where the card's own driver and the kernel's driver use different names, both exist.
 
-use session::{ErrorRegister, Kind, Object, Reply, Request};
+use session::{Attribute as Register, Counter, ErrorRegister, Kind, Object, Reply, Request};
 
 use crate::abi::Code;
 use crate::state::State;
@@ -16,12 +16,14 @@ pub struct Attribute {
     access: Access,
     /// Whether the attribute is one of the object's errors, and not a second name of one.
     is_error: bool,
+    /// The port that the attribute is of; a device with fewer ports does not have it.
+    port: Option<u8>,
 }
 
 #[derive(Debug)]
 enum Source {
     Text(fn(&Object) -> String),
-    Register(ErrorRegister),
+    Register(Register),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ enum Access {
     ClearOnly,
     /// Writing injects errors.
     Inject,
+    /// A number that software writes.
+    Set,
 }
 
 /// The bits of errors that software can inject.
@@ -44,15 +48,34 @@ const fn text(path: &'static str, text: fn(&Object) -> String) -> Attribute {
         source: Source::Text(text),
         access: Access::Read,
         is_error: false,
+        port: None,
     }
 }
 
-const fn error(path: &'static str, register: ErrorRegister, access: Access) -> Attribute {
+const fn register(path: &'static str, register: Register, access: Access) -> Attribute {
     Attribute {
         path,
         source: Source::Register(register),
         access,
+        is_error: false,
+        port: None,
+    }
+}
+
+/// An attribute of the performance counters of a port, or of all ports.
+const fn counters(path: &'static str, source: Register, access: Access) -> Attribute {
+    let mut attribute = register(path, source, access);
+    attribute.port = match source {
+        Register::Counter(_, port) | Register::IsCounting(port) => port,
+        _ => None,
+    };
+    attribute
+}
+
+const fn error(path: &'static str, register: ErrorRegister, access: Access) -> Attribute {
+    Attribute {
         is_error: true,
+        ..self::register(path, Register::Error(register), access)
     }
 }
 
@@ -62,7 +85,25 @@ const fn other_name(path: &'static str, register: ErrorRegister, access: Access)
     attribute
 }
 
-static DEVICE: [Attribute; 17] = [
+/// A performance counter in the directory of a port or of all, or the switch that enables them.
+macro_rules! counter {
+    ($folder:literal, enable, $port:expr) => {
+        counters(
+            concat!($folder, "/enable"),
+            Register::IsCounting($port),
+            Access::Set,
+        )
+    };
+    ($folder:literal, $name:ident: $counter:ident, $port:expr) => {
+        counters(
+            concat!($folder, "/", stringify!($name)),
+            Register::Counter(Counter::$counter, $port),
+            Access::Read,
+        )
+    };
+}
+
+static DEVICE: [Attribute; 45] = [
     text("bitstream_id", |object| {
         format!("{:#x}", object.bitstream_id)
     }),
@@ -126,11 +167,44 @@ static DEVICE: [Attribute; 17] = [
         ErrorRegister::Injected,
         Access::Inject,
     ),
+    text("dperf/revision", |_| "0".to_owned()),
+    register("dperf/clock", Register::ClockCounter, Access::Read),
+    register("dperf/fabric/freeze", Register::IsFrozen, Access::Set),
+    counter!("dperf/fabric", enable, None),
+    counter!("dperf/fabric", pcie0_read: LinkRead, None),
+    counter!("dperf/fabric", pcie0_write: LinkWrite, None),
+    counter!("dperf/fabric", mmio_read: RegisterRead, None),
+    counter!("dperf/fabric", mmio_write: RegisterWrite, None),
+    counter!("dperf/fabric/port0", enable, Some(0)),
+    counter!("dperf/fabric/port0", pcie0_read: LinkRead, Some(0)),
+    counter!("dperf/fabric/port0", pcie0_write: LinkWrite, Some(0)),
+    counter!("dperf/fabric/port0", mmio_read: RegisterRead, Some(0)),
+    counter!("dperf/fabric/port0", mmio_write: RegisterWrite, Some(0)),
+    counter!("dperf/fabric/port1", enable, Some(1)),
+    counter!("dperf/fabric/port1", pcie0_read: LinkRead, Some(1)),
+    counter!("dperf/fabric/port1", pcie0_write: LinkWrite, Some(1)),
+    counter!("dperf/fabric/port1", mmio_read: RegisterRead, Some(1)),
+    counter!("dperf/fabric/port1", mmio_write: RegisterWrite, Some(1)),
+    counter!("dperf/fabric/port2", enable, Some(2)),
+    counter!("dperf/fabric/port2", pcie0_read: LinkRead, Some(2)),
+    counter!("dperf/fabric/port2", pcie0_write: LinkWrite, Some(2)),
+    counter!("dperf/fabric/port2", mmio_read: RegisterRead, Some(2)),
+    counter!("dperf/fabric/port2", mmio_write: RegisterWrite, Some(2)),
+    counter!("dperf/fabric/port3", enable, Some(3)),
+    counter!("dperf/fabric/port3", pcie0_read: LinkRead, Some(3)),
+    counter!("dperf/fabric/port3", pcie0_write: LinkWrite, Some(3)),
+    counter!("dperf/fabric/port3", mmio_read: RegisterRead, Some(3)),
+    counter!("dperf/fabric/port3", mmio_write: RegisterWrite, Some(3)),
 ];
 
-static ACCELERATOR: [Attribute; 6] = [
+static ACCELERATOR: [Attribute; 7] = [
     text("afu_id", |object| digits(&object.guid)),
-    text("id", |_| "0".to_owned()),
+    text("id", |object| object.slot.to_string()),
+    register(
+        "dfl_dev.0/userclk/frequency",
+        Register::UserClock,
+        Access::Read,
+    ),
     error("errors/errors", ErrorRegister::Port, Access::Clear),
     error("errors/first_error", ErrorRegister::FirstPort, Access::Read),
     error(
@@ -141,19 +215,30 @@ static ACCELERATOR: [Attribute; 6] = [
     other_name("errors/clear", ErrorRegister::Port, Access::ClearOnly),
 ];
 
-/// The attributes of an object of this kind.
-pub fn attributes(kind: Kind) -> &'static [Attribute] {
-    match kind {
+/// The attributes of an object of this kind; a device has `slots` slots.
+pub fn attributes(kind: Kind, slots: u32) -> impl Iterator<Item = &'static Attribute> {
+    let all: &[Attribute] = match kind {
         Kind::Device => &DEVICE,
         Kind::Accelerator => &ACCELERATOR,
-    }
+    };
+    all.iter()
+        .filter(move |one| one.port.is_none_or(|port| u32::from(port) < slots))
+}
+
+/// The attributes of a device that are its metrics, in the order of their numbers: its clock, and the counters of all ports.
+pub fn metrics() -> impl Iterator<Item = &'static Attribute> {
+    let is_metric = |one: &&Attribute| {
+        matches!(
+            one.source,
+            Source::Register(Register::ClockCounter | Register::Counter(_, None))
+        )
+    };
+    DEVICE.iter().filter(is_metric)
 }
 
 /// The errors of an object of this kind, in the order of their numbers.
 pub fn errors(kind: Kind) -> impl Iterator<Item = &'static Attribute> {
-    attributes(kind)
-        .iter()
-        .filter(|attribute| attribute.is_error)
+    attributes(kind, 0).filter(|attribute| attribute.is_error)
 }
 
 /// The hexadecimal digits of a UUID, without separators.
@@ -184,14 +269,30 @@ impl State {
                 let (objects, place) = self.object(token)?;
                 Ok(text(&objects[place]) + "\n")
             }
-            Source::Register(_) => Ok(format!("{:#x}\n", self.error(token, attribute)?)),
+            Source::Register(register) => {
+                let value = self.value(token, attribute)?;
+                Ok(match register {
+                    Register::IsFrozen | Register::IsCounting(_) => format!("{value}\n"),
+                    // The lower and the higher clock, in kHz.
+                    Register::UserClock => format!("{} {}\n", value / 2000, value / 1000),
+                    _ => format!("{value:#x}\n"),
+                })
+            }
         }
     }
 
-    /// The current value of an error register.
-    pub fn error(&mut self, token: Token, attribute: &Attribute) -> Result<u64, Code> {
-        let (object, register) = self.error_register(token, attribute)?;
-        match self.call(Request::LoadErrors { object, register }, None)? {
+    /// The current value of an attribute that is a register.
+    pub fn value(&mut self, token: Token, attribute: &Attribute) -> Result<u64, Code> {
+        let Source::Register(register) = attribute.source else {
+            return Err(Code::NotSupported);
+        };
+        self.load_attribute(token, register)
+    }
+
+    /// The current value of a register.
+    pub fn load_attribute(&mut self, token: Token, attribute: Register) -> Result<u64, Code> {
+        let object = self.object(token)?.1 as u32;
+        match self.call(Request::LoadAttribute { object, attribute }, None)? {
             Reply::Value(value) => Ok(value),
             _ => Err(Code::Exception),
         }
@@ -200,11 +301,11 @@ impl State {
     /// Clears all errors in an error register.
     pub fn clear_error(&mut self, token: Token, attribute: &Attribute) -> Result<(), Code> {
         let value = match attribute.access {
-            Access::Read => return Err(Code::NotSupported),
+            Access::Read | Access::Set => return Err(Code::NotSupported),
             Access::Inject => 0,
-            Access::Clear | Access::ClearOnly => self.error(token, attribute)?,
+            Access::Clear | Access::ClearOnly => self.value(token, attribute)?,
         };
-        self.store_errors(token, attribute, value)
+        self.store_register(token, attribute, value)
     }
 
     /// Writes to the file of an attribute. As with the driver, only the recorded errors can be cleared.
@@ -212,39 +313,35 @@ impl State {
         let is_right = match attribute.access {
             Access::Read => false,
             Access::Inject => value & !INJECTABLE == 0,
-            Access::Clear | Access::ClearOnly => self.error(token, attribute)? == value,
+            Access::Clear | Access::ClearOnly => self.value(token, attribute)? == value,
+            Access::Set => true,
         };
         if !is_right {
             return Err(Code::Exception);
         }
-        self.store_errors(token, attribute, value)
+        let stored = self.store_register(token, attribute, value);
+        // The driver refuses a value by an error of the system.
+        stored.map_err(|code| match code {
+            Code::InvalidParam => Code::Exception,
+            code => code,
+        })
     }
 
-    fn store_errors(
+    fn store_register(
         &mut self,
         token: Token,
         attribute: &Attribute,
         value: u64,
     ) -> Result<(), Code> {
-        let (object, register) = self.error_register(token, attribute)?;
-        let request = Request::StoreErrors {
-            object,
-            register,
+        let Source::Register(attribute) = attribute.source else {
+            return Err(Code::NotSupported);
+        };
+        let request = Request::StoreAttribute {
+            object: self.object(token)?.1 as u32,
+            attribute,
             value,
         };
         self.call(request, None).map(drop)
-    }
-
-    fn error_register(
-        &mut self,
-        token: Token,
-        attribute: &Attribute,
-    ) -> Result<(u32, ErrorRegister), Code> {
-        let Source::Register(register) = attribute.source else {
-            return Err(Code::NotSupported);
-        };
-        let (_, place) = self.object(token)?;
-        Ok((place as u32, register))
     }
 }
 
@@ -255,7 +352,7 @@ mod tests {
     #[test]
     fn errors_have_names_that_fit_and_no_two_attributes_the_same_path() {
         for kind in [Kind::Device, Kind::Accelerator] {
-            let mut paths: Vec<_> = attributes(kind).iter().map(|one| one.path).collect();
+            let mut paths: Vec<_> = attributes(kind, 4).map(|one| one.path).collect();
             let all = paths.len();
             paths.sort_unstable();
             paths.dedup();

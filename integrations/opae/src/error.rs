@@ -38,7 +38,7 @@ extern "C" fn fpgaReadError(token: usize, error_num: u32, value: *mut u64) -> u3
         let result = user_pointer(value)?;
         let error = with(|state| {
             let (token, error) = state.numbered(token, error_num)?;
-            state.error(token, error)
+            state.value(token, error)
         })?;
         result.put(error);
         Ok(())

@@ -51,13 +51,15 @@ impl<T> Lock<T> {
         Some(Guard { lock: self, mask })
     }
 
-    /// Locks the value unless another thread holds the lock for long; for callers that the holder of the lock may be waiting for.
-    pub fn lock_soon(&self) -> Option<Guard<'_, T>> {
+    /// Locks the value unless another thread holds the lock for long; for callers that the holder of the lock may be waiting for. A holder
+    /// that `is_brief` waits for nobody, so its end is awaited.
+    pub fn lock_soon(&self, is_brief: impl Fn(usize) -> bool) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
         }
         let mask = block_signals();
-        for _ in 0..TRIES {
+        let mut tries = 0;
+        while tries < TRIES {
             let free = self
                 .word
                 .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
@@ -65,6 +67,7 @@ impl<T> Lock<T> {
                 self.owner.store(this_thread(), Ordering::Relaxed);
                 return Some(Guard { lock: self, mask });
             }
+            tries += u32::from(!is_brief(self.owner.load(Ordering::Relaxed)));
             // SAFETY: the call has no arguments.
             unsafe { libc::syscall(libc::SYS_sched_yield) };
         }
@@ -216,5 +219,25 @@ mod tests {
         assert!(lock.lock().is_none());
         drop(held);
         assert!(lock.lock().is_some());
+    }
+
+    #[test]
+    fn a_brief_holder_is_waited_for_however_long_it_takes() {
+        let lock = Lock::new(1);
+        let owner = &AtomicUsize::new(0);
+        std::thread::scope(|threads| {
+            let holder = threads.spawn(|| {
+                let held = lock.lock();
+                owner.store(this_thread(), Ordering::Release);
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                drop(held);
+            });
+            while owner.load(Ordering::Acquire) == 0 {
+                std::thread::yield_now();
+            }
+            let is_holder = |thread| thread == owner.load(Ordering::Acquire);
+            assert!(lock.lock_soon(is_holder).is_some());
+            holder.join().expect("it ends");
+        });
     }
 }

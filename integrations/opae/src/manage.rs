@@ -45,6 +45,7 @@ extern "C" fn fpgaReconfigureSlot(
                 slot,
                 size: bitstream_len as u64,
                 force: flags & FORCE != 0,
+                keeps_clock: flags & SKIP_USER_CLOCK != 0,
             };
             state.call(request, Some(file?.as_fd())).map(drop)
         })

@@ -9,7 +9,7 @@ use std::ffi::c_char;
 
 use session::{Kind, Object};
 
-use crate::abi::{Code, bytes, entry, put_text, text, user_pointer};
+use crate::abi::{Code, bytes, copy_text, entry, put_text, text, user_pointer};
 use crate::attributes::errors;
 use crate::state::{State, lock, with};
 use crate::token::Token;
@@ -182,15 +182,6 @@ fn version(bitstream_id: u64) -> Version {
         minor: digit(14),
         patch: digit(13).into(),
     }
-}
-
-/// The bytes of a C string, at most `most`.
-fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
-    let from = user_pointer(from.cast_mut().cast::<u8>())?;
-    Ok((0..most)
-        .map(|index| from.at(index).take())
-        .take_while(|&byte| byte != 0)
-        .collect())
 }
 
 fn get<T>(

@@ -110,7 +110,7 @@ pub fn lock() -> Option<Guard<'static, State>> {
 /// The clock uses this function: an allocator may read the clock while it holds its own lock, which the holder of this lock may
 /// need.
 pub fn lock_soon() -> Option<Guard<'static, State>> {
-    STATE.lock_soon()
+    STATE.lock_soon(crate::watch::is_watch_mark)
 }
 
 /// Whether another thread waits for the lock, which this thread holds.

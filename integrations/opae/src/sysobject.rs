@@ -37,6 +37,7 @@ pub struct Sysobject {
 struct Owner {
     token: Token,
     kind: Kind,
+    slots: u32,
     /// The handle through which it was opened; without a handle it cannot be written.
     handle: Option<usize>,
 }
@@ -52,12 +53,12 @@ enum Content {
 impl Owner {
     /// The attribute at `path`.
     fn attribute(self, path: &str) -> Option<&'static Attribute> {
-        attributes(self.kind).iter().find(|one| one.path == path)
+        attributes(self.kind, self.slots).find(|one| one.path == path)
     }
 
     /// All paths of attributes and directories.
     fn paths(self) -> BTreeSet<&'static str> {
-        let files = attributes(self.kind).iter().map(|attribute| attribute.path);
+        let files = attributes(self.kind, self.slots).map(|attribute| attribute.path);
         let above = |path: &'static str| {
             let ends = path.match_indices('/').map(|(end, _)| end);
             ends.chain([path.len()]).map(|end| &path[..end])
@@ -138,6 +139,7 @@ impl State {
         Ok(Owner {
             token,
             kind: objects[place].kind,
+            slots: objects[place].slots,
             handle,
         })
     }
@@ -366,6 +368,7 @@ mod tests {
     const DEVICE: Owner = Owner {
         token: Token { object_id: 1 },
         kind: Kind::Device,
+        slots: 1,
         handle: None,
     };
 

@@ -8,10 +8,10 @@
 )]
 
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::lock::{block_signals, unblock_signals};
+use crate::lock::{block_signals, this_thread, unblock_signals};
 use crate::state::lock;
 use crate::valgrind;
 
@@ -27,10 +27,17 @@ static WANTED: AtomicU32 = AtomicU32::new(0);
 
 /// The system's number of the thread.
 static THREAD: AtomicI32 = AtomicI32::new(0);
+/// The library's [number](this_thread) of the thread.
+static MARK: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether `thread` is this thread.
 pub fn is_watch(thread: i32) -> bool {
     THREAD.load(Ordering::Relaxed) == thread
+}
+
+/// Whether `mark` is the library's number of this thread, which closes pages while it holds the lock and waits for nobody.
+pub fn is_watch_mark(mark: usize) -> bool {
+    mark != 0 && MARK.load(Ordering::Relaxed) == mark
 }
 
 /// Number of calls and faults so far.
@@ -58,6 +65,7 @@ fn watch() {
     block_every_signal();
     // SAFETY: the call has no arguments.
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    MARK.store(this_thread(), Ordering::Relaxed);
     let patience = if valgrind::is_there() {
         PATIENCE_OF_VALGRIND
     } else {

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
+from peerlane.benchmark.devices import device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,13 @@ def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
 def median_messages(hosts: int, size: int, repeat: int) -> dict[str, Any]:
     """The median run of PUTs of `size` bytes between each two of `hosts` hosts."""
     return _median(lambda: _core.bench_messages(hosts, size), repeat) | {"hosts": hosts}
+
+
+def median_device(kind: str, direction: str, accesses: int, repeat: int) -> dict[str, Any]:
+    """The median run of accesses of one direction to a device of this kind."""
+    model, models = device(kind)
+    run = _median(lambda: _core.bench_device(model, direction, accesses, models), repeat)
+    return run | {"kind": kind, "direction": direction}
 
 
 def _median(bench: Callable[[], str], repeat: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import peerlane
-from peerlane._core import UnitError
+from peerlane._core import ModelError, UnitError
 from peerlane.cli.bench import bench_app
 from peerlane.cli.compare import compare
 from peerlane.cli.console import InterruptedWorkError, complain, warnings_on_one_line
@@ -82,8 +82,9 @@ def run_command_line(arguments: list[str]) -> int:
     ) as error:
         complain(str(error))
         return WRONG_USE
-    except UnitError as error:
-        traceback.print_exception(error.__cause__)
+    except (ModelError, UnitError) as error:
+        if error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
         complain(str(error))
         return FAILED
     except InterruptedWorkError as error:

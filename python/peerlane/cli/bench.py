@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane.benchmark.median import median_fabric, median_messages, median_network
+from peerlane.benchmark.devices import KINDS
+from peerlane.benchmark.median import (
+    median_device,
+    median_fabric,
+    median_messages,
+    median_network,
+)
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import group
 from peerlane.cli.options import JsonTo
@@ -107,6 +113,34 @@ def bench_messages(
     """
     runs = _of_each(hosts, "hosts", lambda count: median_messages(count, size, repeat))
     emit({"runs": runs}, _message_table(runs), json_to)
+
+
+@bench_app.command("devices")
+def bench_devices(
+    accesses: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Accesses of each device in each direction.")
+    ] = 100_000,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
+    ] = 5,
+    json_to: JsonTo = None,
+) -> None:
+    """Time accesses of 8 bytes by a host to registers, below a switch, for each kind of model.
+
+    A built-in device, a model of one's own in Rust behind the interface of libraries, and one in
+    Python. All of them keep what is written. An access is everything on its way: requester, links,
+    switch, device and, for reads, completions.
+    """
+    runs: list[dict[str, Any]] = []
+    cases = [(kind, direction) for kind in KINDS for direction in ("write", "read")]
+    with progress("benchmark") as bar:
+        for kind, direction in cases:
+            bar(f"{kind}, {direction}", len(runs) / len(cases))
+            runs.append(median_device(kind, direction, accesses, repeat))
+    built_in = {run["direction"]: run["ns_per_access"] for run in runs if run["kind"] == KINDS[0]}
+    for run_ in runs:
+        run_["ratio"] = run_["ns_per_access"] / built_in[run_["direction"]]
+    emit({"runs": runs}, _device_table(runs), json_to)
 
 
 @bench_app.command("circuits")
@@ -215,6 +249,23 @@ def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
             size(round(run_["payload_per_second"])),
             f"{run_['events_per_second']:,.0f}",
             size(run_["peak_bytes"]),
+        )
+    return table
+
+
+def _device_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
+    """The cost of an access of each kind of device, and how many times that of a built-in one."""
+    table = blank("device", "access")
+    numbers(table, "accesses", "wall time", "ns/access", "events/s", "times built-in")
+    for run_ in runs:
+        table.add_row(
+            run_["kind"],
+            run_["direction"],
+            f"{run_['accesses']:,}",
+            duration(run_["wall_seconds"] * 1e9),
+            f"{run_['ns_per_access']:,.0f}",
+            f"{run_['events_per_second']:,.0f}",
+            f"{run_['ratio']:.2f}",
         )
     return table
 

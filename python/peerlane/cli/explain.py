@@ -10,7 +10,7 @@ import typer
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Scenario, Seed, Settings
+from peerlane.cli.options import JsonTo, Models, Scenario, Seed, Settings
 from peerlane.cli.run import judge_failures
 from peerlane.cli.tables.explain import explain as tables
 from peerlane.explaining.explain import explain as find_out
@@ -22,6 +22,7 @@ def explain(  # noqa: PLR0913 - each is an option
     file: Scenario,
     *,
     settings: Settings = None,
+    _models: Models = None,
     flow: Annotated[
         str | None, typer.Option(metavar="ID", help="The flow to explain; all, if absent.")
     ] = None,

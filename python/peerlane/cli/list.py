@@ -10,9 +10,10 @@ import typer
 from peerlane import _core
 from peerlane.cli import completion, pager, shipped
 from peerlane.cli.console import emit
-from peerlane.cli.options import JsonTo
-from peerlane.cli.tables.catalogue import catalogue
+from peerlane.cli.options import JsonTo, loaded
+from peerlane.cli.tables.catalogue import catalogue as table_of
 from peerlane.cli.tables.cells import stack
+from peerlane.models.registry import catalogue
 from peerlane.reproduction.catalogue import systems
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def list_(
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="Only this device model, and the parameters that a device of it has.",
+            metavar="NAME[=FILE]",
+            help="Only this device model, and the parameters that a device of it has; a model of "
+            "one's own from FILE.py, FILE.py:CLASS or a library, which runs its code.",
             autocompletion=completion.models,
         ),
     ] = None,
@@ -59,7 +61,12 @@ def list_(
 
     In a terminal that is too short for all of it, the list is shown by `$PAGER`, or `less`.
     """
-    known = _everything()
+    if model is not None and "=" in model:
+        with loaded([model]):
+            known = _everything()
+        model = model.partition("=")[0]
+    else:
+        known = _everything()
     wanted = list(words or ())
     chosen = known
     if wanted and wanted[0] in known:
@@ -72,12 +79,12 @@ def list_(
         chosen = {name: entries for name, entries in found.items() if entries}
         if not chosen:
             raise typer.BadParameter(_nothing(wanted, known))
-    shown = stack([catalogue(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
+    shown = stack([table_of(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
     emit(chosen, shown, json_to, show=pager.show)
 
 
 def _everything() -> dict[str, list[Entry]]:
-    known: dict[str, list[Entry]] = json.loads(_core.catalogue())
+    known = dict(catalogue())
     known["systems"] = [{"name": name, "title": title} for name, title in systems().items()]
     known["scenarios"] = [
         {"name": name, "title": shipped.title_of(name)} for name in shipped.names()

@@ -12,7 +12,7 @@ import typer
 
 from peerlane.cli.console import progress
 from peerlane.cli.files import open_simulation
-from peerlane.cli.options import Scenario
+from peerlane.cli.options import Models, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ def lspci(
         typer.Argument(metavar="[ARGS]...", help="Arguments of lspci; -tv, if absent."),
     ] = None,
     *,
+    _models: Models = None,
     after_run: Annotated[
         bool, typer.Option("--after-run", help="Show the registers as the workload leaves them.")
     ] = False,

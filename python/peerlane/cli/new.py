@@ -12,6 +12,7 @@ import typer
 from peerlane import _core
 from peerlane.cli import completion, shipped
 from peerlane.cli.console import say
+from peerlane.cli.new_model import write_model
 
 FIRST = """\
 # A device writes to the memory of a host and to another device, through a switch.
@@ -61,8 +62,15 @@ start = "400 us"                # when the first flow is over
 
 def new(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="The file to write; .toml is added if need be.")
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="The file to write; .toml is added if need be. Or `model`: write a device model.",
+        ),
     ] = "fabric",
+    of: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="The name of the device model.")
+    ] = None,
     like: Annotated[
         str | None,
         typer.Option(
@@ -71,11 +79,27 @@ def new(
             autocompletion=completion.shipped_scenarios,
         ),
     ] = None,
+    *,
+    python: Annotated[
+        bool, typer.Option("--python", help="With `model`: a class in Python, and its test.")
+    ] = False,
+    rust: Annotated[
+        bool, typer.Option("--rust", help="With `model`: a crate in Rust, and its test.")
+    ] = False,
 ) -> None:
     """Write a first scenario to begin with: a host, a switch, two devices and their flows.
 
     `peerlane new mine; peerlane run mine.toml`
+
+    `peerlane new model --python NAME` writes a device model with its test, NAME.py and
+    test_NAME.py, and `peerlane new model --rust NAME` a crate in the folder NAME.
     """
+    if python or rust or of is not None:
+        if name != "model" or of is None or python == rust or like is not None:
+            right = "peerlane new model --python NAME, or peerlane new model --rust NAME"
+            raise typer.BadParameter(f"a device model is written by {right}")
+        say(write_model(of, "python" if python else "rust"))
+        return
     if not name or not name.isprintable():
         raise typer.BadParameter("write the name of a file, without control characters")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")

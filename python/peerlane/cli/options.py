@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from peerlane.cli import completion
 from peerlane.cli.files import is_standard_output
 from peerlane.fabric.paths import read_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from peerlane.models.loading import Source
 
 FAILED = 1
 WRONG_USE = 2
@@ -76,6 +82,50 @@ def _settings(given: list[str] | None) -> list[str]:
             raise typer.BadParameter(str(error)) from None
     return given or []
 
+
+def _models(context: typer.Context, given: list[str] | None) -> list[str]:
+    """Loads models for the scenarios of this command."""
+    context.with_resource(loaded(given or []))
+    return given or []
+
+
+@contextmanager
+def loaded(given: Sequence[str]) -> Iterator[None]:
+    """Loads models, each given as NAME=FILE, for a while.
+
+    Raises:
+        typer.BadParameter: One is none; the message says why.
+    """
+    models: dict[str, Source] = {}
+    for one in given:
+        name, _, source = one.partition("=")
+        if not name or not source:
+            right = "write NAME=FILE.py, NAME=FILE.py:CLASS or NAME=libNAME.so"
+            raise typer.BadParameter(f"{one!r} is no model; {right}", param_hint="--model")
+        models[name] = source
+    from peerlane.models.registry import registered_models  # noqa: PLC0415 - most commands need none
+
+    registering = registered_models(models)
+    try:
+        registering.__enter__()
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--model") from None
+    try:
+        yield
+    finally:
+        registering.__exit__(None, None, None)
+
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="NAME=FILE",
+        callback=_models,
+        help="Load the device model NAME of the scenario from FILE.py, FILE.py:CLASS or a library "
+        "such as libNAME.so, which runs its code. May be repeated.",
+    ),
+]
 
 Seed = Annotated[
     int | None,

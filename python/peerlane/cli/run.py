@@ -29,7 +29,7 @@ from peerlane.cli.captures import (
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, ReportTo, Scenario, Seed, Settings
+from peerlane.cli.options import FAILED, JsonTo, Models, ReportTo, Scenario, Seed, Settings
 from peerlane.cli.repeat import run_repeated
 from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
@@ -76,6 +76,7 @@ def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
 def run(  # noqa: PLR0913, PLR0917 - each is an option
     file: Scenario,
     settings: Settings = None,
+    models: Models = None,
     seed: Seed = None,
     trace: Trace = None,
     perfetto: Perfetto = None,
@@ -218,6 +219,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     result = outcome.result
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]
+    again += [word for one in models or () for word in ("--model", one)]
     lines = _hints(result, tree, again) if explain else []
     told = result if interval is not None else replace(result, series=None)
     if not explain:

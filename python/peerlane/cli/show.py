@@ -5,11 +5,11 @@ from __future__ import annotations
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Scenario
+from peerlane.cli.options import JsonTo, Models, Scenario
 from peerlane.cli.tables.fabric import tree as drawing
 
 
-def show(file: Scenario, json_to: JsonTo = None) -> None:
+def show(file: Scenario, _models: Models = None, json_to: JsonTo = None) -> None:
     """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses.
 
     Then its networks: shape and size, routers, and the fibres with their ends and delays. A network

@@ -11,7 +11,16 @@ from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.cli.console import InterruptedWorkError, complain, emit, progress, say, warn
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, ReportTo, Scenario, Seed, Settings, writable
+from peerlane.cli.options import (
+    FAILED,
+    JsonTo,
+    Models,
+    ReportTo,
+    Scenario,
+    Seed,
+    Settings,
+    writable,
+)
 from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.points import points as points_table
@@ -88,6 +97,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
         ),
     ] = None,
     settings: Settings = None,
+    models: Models = None,
     sample: Annotated[
         str | None,
         typer.Option(
@@ -185,6 +195,10 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
             raise typer.BadParameter(f"{option} {other}; peerlane sweep --help has both forms")
     if resume and out is None:
         raise typer.BadParameter("--resume needs --out, the file of the interrupted sweep")
+    if models and scheduler is not None:
+        raise typer.BadParameter(
+            "models of one's own run on this machine alone; leave out --scheduler"
+        )
     journal = None if out is None else str(journal_of(check_ending(out)))
     keep_apart([file], {"--json": json_to, "--out": out, "the journal of --out": journal})
     folder = open_folder(report_to)

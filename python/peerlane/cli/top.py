@@ -11,7 +11,7 @@ from rich.live import Live
 
 from peerlane.cli.console import complain, out
 from peerlane.cli.files import open_simulation
-from peerlane.cli.options import FAILED, Scenario, Seed, Settings
+from peerlane.cli.options import FAILED, Models, Scenario, Seed, Settings
 from peerlane.cli.tables.top import Look, frame
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ MOST_SHARE = 0.25
 def top(
     file: Scenario,
     settings: Settings = None,
+    _models: Models = None,
     seed: Seed = None,
 ) -> None:
     """Show links, queues and flows while a scenario is simulated, several times a second.

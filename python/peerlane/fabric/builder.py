@@ -20,6 +20,8 @@ from peerlane.fabric.paths import put
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
 from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
+from peerlane.models.loading import Library, refuse_many, settings_of, with_model
+from peerlane.models.registry import registered_models
 from peerlane.results import markup
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from peerlane.fabric import typed_keys
     from peerlane.fabric.settings import Setting
     from peerlane.fabric.tree import Tree
+    from peerlane.models.device import Device
     from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
     from peerlane.varying.sweep import Points
@@ -49,6 +52,7 @@ class Fabric:
 
     def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
         self._scenario: dict[str, Any] = written({"name": name, "seed": seed})
+        self._models: dict[str, type[Device] | Device | Library] = {}
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
@@ -77,7 +81,8 @@ class Fabric:
 
     def copy(self) -> Self:
         """A fabric of its own with the same contents."""
-        return deepcopy(self)
+        # Models are not copied, and no call changes the table of them.
+        return deepcopy(self, {id(self._models): self._models})
 
     def links(self, **settings: Unpack[typed_keys.Links]) -> Self:
         """Sets what every link has unless a node says otherwise."""
@@ -192,10 +197,50 @@ class Fabric:
         model: Literal["reflector"],
         **settings: Unpack[typed_keys.ReflectorDevice],
     ) -> Self: ...
-    def device(self, name: str, to: str, *, model: str | None = None, **settings: Setting) -> Self:
-        """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
-        check_keys("devices", settings)
-        return self._add("devices", name, {"model": model} | attached(to, settings))
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: type[Device] | Device | Library,
+        **settings: Setting,
+    ) -> Self: ...
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: str | type[Device] | Device | Library | None = None,
+        **settings: Setting,
+    ) -> Self:
+        """Adds a device below `to`; `settings` as for `switch`, and those of its model.
+
+        Args:
+            name: Of the new device.
+            to: The node above.
+            model: The name of a built-in model, or a model of one's own: a class derived from
+                `peerlane.Device`, an object of it that is this device in each simulation of the
+                fabric, or a `peerlane.Library`.
+            settings: Parameters of the link, of the device, and of its model.
+
+        Raises:
+            ScenarioError: As for `host`.
+            TypeError: `model` is no model.
+            ValueError: The model cannot be as it is, or the object is another device already.
+        """
+        if model is None or isinstance(model, str):
+            check_keys("devices", settings)
+            return self._add("devices", name, {"model": model} | attached(to, settings))
+        known = self._models
+        known_as, models = with_model(known, model)
+        if not isinstance(model, type | Library):
+            settings = settings_of(model) | settings
+        with registered_models(models):
+            check_keys("devices", settings)
+        self._add("devices", name, {"model": known_as} | attached(to, settings))
+        self._models = models
+        return self
 
     def controller(self, name: str, **settings: Unpack[typed_keys.Controller]) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""
@@ -533,7 +578,10 @@ class Fabric:
             ScenarioError: It cannot be built; lines count in `to_toml()`.
         """
         return Simulation(
-            self.to_toml(), source=f"<{self._scenario.get('name', 'fabric')}>", seed=seed
+            self.to_toml(),
+            source=f"<{self._scenario.get('name', 'fabric')}>",
+            seed=seed,
+            models=self._models,
         )
 
     def tree(self) -> Tree:
@@ -620,18 +668,20 @@ class Fabric:
         """
         from peerlane.varying.sweep import sweep_points  # noqa: PLC0415 - for sweeps alone
 
-        return sweep_points(
-            self.to_toml(),
-            vary,
-            [metrics] if isinstance(metrics, str) else metrics,
-            source=f"<{self._scenario.get('name', 'fabric')}>",
-            sample=sample,
-            seed=seed,
-            scheduler=scheduler,
-            out=out,
-            resume=resume,
-            progress=progress,
-        )
+        refuse_many(self._models)
+        with registered_models(self._models):
+            return sweep_points(
+                self.to_toml(),
+                vary,
+                [metrics] if isinstance(metrics, str) else metrics,
+                source=f"<{self._scenario.get('name', 'fabric')}>",
+                sample=sample,
+                seed=seed,
+                scheduler=scheduler,
+                out=out,
+                resume=resume,
+                progress=progress,
+            )
 
     def explain(
         self, flow: str | None = None, *, what_if: bool = True, seed: int | None = None
@@ -646,7 +696,10 @@ class Fabric:
         Raises:
             ScenarioError: The fabric cannot be built, has no flows, or none of this id.
         """
-        return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
+        if what_if:
+            refuse_many(self._models)
+        with registered_models(self._models):
+            return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
 
     def _repr_html_(self) -> str:
         """The topology as a notebook shows it; why there is none, if the fabric is not complete."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from peerlane import _core
+from peerlane.models.registry import all_models, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
     Raises:
         ScenarioError: There is one; the message has the nearest key of this kind.
     """
-    places = _places()
+    places = _places(tuple(all_models()))
     for key in settings:
         if key in places:
             continue
@@ -40,11 +40,12 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
         raise _core.ScenarioError(f"{kind} have no key {key!r}; {advice}")
 
 
-@cache
-def _places() -> dict[str, str]:
+@lru_cache(maxsize=8)
+def _places(models: tuple[_core.DeviceModel, ...]) -> dict[str, str]:
     """Every key, with the descriptions of the sections that have it."""
+    del models  # those of the catalogue
     places: dict[str, str] = {}
-    for parameter in json.loads(_core.catalogue())["parameters"]:
+    for parameter in catalogue()["parameters"]:
         key = parameter["key"]
         places[key] = f"{places.get(key, '')} {parameter['where']}"
     return places

@@ -10,12 +10,14 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane._core import ScenarioError
 from peerlane.fabric.settings import written
+from peerlane.models.registry import all_models, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -274,18 +276,19 @@ def _takes(section: str, table: Table, keys: list[str]) -> bool:
     )
 
 
-_known_keys: dict[str, list[tuple[set[str], str]]] = {}
-
-
 def _where() -> dict[str, list[tuple[set[str], str]]]:
     """Every key, with the sections that have it, and the model whose tables do."""
-    if not _known_keys:
-        found: dict[str, list[tuple[set[str], str]]] = {}
-        for parameter in json.loads(_core.catalogue())["parameters"]:
-            kinds, _, model = parameter["where"].partition(", model ")
-            found.setdefault(parameter["key"], []).append((set(kinds.split(", ")), model))
-        _known_keys.update(found)
-    return _known_keys
+    return _keys_of(tuple(all_models()))
+
+
+@lru_cache(maxsize=8)
+def _keys_of(models: tuple[_core.DeviceModel, ...]) -> dict[str, list[tuple[set[str], str]]]:
+    del models  # those of the catalogue
+    found: dict[str, list[tuple[set[str], str]]] = {}
+    for parameter in catalogue()["parameters"]:
+        kinds, _, model = parameter["where"].partition(", model ")
+        found.setdefault(parameter["key"], []).append((set(kinds.split(", ")), model))
+    return found
 
 
 def _of_list(scenario: Table, path: str, section: str, rest: list[str]) -> Iterator[_Place]:

@@ -14,6 +14,7 @@ from peerlane import _core
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
+from peerlane.models.registry import all_models
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.run import RunResult
 from peerlane.results.wires import Wires
@@ -21,6 +22,8 @@ from peerlane.results.wires import Wires
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
+
+    from peerlane.models.loading import Source
 
 
 class ScenarioWarning(UserWarning):
@@ -47,16 +50,27 @@ class Simulation:
         text: The scenario, as TOML.
         source: What to call the scenario in messages, usually its file name.
         seed: Replaces the scenario's own seed.
+        models: Device models that the scenario names, by their names: a class derived from
+            `Device`, an object that is the only device, a `Library`, or a file.
 
     Raises:
         ScenarioError: The scenario cannot be built.
+        ModelError: A device of a model cannot be made.
+        ValueError: One of `models` is not a model.
 
     Warns:
         ScenarioWarning: The scenario can be built, but has a risk, such as a deadlock.
     """
 
-    def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
-        self._core = _core.Simulation(text, source, seed)
+    def __init__(
+        self,
+        text: str,
+        *,
+        source: str = "<text>",
+        seed: int | None = None,
+        models: Mapping[str, Source] | None = None,
+    ) -> None:
+        self._core = _core.Simulation(text, source, seed, all_models(models))
         self._text = text
         self._digest = digest_of(text)
         for warning in self._core.warnings() if _warns.get() else ():
@@ -205,7 +219,14 @@ class Simulation:
         self._core.watch_waits(closely)
 
     def run(self, progress: Callable[[float], object] | None = None) -> RunResult:
-        """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1."""
+        """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1.
+
+        With device models of one's own the run goes on after the workloads until nothing is left
+        to happen, or until no packet was made for 1 ms.
+
+        Raises:
+            ModelError: A device model of one's own has failed, which ends the run.
+        """
         return RunResult.from_json(self._core.run(progress))
 
     def run_while(self, goes_on: Callable[[float], object]) -> bool:
@@ -321,13 +342,15 @@ class Simulation:
         return _core.advance(self._core, threads)
 
     def cards(self) -> list[dict[str, Any]]:
-        """All FPGA cards, with fields as in `peerlane.opae.Place`."""
+        """All slots of FPGA cards, with fields as in `peerlane.opae.Place`."""
         found: list[dict[str, Any]] = json.loads(_core.cards(self._core))
         return [card | {"interrupts": tuple(card["interrupts"])} for card in found]
 
-    def load_image(self, card: str, bitstream: bytes, loader: Callable[[str], object]) -> None:
-        """Configures an FPGA card, in no time: `peerlane.opae.configure`."""
-        _core.load_image(self._core, card, bitstream, loader)
+    def load_image(
+        self, card: str, bitstream: bytes, loader: Callable[[str], object], slot: int = 0
+    ) -> None:
+        """Configures a slot of an FPGA card, in no time: `peerlane.opae.configure`."""
+        _core.load_image(self._core, card, bitstream, loader, slot)
 
     def session(
         self,

@@ -70,6 +70,9 @@ class Afu:
     uuid: str = ""
     """The UUID that software looks for, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
 
+    next_feature: int | None = None
+    """The offset of the next feature in the registers, if there is a list of features."""
+
     def reset(self) -> None:
         """Returns to the state after configuration; earlier requests to the shell are cancelled."""
 

@@ -72,9 +72,11 @@ MOST_FEATURES = 64
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A card, and the addresses at which software finds it."""
+    """A slot of a card, and the addresses at which software finds it."""
 
     name: str
+    """The card."""
+    slot: int
     host: str
     function: str
     """Bus, device and function."""
@@ -88,6 +90,8 @@ class Place:
     """Bus address of the accelerator's registers."""
     port_control: int
     """Bus address of the register that resets the port."""
+    counters: int
+    """Bus address of the register that selects a performance counter, which follows it."""
     local_memory: int
     """Bytes of its own memory."""
     clock_hz: int
@@ -97,22 +101,24 @@ class Place:
 
 
 def places(simulation: Simulation) -> list[Place]:
-    """All cards of a fabric, in the order of the scenario."""
+    """All slots of all cards of a fabric, in the order of the scenario."""
     return [Place(**fields) for fields in simulation.cards()]
 
 
-def configure(simulation: Simulation, card: str, image: str) -> None:
-    """Loads an image into a card, in no time: a built-in name, a `.gbs` file, or `FILE.py[:CLASS]`.
+def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> None:
+    """Loads an image into a slot of a card, in no time.
+
+    The image is a built-in name, a `.gbs` file, or `FILE.py[:CLASS]`.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: There is no such card or image, or it is for another card.
+        ValueError: There is no such card, slot or image, or it is for another card.
     """
-    simulation.load_image(card, bitstream(image), afu.load)
+    simulation.load_image(card, bitstream(image), afu.load, slot)
 
 
 def accelerators(simulation: Simulation) -> list[Accelerator]:
-    """The accelerators of all cards of a fabric, each used by a thread of its own.
+    """The accelerators in all slots of a fabric's cards, each used by a thread of its own.
 
     Raises:
         ValueError: There is no card.

@@ -1,7 +1,8 @@
 """The native loopback as the card's diagnostics use it: reads, writes, both at once, or copies.
 
-The register map, and the line of status that the accelerator writes at the end, are those of the
-published sample; so are the figures: lines of 64 bytes, and cycles of the accelerator's clock.
+It also exchanges lines with software. The register map, and the line of status that the accelerator
+writes at the end, are those of the published sample; so are the figures: lines of 64 bytes, and
+cycles of the accelerator's clock.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from peerlane.programs.host_thread import PAGE
 
 if TYPE_CHECKING:
     from peerlane.opae.card import Accelerator
+    from peerlane.programs.host_thread import HostThread
 
 LINE = 64
 
@@ -45,16 +47,17 @@ class Mode(StrEnum):
     WRITE = "write"
     THROUGHPUT = "trput"
     LOOPBACK = "lpbk1"
+    EXCHANGE = "sw"
 
     @property
     def bits(self) -> int:
         """The bits of the configuration register."""
-        return {"lpbk1": 0, "read": 1, "write": 2, "trput": 3}[self] << 2
+        return {"lpbk1": 0, "read": 1, "write": 2, "trput": 3, "sw": 7}[self] << 2
 
     @property
     def image(self) -> str:
         """The name of the image that must be loaded."""
-        return "nlb_mode_0" if self is Mode.LOOPBACK else "nlb_mode_3"
+        return {"lpbk1": "nlb_mode_0", "sw": "nlb_mode_7"}.get(self, "nlb_mode_3")
 
 
 _REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
@@ -76,6 +79,9 @@ class Diagnosis:
     reads: int
     """Lines that were read."""
     writes: int
+    link_reads: int
+    """Requests on the link, as the card's performance counters count them."""
+    link_writes: int
     cycles: int
     """Cycles of the accelerator's clock, from the start to the status line."""
     clock_hz: float
@@ -84,12 +90,12 @@ class Diagnosis:
 
     @property
     def read_bytes_per_second(self) -> float:
-        """Lines that were read, by cycles; 0 if there were too few lines for one cycle."""
+        """Lines that were read, by cycles; 0 if a test of no lines took none."""
         return self.reads * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     @property
     def write_bytes_per_second(self) -> float:
-        """Lines that were written, by cycles; 0 if there were too few lines for one cycle."""
+        """Lines that were written, by cycles; 0 if a test of no lines took none."""
         return self.writes * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -116,7 +122,7 @@ async def diagnose(
         mode: What it does.
         lines: Lines of the buffer, or of both.
         request_lines: Lines of a request: 1, 2 or 4.
-        continuous_ns: Over and over again for so long, instead of once.
+        continuous_ns: Over and over again for so long, instead of once; not for an exchange.
 
     Raises:
         DiagnosticsError: Bytes were not copied as they were, or the test never ended.
@@ -125,10 +131,12 @@ async def diagnose(
     size = lines * LINE
     async with (
         thread.pinned(PAGE) as status,
-        thread.pinned(size, HUGE) as source,
-        thread.pinned(size, HUGE) as target,
+        thread.pinned(size + PAGE, HUGE) as source,
+        thread.pinned(size + PAGE, HUGE) as target,
     ):
         thread.set(status + STATUS, bytes(LINE))
+        for message in (source, target):
+            thread.set(message + size, bytes(LINE))
         if mode is Mode.LOOPBACK:
             thread.set(source, bytes(number % 251 for number in range(size)))
         await card.store(CONTROL, 0, 4)
@@ -140,11 +148,14 @@ async def diagnose(
         flags = mode.bits | _REQUEST_BITS[request_lines]
         flags |= CONTINUOUS if continuous_ns else 0
         await card.store(CONFIGURATION, flags, 4)
+        counted = await _link_counters(card)
         began = thread.now_ns
         await card.store(CONTROL, OUT_OF_RESET | START, 4)
         if continuous_ns:
             await thread.work(continuous_ns)
             await card.store(CONTROL, OUT_OF_RESET | START | FORCE_END, 4)
+        if mode is Mode.EXCHANGE:
+            await _answer(thread, source, target, size)
         while not thread.look(status + STATUS, 1)[0] & 1:
             await thread.written(status + STATUS)
         ended = thread.now_ns
@@ -153,9 +164,46 @@ async def diagnose(
         is_copy = mode is Mode.LOOPBACK and not continuous_ns
         if failures or (is_copy and thread.look(source, size) != thread.look(target, size)):
             raise DiagnosticsError(f"{card.name}: {mode} changed the bytes that it moved")
-        clock = card.place.clock_hz
-        return Diagnosis(mode, lines, request_lines, reads, writes, cycles, clock, ended - began)
+        now = await _link_counters(card)
+        return Diagnosis(
+            mode=mode,
+            lines=lines,
+            request_lines=request_lines,
+            reads=reads,
+            writes=writes,
+            link_reads=now[0] - counted[0],
+            link_writes=now[1] - counted[1],
+            cycles=cycles,
+            clock_hz=card.place.clock_hz,
+            ns=ended - began,
+        )
 
+
+async def _link_counters(card: Accelerator) -> tuple[int, int]:
+    """Reads and writes of the accelerator's port on the link."""
+    thread, control = card.thread, card.place.counters
+    found = []
+    for code in (0, 1):
+        selected = code << EVENT | ONE_PORT | card.place.slot << PORT
+        await thread.store(control, selected)
+        found.append(await thread.load(control + 8) & (1 << CODE) - 1)
+    return found[0], found[1]
+
+
+async def _answer(thread: HostThread, source: int, target: int, size: int) -> None:
+    """Software's part of an exchange: it copies what the accelerator has written, and says so."""
+    message = b"\xff" * 4
+    while thread.look(target + size, 4) != message:
+        await thread.written(target + size)
+    await thread.put(source, await thread.take(target, size))
+    await thread.put(source + size, message * 3)
+
+
+EVENT, PORT, CODE = 16, 20, 60
+"""First bits of fields: the event and the port to select, and the event in a counter's value."""
+
+ONE_PORT = 1 << 23
+"""A bit of the control register of the counters: those of one port."""
 
 HUGE = 1 << 21
 """Buffers begin with a page of 2 MiB, as large ones do."""

@@ -84,6 +84,13 @@ impl Endpoint {
         vector < count
     }
 
+    /// Number of interrupt vectors that the function at `place` can have.
+    pub(crate) fn vectors_of(&self, place: FunctionPlace) -> u16 {
+        (0..=u16::MAX)
+            .find(|vector| !self.has_vector(place, *vector))
+            .unwrap_or(u16::MAX)
+    }
+
     /// Clears the pending bit of `vector`, because software has served the cause of the interrupt (PCIe Base 6.1.4).
     pub(crate) fn withdraw_interrupt(&mut self, place: FunctionPlace, vector: u16) {
         let tables = self.tables.as_mut();

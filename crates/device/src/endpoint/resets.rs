@@ -33,7 +33,7 @@ impl Endpoint {
     }
 
     /// Whether the function at `place` is in reset at `now`: it drops what arrives.
-    pub(super) fn is_in_reset(&self, place: FunctionPlace, now: Time) -> bool {
+    pub(crate) fn is_in_reset(&self, place: FunctionPlace, now: Time) -> bool {
         let ends = self.resets.iter().flat_map(|resets| &resets.ends);
         ends.filter(|(one, _)| [place, FunctionPlace::Own].contains(one))
             .any(|(_, end)| now < *end)

@@ -1,9 +1,9 @@
 //! The endpoint as a completer: requests to its memory and its configuration space, and packets that it must refuse.
 
-use kernel::Effects;
+use kernel::{Effects, Time};
 use link::{At, LinkChange, LinkCommand};
 use packet::{PacketId, Packets, Refusal};
-use protocol::{ConfigRequest, Header, Kind, Message};
+use protocol::{ConfigRequest, Header, Kind, Message, Severity};
 use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
 
 use super::{BOUNDARY, Device, Endpoint, PORT};
@@ -183,6 +183,18 @@ impl Endpoint {
         self.report_errors(fx);
     }
 
+    /// The message about an error of this severity that the function at `place` has found in itself, to be handed over now. None if
+    /// software has not enabled such messages.
+    pub(crate) fn own_error<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        severity: Severity,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<PacketId> {
+        let report = self.functions.own_error(place, severity)?;
+        Some(self.functions.error_message(report, fx.store()))
+    }
+
     /// Records a completion timeout of the function at `place`.
     pub(crate) fn record_timeout<C: Device>(
         &mut self,
@@ -202,6 +214,18 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) {
         let due = fx.now() + self.parameters.read_latency;
+        self.answer_at(due, request, memory, base, fx);
+    }
+
+    /// Answers a read as [`answer`](Self::answer) does, with data that is available at `due`.
+    pub(crate) fn answer_at<C: Device>(
+        &mut self,
+        due: Time,
+        request: PacketId,
+        memory: &Memory,
+        base: u64,
+        fx: &mut Effects<'_, C>,
+    ) {
         let answers = self.completions(request, memory, base, fx.store());
         self.answers.extend(answers.map(|answer| (due, answer)));
     }

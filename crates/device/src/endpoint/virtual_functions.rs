@@ -75,6 +75,12 @@ impl Endpoint {
             .then_some((FunctionPlace::Own, offset))
     }
 
+    /// Size of BAR 0 of each virtual function.
+    pub(crate) fn virtual_size(&self) -> u64 {
+        let behind = self.virtual_memory.as_ref();
+        behind.map_or(0, |behind| behind.size)
+    }
+
     /// The ID of the function at `place`.
     pub fn id_of(&self, place: FunctionPlace) -> FunctionId {
         self.functions.id_of(place)

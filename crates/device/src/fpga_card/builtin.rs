@@ -14,6 +14,8 @@ pub enum BuiltInAfu {
     NlbMode0,
     /// The native loopback, mode 3: reads or writes host memory, or both.
     NlbMode3,
+    /// The native loopback, mode 7: exchanges data with software.
+    NlbMode7,
     /// The host exerciser for loopback, HE-LB, of the later cards.
     HostExerciser,
     /// The host exerciser with local memory, HE-MEM, of the later cards.
@@ -26,10 +28,11 @@ pub enum BuiltInAfu {
 
 impl BuiltInAfu {
     /// All configurations, with the names of their images.
-    pub const NAMES: [(&str, Self); 7] = [
+    pub const NAMES: [(&str, Self); 8] = [
         ("none", Self::None),
         ("nlb_mode_0", Self::NlbMode0),
         ("nlb_mode_3", Self::NlbMode3),
+        ("nlb_mode_7", Self::NlbMode7),
         ("he_lb", Self::HostExerciser),
         ("he_mem", Self::MemoryExerciser),
         ("dma_afu", Self::Dma),
@@ -48,6 +51,7 @@ impl BuiltInAfu {
             Self::None => None,
             Self::NlbMode0 => Some(Nlb::MODE_0),
             Self::NlbMode3 => Some(Nlb::MODE_3),
+            Self::NlbMode7 => Some(Nlb::MODE_7),
             Self::HostExerciser => Some(Nlb::HOST_EXERCISER),
             Self::MemoryExerciser => Some(Nlb::MEMORY_EXERCISER),
             Self::Dma => Some(DmaAfu::ID),
@@ -61,6 +65,7 @@ impl BuiltInAfu {
             Self::None => None,
             Self::NlbMode0 => Some(Box::new(Nlb::mode_0())),
             Self::NlbMode3 => Some(Box::new(Nlb::mode_3())),
+            Self::NlbMode7 => Some(Box::new(Nlb::mode_7())),
             Self::HostExerciser => Some(Box::new(Nlb::host_exerciser())),
             Self::MemoryExerciser => Some(Box::new(Nlb::memory_exerciser())),
             Self::Dma => Some(Box::new(DmaAfu::default())),

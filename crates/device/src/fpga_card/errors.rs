@@ -29,7 +29,11 @@ impl PortError {
         match why {
             Misuse::Overflow => Self::ReadOverflow,
             Misuse::CrossesPage => Self::ReadUnaligned,
-            Misuse::Address | Misuse::Length | Misuse::NoSuchInterrupt => Self::ReadInvalid,
+            Misuse::Address
+            | Misuse::Length
+            | Misuse::Operands
+            | Misuse::NoAtomics
+            | Misuse::NoSuchInterrupt => Self::ReadInvalid,
         }
     }
 
@@ -39,7 +43,7 @@ impl PortError {
             Misuse::CrossesPage => Self::WriteUnaligned,
             Misuse::Length => Self::WriteLength,
             Misuse::Address => Self::WriteAddress,
-            Misuse::NoSuchInterrupt => Self::WriteInvalid,
+            Misuse::Operands | Misuse::NoAtomics | Misuse::NoSuchInterrupt => Self::WriteInvalid,
         }
     }
 }

@@ -1,14 +1,15 @@
-//! The slot's interface to host memory: reads with tags, and an ordered queue of writes and interrupts.
+//! A slot's interface to host memory: reads with tags, and an ordered queue of writes and interrupts.
 //!
 //! It has the role of CCI-P for an AFU: requests are cache lines, answers have tags and arrive in any order. It divides requests
-//! into packets, as large as the registers allow. Answers to requests of an earlier AFU are dropped.
+//! into packets, as large as the registers allow. Answers to requests of an earlier AFU are dropped. An atomic request is a read of
+//! one value, whose operands the request carries. The tags of packets belong to the function, and all slots share them.
 
 use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, Status};
-use transaction::{AnsweredPart, Outstanding, OutstandingLimits};
+use protocol::{AtomicOperation, Completion, FunctionId, Header, Status};
+use transaction::{AnsweredPart, Outstanding};
 
 use super::ReadError;
 use super::misuse::Misuse;
@@ -23,8 +24,9 @@ pub(super) type Data = Vec<u8>;
 /// The interface to host memory.
 #[derive(Debug)]
 pub(super) struct HostInterface {
+    /// Number of the slot.
+    slot: u8,
     limits: Limits,
-    outstanding: Outstanding<Purpose>,
     /// Number of outstanding non-posted requests, of this and earlier AFUs.
     unanswered: u32,
     reads: Vec<Read>,
@@ -52,9 +54,14 @@ pub(super) struct Limits {
     pub(super) tags: u16,
 }
 
+/// The outstanding non-posted requests of a card.
+pub(super) type Requests = Outstanding<Purpose>;
+
 /// A read request belongs to one read of one AFU.
 #[derive(Clone, Copy, Debug)]
-struct Purpose {
+pub(super) struct Purpose {
+    /// Number of the AFU's slot.
+    pub(super) slot: u8,
     epoch: u32,
     read: u16,
     offset: u16,
@@ -68,7 +75,17 @@ struct Read {
     asked: u16,
     missing: u16,
     failure: Option<ReadError>,
+    /// The operation of an atomic request.
+    atomic: Option<Atomic>,
     data: Data,
+}
+
+/// The operation of an atomic request, with its operands.
+#[derive(Clone, Copy, Debug)]
+struct Atomic {
+    operation: AtomicOperation,
+    operands: [u8; 16],
+    len: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +98,10 @@ enum Posted {
 /// The next item to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outgoing {
-    /// A packet, with the tag of the write that ends with it.
-    Packet(PacketId, Option<u32>),
+    /// A request that waits for completions.
+    Read(PacketId),
+    /// A packet of a write, with the tag of the write that ends with it.
+    Write(PacketId, Option<u32>),
     /// An interrupt.
     Interrupt(u8),
 }
@@ -90,8 +109,6 @@ pub(super) enum Outgoing {
 /// The result of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// No request waits for the completion.
-    Unexpected,
     /// A completion that does not end a read.
     Part,
     /// The end of a read.
@@ -109,12 +126,8 @@ const READS: usize = 0;
 const WRITES: usize = 1;
 
 impl HostInterface {
-    /// An interface with at most `reads` outstanding reads and `writes` waiting writes.
-    pub(super) fn new(
-        limits: Limits,
-        outstanding: OutstandingLimits,
-        (reads, writes): (u32, u32),
-    ) -> Self {
+    /// The interface of slot `slot`, with at most `reads` outstanding reads and `writes` waiting writes.
+    pub(super) fn new(slot: u8, limits: Limits, (reads, writes): (u32, u32)) -> Self {
         let read = || Read {
             tag: 0,
             address: 0,
@@ -122,10 +135,11 @@ impl HostInterface {
             asked: 0,
             missing: 0,
             failure: None,
+            atomic: None,
             data: vec![0; LONGEST],
         };
         HostInterface {
-            outstanding: Outstanding::new(outstanding),
+            slot,
             limits,
             unanswered: 0,
             reads: (0..reads).map(|_| read()).collect(),
@@ -142,7 +156,6 @@ impl HostInterface {
 
     /// Applies the registers.
     pub(super) fn apply_registers(&mut self, limits: Limits) {
-        self.outstanding.allow(limits.tags);
         self.limits = limits;
     }
 
@@ -179,15 +192,49 @@ impl HostInterface {
     /// Accepts a read of `len` bytes at `address`.
     pub(super) fn read(&mut self, address: u64, len: u64, tag: u32) -> Result<(), Misuse> {
         check(address, len)?;
-        let slot = self.free.pop().ok_or(Misuse::Overflow)?;
-        let read = &mut self.reads[usize::from(slot)];
+        self.accept(address, len as u16, tag, None)
+    }
+
+    /// Accepts an atomic operation on the value at the beginning of the line at `address`.
+    pub(super) fn atomic(
+        &mut self,
+        address: u64,
+        operation: AtomicOperation,
+        operands: &[u8],
+        tag: u32,
+    ) -> Result<(), Misuse> {
+        check(address, LINE)?;
+        let width = operands.len() / operation.operands();
+        if !matches!(width, 4 | 8) || width * operation.operands() != operands.len() {
+            return Err(Misuse::Operands);
+        }
+        let mut all = [0; 16];
+        all[..operands.len()].copy_from_slice(operands);
+        let atomic = Atomic {
+            operation,
+            operands: all,
+            len: operands.len() as u8,
+        };
+        self.accept(address, width as u16, tag, Some(atomic))
+    }
+
+    fn accept(
+        &mut self,
+        address: u64,
+        len: u16,
+        tag: u32,
+        atomic: Option<Atomic>,
+    ) -> Result<(), Misuse> {
+        let number = self.free.pop().ok_or(Misuse::Overflow)?;
+        let read = &mut self.reads[usize::from(number)];
         read.tag = tag;
         read.address = address;
-        read.len = len as u16;
+        read.len = len;
         read.asked = 0;
-        read.missing = len as u16;
+        read.missing = len;
         read.failure = None;
-        self.to_ask.push_back(slot);
+        read.atomic = atomic;
+        self.to_ask.push_back(number);
         Ok(())
     }
 
@@ -229,16 +276,21 @@ impl HostInterface {
     }
 
     /// The next item to send; reads and writes take turns.
-    pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        packets: &mut Packets,
+    ) -> Option<Outgoing> {
         let range = self.next_range();
-        let read = range.is_some_and(|(at, len)| self.outstanding.fits(at, len, now));
+        let read = range.is_some_and(|(at, len)| requests.fits(at, len, now));
         if read && (!self.read_last || self.posted.is_empty()) {
             self.read_last = true;
-            return self.ask(now, packets);
+            return self.ask(now, requests, packets);
         }
         self.read_last = false;
         Some(match self.posted.pop_front()? {
-            Posted::Write(packet, tag) => Outgoing::Packet(packet, tag),
+            Posted::Write(packet, tag) => Outgoing::Write(packet, tag),
             Posted::Interrupt(vector) => Outgoing::Interrupt(vector),
         })
     }
@@ -252,56 +304,45 @@ impl HostInterface {
     }
 
     /// The next request of the oldest read with requests to send.
-    fn ask(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
+    fn ask(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        packets: &mut Packets,
+    ) -> Option<Outgoing> {
         let (at, len) = self.next_range()?;
         let number = *self.to_ask.front()?;
         let read = &mut self.reads[usize::from(number)];
         let purpose = Purpose {
+            slot: self.slot,
             epoch: self.epoch,
             read: number,
             offset: read.asked,
         };
-        let tag = self.outstanding.begin(purpose, (at, len), now);
+        let tag = requests.begin(purpose, (at, len), now);
         self.unanswered += 1;
-        let header = Header::memory_read(self.limits.id, tag, at, len)
-            .expect("the read was checked to stay within its page");
         let packet = packets.claim();
-        packets[packet].write(header, Stamp::default());
+        if let Some(atomic) = &read.atomic {
+            let header = Header::atomic((self.limits.id, tag), atomic.operation, at, len)
+                .expect("the operands were checked, and the address is one of a line");
+            packets[packet]
+                .write(header, Stamp::default())
+                .copy_from_slice(&atomic.operands[..atomic.len.into()]);
+        } else {
+            let header = Header::memory_read(self.limits.id, tag, at, len)
+                .expect("the read was checked to stay within its page");
+            packets[packet].write(header, Stamp::default());
+        }
         read.asked += len as u16;
         if read.asked == read.len {
             self.to_ask.pop_front();
         }
-        Some(Outgoing::Packet(packet, None))
+        Some(Outgoing::Read(packet))
     }
 
-    /// Handles a completion with its payload. If it ends a read, `data` has the read's data afterwards.
-    pub(super) fn take(
-        &mut self,
-        completion: &Completion,
-        payload: &[u8],
-        data: &mut Data,
-    ) -> Taken {
-        let own = completion.requester == self.limits.id;
-        let Some(part) = own.then(|| self.outstanding.take(completion)).flatten() else {
-            return Taken::Unexpected;
-        };
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = payload.get(lead..lead + part.len as usize);
-        let result = match completion.status {
-            Status::Successful => bytes.ok_or(ReadError::CompleterAbort),
-            Status::UnsupportedRequest => Err(ReadError::UnsupportedRequest),
-            _ => Err(ReadError::CompleterAbort),
-        };
-        self.put(&part, result, data)
-    }
-
-    /// The next read that has timed out.
-    pub(super) fn give_up(&mut self, now: Time, data: &mut Data) -> Option<Taken> {
-        let part = self.outstanding.give_up(now)?;
-        Some(self.put(&part, Err(ReadError::TimedOut), data))
-    }
-
-    fn put(
+    /// Handles a part of a request of this slot that was answered, or timed out. If it ends a read, `data` has the read's data
+    /// afterwards.
+    pub(super) fn put(
         &mut self,
         part: &AnsweredPart<Purpose>,
         result: Result<&[u8], ReadError>,
@@ -333,11 +374,6 @@ impl HostInterface {
         })
     }
 
-    /// The next time after `now` at which a request times out, or a tag is free again.
-    pub(super) fn next_change(&mut self, now: Time) -> Time {
-        self.outstanding.next_change(now)
-    }
-
     /// Whether no answer is outstanding.
     pub(super) fn is_quiet(&self) -> bool {
         self.unanswered == 0
@@ -345,7 +381,6 @@ impl HostInterface {
 
     /// Forgets the requests that were sent, because the function was reset.
     pub(super) fn forget(&mut self) {
-        self.outstanding.forget(|_| true);
         self.unanswered = 0;
     }
 
@@ -361,6 +396,21 @@ impl HostInterface {
         self.free = (0..self.reads.len() as u16).rev().collect();
         self.starved = [false; 2];
         self.alarm = Time::NEVER;
+    }
+}
+
+/// The bytes of a completion that answer `part` of its request, or the reason why there are none.
+pub(super) fn content<'p>(
+    completion: &Completion,
+    payload: &'p [u8],
+    part: &AnsweredPart<Purpose>,
+) -> Result<&'p [u8], ReadError> {
+    let lead = usize::from(completion.lower_address) % 4;
+    let bytes = payload.get(lead..lead + part.len as usize);
+    match completion.status {
+        Status::Successful => bytes.ok_or(ReadError::CompleterAbort),
+        Status::UnsupportedRequest => Err(ReadError::UnsupportedRequest),
+        _ => Err(ReadError::CompleterAbort),
     }
 }
 

@@ -1,11 +1,29 @@
-//! The interrupt vectors of a card: those of its units first.
+//! The interrupt vectors of a card: for each slot those of its unit and the one of its port, then the one of the management engine.
 
 /// Number of user interrupts of a port.
 pub const INTERRUPTS: u8 = 4;
 
-/// The interrupt of the port for errors; it follows those of the AFU.
-pub const PORT_ALERT: u8 = INTERRUPTS;
-/// The interrupt of the management engine for errors.
-pub const MANAGEMENT_ALERT: u8 = PORT_ALERT + 1;
-/// Number of interrupts of a card.
-pub const VECTORS: u8 = MANAGEMENT_ALERT + 1;
+/// The interrupt of a port for errors, counted from the first vector of its slot.
+const PORT_ALERT: u8 = INTERRUPTS;
+/// Number of interrupts of a slot.
+const OF_SLOT: u8 = PORT_ALERT + 1;
+
+/// The first vector of slot `slot`: interrupt 0 of its unit.
+pub const fn first_vector(slot: u8) -> u8 {
+    slot * OF_SLOT
+}
+
+/// The vector of slot `slot` for errors of its port.
+pub const fn port_alert(slot: u8) -> u8 {
+    first_vector(slot) + PORT_ALERT
+}
+
+/// The vector of the management engine for errors, on a card with `slots` slots.
+pub const fn management_alert(slots: u8) -> u8 {
+    first_vector(slots)
+}
+
+/// Number of vectors of a card with `slots` slots.
+pub const fn vectors(slots: u8) -> u8 {
+    management_alert(slots) + 1
+}

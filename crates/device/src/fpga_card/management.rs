@@ -1,16 +1,23 @@
 //! The management engine (FME): registers at the beginning of BAR 0 that describe the card.
 
+use kernel::{Span, Time};
+
 use super::AfuId;
 use super::errors::{CardErrors, alert_capability};
 use super::features::{FeatureHeader, FeatureKind};
-use super::interrupts::MANAGEMENT_ALERT;
+use super::interrupts::management_alert;
+use super::performance::{self, Performance};
+use super::port;
 use super::words::{merged, part_of};
 
 /// The registers of the management engine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Management {
+    /// Number of ports.
+    ports: u8,
     scratchpad: u64,
     pub(super) errors: CardErrors,
+    pub(super) performance: Performance,
 }
 
 /// Size of the registers in BAR 0.
@@ -41,8 +48,18 @@ pub const INJECT: u64 = ERRORS + 0x68;
 
 const SCRATCHPAD: u64 = 0x28;
 const CAPABILITY: u64 = 0x30;
-const PORT_0: u64 = 0x38;
+const PORTS: u64 = 0x38;
+const PORTS_END: u64 = PORTS + 8 * 4;
 const BITSTREAM_ID: u64 = 0x60;
+/// The feature header of the performance counters.
+pub const PERFORMANCE: u64 = 0x3000;
+const PERFORMANCE_LAST: u64 = PERFORMANCE + performance::CLOCK;
+/// The register that selects a performance counter.
+pub const FABRIC_CONTROL: u64 = PERFORMANCE + performance::FABRIC_CONTROL;
+/// The performance counter that is selected.
+pub const FABRIC_COUNTER: u64 = PERFORMANCE + performance::FABRIC_COUNTER;
+/// The counter of the interface clock.
+pub const CLOCK_COUNTER: u64 = PERFORMANCE + performance::CLOCK;
 const ERRORS: u64 = 0x4000;
 const OWN_MASK: u64 = ERRORS + 0x08;
 const LINK_MASK: u64 = ERRORS + 0x18;
@@ -55,21 +72,36 @@ const INTERFACE_LOW: u64 = RECONFIGURATION + 0xa8;
 const INTERFACE_HIGH: u64 = RECONFIGURATION + 0xb0;
 
 impl Management {
-    pub(super) fn load(&self, offset: u64, len: u32) -> u64 {
-        part_of(self.register(offset & !7), offset, len)
+    /// The registers after reset, on a card with `ports` ports and an interface clock of this cycle.
+    pub(super) fn new(ports: u8, cycle: Span) -> Self {
+        Management {
+            ports,
+            scratchpad: 0,
+            errors: CardErrors::default(),
+            performance: Performance::new(ports.into(), cycle),
+        }
+    }
+
+    pub(super) fn load(&self, offset: u64, len: u32, now: Time) -> u64 {
+        match offset & !7 {
+            FABRIC_CONTROL..=PERFORMANCE_LAST => {
+                self.performance.load(offset - PERFORMANCE, len, now)
+            }
+            register => part_of(self.register(register), offset, len),
+        }
     }
 
     fn register(&self, offset: u64) -> u64 {
         match offset {
-            0 => header(FeatureKind::InterfaceUnit, 0, Some(ERRORS)),
+            0 => header(FeatureKind::InterfaceUnit, 0, Some(PERFORMANCE)),
             0x08 => ID.low(),
             0x10 => ID.high(),
             SCRATCHPAD => self.scratchpad,
-            // One port; PCI Express link 0; 48-bit addresses.
-            CAPABILITY => 48 << 24 | 1 << 17 | 1 << 12,
-            // The port is present, at the beginning of BAR 2.
-            PORT_0 => 1 << 60 | 2 << 32,
+            // The number of ports; PCI Express link 0; 48-bit addresses.
+            CAPABILITY => 48 << 24 | u64::from(self.ports) << 17 | 1 << 12,
+            PORTS..PORTS_END => self.port((offset - PORTS) / 8),
             BITSTREAM_ID => BITSTREAM,
+            PERFORMANCE => header(FeatureKind::Private, 0x7, Some(ERRORS - PERFORMANCE)),
             ERRORS => header(FeatureKind::Private, 0x4, Some(RECONFIGURATION - ERRORS)),
             OWN_MASK => self.errors.own_mask,
             LINK_MASK => self.errors.link_mask,
@@ -80,7 +112,7 @@ impl Management {
             FATAL_MASK => self.errors.fatal_mask,
             FATAL_ERRORS => self.errors.fatal(),
             INJECT => self.errors.injected(),
-            ERROR_CAPABILITY => alert_capability(MANAGEMENT_ALERT),
+            ERROR_CAPABILITY => alert_capability(management_alert(self.ports)),
             RECONFIGURATION => header(FeatureKind::Private, 0x5, None),
             INTERFACE_LOW => INTERFACE.low(),
             INTERFACE_HIGH => INTERFACE.high(),
@@ -88,7 +120,19 @@ impl Management {
         }
     }
 
+    /// The place of a port, if there is one with that number: it is present, at an offset in BAR 2.
+    fn port(&self, number: u64) -> u64 {
+        if number < self.ports.into() {
+            1 << 60 | 2 << 32 | number * port::DISTANCE
+        } else {
+            0
+        }
+    }
+
     pub(super) fn store(&mut self, offset: u64, bytes: &[u8]) {
+        if (FABRIC_CONTROL..=PERFORMANCE_LAST).contains(&(offset & !7)) {
+            return self.performance.store(offset - PERFORMANCE, bytes);
+        }
         let register = match offset & !7 {
             SCRATCHPAD => &mut self.scratchpad,
             OWN_MASK => &mut self.errors.own_mask,

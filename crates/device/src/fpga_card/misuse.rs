@@ -31,6 +31,12 @@ pub enum Misuse {
     /// The request crosses a page boundary.
     #[error("a request must not cross a 4 KiB boundary")]
     CrossesPage,
+    /// The operands are not values of 4 or 8 bytes, as many as the operation has.
+    #[error("the operands of an atomic request must have 4 or 8 bytes each")]
+    Operands,
+    /// The host has not enabled atomic requests of the card's function.
+    #[error("the host has not enabled atomic requests; ask has_atomics before")]
+    NoAtomics,
     /// The card has no such interrupt.
     #[error("the interrupt must be 0 to 3")]
     NoSuchInterrupt,

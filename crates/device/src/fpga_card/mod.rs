@@ -1,16 +1,17 @@
-//! An FPGA card with a slot for accelerator functional units, like the Intel Programmable Acceleration Card.
+//! An FPGA card with slots for accelerator functional units, like the Intel Programmable Acceleration Card.
 //!
-//! BAR 0 begins with the management engine (FME). BAR 2 is the port: its registers, then those of the unit in the slot. Software
-//! finds them by feature headers, each with the distance to the next. The unit, an [`Afu`], accesses host memory, the card's own
-//! memory and interrupts through the [`Shell`]. A slot is configured with a [`BuiltInAfu`] or with a user's unit. Register maps are
-//! those of the published designs, so that their drivers work.
+//! BAR 0 begins with the management engine (FME). BAR 2 has a port for each slot: its registers, then those of the unit in the slot.
+//! Software finds them by feature headers, each with the distance to the next, and the ports by a list of the management engine. The
+//! unit, an [`Afu`], accesses host memory, the card's own memory and interrupts through the [`Shell`]. A slot is configured with a
+//! [`BuiltInAfu`] or with a user's unit, while the others work. Register maps are those of the published designs, so that their
+//! drivers work.
 //!
 //! While the port is in reset, or the slot is empty, loads from the unit's registers return all ones and stores have no effect;
 //! both set bits of the port's error register. The upper half of BAR 0 is reserved in the published design; here it is memory, so
 //! that flows can end at the card.
 //!
-//! The port and the management engine each have an interrupt for errors, after the interrupts of the unit. Errors are violations of
-//! the port's rules by the unit, failed requests on the link, and errors that software injects.
+//! Each port and the management engine have an interrupt for errors. Errors are violations of the port's rules by the unit, failed
+//! requests on the link, and errors that software injects.
 
 mod afu;
 mod afu_id;
@@ -26,32 +27,33 @@ mod misuse;
 mod msgdma;
 mod nlb;
 mod parameters;
+mod performance;
 mod port;
 pub mod registers;
 mod service;
 mod shell;
+mod slot;
 mod streaming;
 mod words;
 
-use std::fmt;
-use std::sync::{Mutex, PoisonError};
-
-use kernel::{Bytes, Component, Effects, Port, Span, Time};
+use kernel::{Bytes, Component, Effects, Frequency, Port, Span, Time};
 use packet::{Frame, Pcie};
 use protocol::{Bar, Identity};
-use transaction::{FunctionPlace, Memory};
+use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::{
     Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
 };
-use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Taken};
+use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Requests, Taken};
 use management::Management;
+use performance::Event;
 use port::{PortRegisters, ResetChange};
+use slot::{Slot, Unit};
 
 pub use afu::{Afu, MMIO_SIZE};
 pub use afu_id::{AfuId, NotAnAfuId};
 pub use builtin::BuiltInAfu;
-pub use interrupts::{INTERRUPTS, MANAGEMENT_ALERT, PORT_ALERT, VECTORS};
+pub use interrupts::{INTERRUPTS, first_vector, management_alert, port_alert};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
 pub use misuse::{Misuse, ReadError};
@@ -63,34 +65,30 @@ pub use shell::{MemoryPort, Shell};
 pub struct FpgaCard {
     endpoint: Endpoint,
     management: Management,
-    port: PortRegisters,
-    slot: Slot,
-    host: HostInterface,
+    slots: Vec<Slot>,
+    /// The slot that may send next.
+    turn: usize,
+    requests: Requests,
     memory: LocalMemory,
     /// Names of features that software has started and units do not have.
     missing: Vec<&'static str>,
+    /// A cycle of the interface clock.
     cycle: Span,
     /// The data of the last completed read.
     answer: Data,
     /// Data loaded from registers, for the completion.
     loaded: Memory,
-    /// The times of the next wake-ups: for the unit, and for the next timeout.
+    /// The times of the next wake-ups: for the units, and for the next timeout.
     armed: [Time; 2],
 }
 
-/// The unit in the slot. A unit need not be `Sync`, although the card must be.
-struct Slot {
-    afu: Option<Mutex<Box<dyn Afu>>>,
-    id: Option<AfuId>,
-    next_feature: Option<u32>,
-}
-
 impl LeafParameters for FpgaCardParameters {
-    /// The BARs of management, and of the port with its slot.
+    /// The BARs of management, and of the ports with their slots.
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
-        let bars = [0, PORT_BAR as u8].map(|index| Bar {
+        let ports = ports_size(self.slot_count());
+        let bars = [(0, BAR_SIZE), (PORT_BAR as u8, ports)].map(|(index, size)| Bar {
             index,
-            size: BAR_SIZE,
+            size,
             wide: true,
         });
         bars.into()
@@ -101,7 +99,7 @@ impl LeafParameters for FpgaCardParameters {
     }
 
     fn interrupts(&self) -> u32 {
-        VECTORS.into()
+        interrupts::vectors(self.slot_count()).into()
     }
 
     /// An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
@@ -119,11 +117,16 @@ impl LeafParameters for FpgaCardParameters {
     }
 }
 
-/// Size of each BAR.
+/// Size of the BAR of the management engine.
 const BAR_SIZE: u64 = 512 * 1024;
 
-/// The BAR of the port.
+/// The BAR of the ports.
 const PORT_BAR: usize = 2;
+
+/// Size of the BAR of so many ports.
+fn ports_size(slots: u8) -> u64 {
+    (u64::from(slots) * port::DISTANCE).next_power_of_two()
+}
 
 impl Component for FpgaCard {
     type Traffic = Pcie;
@@ -132,7 +135,9 @@ impl Component for FpgaCard {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         self.endpoint.start(fx);
-        self.with_afu(fx, |afu, shell| afu.wake(shell));
+        for slot in 0..self.slots.len() {
+            self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
+        }
         self.run(fx);
     }
 
@@ -158,23 +163,26 @@ impl Leaf for FpgaCard {
         &mut self.endpoint
     }
 
-    /// The registers of management and port are as after reset, and the port takes its slot through a reset. The unit stays configured,
-    /// and the card's memory keeps its contents.
+    /// The registers of management and ports are as after reset, and each port takes its slot through a reset. The units stay
+    /// configured with their clocks, and the card's memory keeps its contents.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place != FunctionPlace::Own {
             return;
         }
-        self.management = Management::default();
-        self.port = PortRegisters::default();
-        self.host.forget();
-        self.host.apply_registers(limits(&self.endpoint));
-        self.change_reset(ResetChange::Begins, fx);
-        if !self.port.is_in_reset() {
-            self.change_reset(ResetChange::Ends, fx);
+        self.management = Management::new(self.slots.len() as u8, self.cycle);
+        self.requests.forget(|_| true);
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            slot.port = PortRegisters::new(number as u8);
+            slot.host.forget();
+        }
+        self.apply_registers();
+        for slot in 0..self.slots.len() {
+            self.change_reset(slot, ResetChange::Begins, fx);
+            self.change_reset(slot, ResetChange::Ends, fx);
         }
     }
 
-    /// Handles arrived packets, and advances the unit and the link, until nothing more can be done now.
+    /// Handles arrived packets, and advances the units and the link, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.give_up(fx);
         loop {
@@ -197,12 +205,23 @@ impl FpgaCard {
         let outstanding = config.parameters.outstanding(parameters.tags, timeout);
         let endpoint = Endpoint::new(config);
         let limits = limits(&endpoint);
-        let requests = (parameters.outstanding_reads, parameters.waiting_writes);
+        let places = (parameters.outstanding_reads, parameters.waiting_writes);
+        let slots = parameters.units().into_iter().zip(0..);
+        let slots = slots.map(|(unit, number)| Slot {
+            port: PortRegisters::new(number),
+            host: HostInterface::new(number, limits, places),
+            unit: Unit::of(unit.make()),
+            clock: parameters.afu_clock,
+            made_for: None,
+        });
+        let slots: Vec<Slot> = slots.collect();
+        let cycle = parameters.afu_clock.period();
         let mut card = FpgaCard {
-            management: Management::default(),
-            port: PortRegisters::default(),
-            slot: Slot::of(parameters.afu.make()),
-            host: HostInterface::new(limits, outstanding, requests),
+            management: Management::new(slots.len() as u8, cycle),
+            loaded: Memory::new(ports_size(slots.len() as u8)),
+            slots,
+            turn: 0,
+            requests: Outstanding::new(outstanding),
             memory: LocalMemory::new(
                 parameters.memory.0,
                 parameters.memory_channels,
@@ -210,14 +229,18 @@ impl FpgaCard {
                 parameters.memory_latency,
             ),
             missing: Vec::new(),
-            cycle: parameters.afu_clock.period(),
+            cycle,
             answer: vec![0; LONGEST],
-            loaded: Memory::new(BAR_SIZE),
             armed: [Time::ZERO; 2],
             endpoint,
         };
-        card.host.apply_registers(limits);
+        card.apply_registers();
         card
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
     }
 
     /// The card's own memory.
@@ -225,14 +248,36 @@ impl FpgaCard {
         &self.memory
     }
 
-    /// The ID of the unit in the slot.
-    pub fn afu_id(&self) -> Option<AfuId> {
-        self.slot.id
+    /// The ID of the unit in a slot.
+    pub fn afu_id(&self, slot: usize) -> Option<AfuId> {
+        self.slots.get(slot)?.unit.id
     }
 
-    /// Number of violations of the port's rules, by the unit in the slot or by software.
+    /// The clock of the unit in a slot.
+    pub fn clock(&self, slot: usize) -> Option<Frequency> {
+        Some(self.slots.get(slot)?.clock)
+    }
+
+    /// Sets the user clock of a slot, which is the clock of its unit from now on. False if there is no such slot.
+    pub fn set_clock(&mut self, slot: usize, clock: Frequency) -> bool {
+        let slot = self.slots.get_mut(slot);
+        slot.map(|slot| slot.clock = clock).is_some()
+    }
+
+    /// The clock that the unit in a slot was built for, if its bitstream says so.
+    pub fn made_for(&self, slot: usize) -> Option<Frequency> {
+        self.slots.get(slot)?.made_for
+    }
+
+    /// Notes the clock that the unit in a slot was built for. False if there is no such slot.
+    pub fn set_made_for(&mut self, slot: usize, clock: Frequency) -> bool {
+        let slot = self.slots.get_mut(slot);
+        slot.map(|slot| slot.made_for = Some(clock)).is_some()
+    }
+
+    /// Number of violations of the ports' rules, by units in their slots or by software.
     pub fn port_errors(&self) -> u64 {
-        self.port.errors.count
+        self.slots.iter().map(|slot| slot.port.errors.count).sum()
     }
 
     /// Errors on the link to the host, from the management engine's register `PCIE0_ERROR`.
@@ -245,36 +290,50 @@ impl FpgaCard {
         &self.missing
     }
 
-    /// Reconfigures the slot, as partial reconfiguration does, and resets the unit; without a unit, it becomes empty. Answers to
-    /// requests of the previous unit are dropped. The card's memory keeps its content.
-    pub fn load(&mut self, afu: Option<Box<dyn Afu>>, fx: &mut Effects<'_, Self>) {
-        self.host.abandon(fx.store());
-        self.slot = Slot::of(afu);
-        self.with_afu(fx, |afu, _| afu.reset());
-        if !self.port.is_in_reset() {
-            self.with_afu(fx, |afu, shell| afu.wake(shell));
+    /// Reconfigures a slot, as partial reconfiguration does, and resets the unit; without a unit, it becomes empty. Answers to
+    /// requests of the previous unit are dropped. The card's memory keeps its content, and the other slots go on. False if there is no
+    /// such slot.
+    pub fn load(
+        &mut self,
+        slot: usize,
+        afu: Option<Box<dyn Afu>>,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(place) = self.slots.get_mut(slot) else {
+            return false;
+        };
+        place.host.abandon(fx.store());
+        place.unit = Unit::of(afu);
+        place.made_for = None;
+        self.with_afu(slot, fx, |afu, _| afu.reset());
+        if !self.slots[slot].port.is_in_reset() {
+            self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
         }
         self.run(fx);
+        true
     }
 
-    /// Calls the unit in the slot, if there is one, with the shell.
+    /// Calls the unit in a slot, if there is one, with the shell.
     fn with_afu<R>(
         &mut self,
+        slot: usize,
         fx: &mut Effects<'_, Self>,
         what: impl FnOnce(&mut dyn Afu, &mut Shell<'_>) -> R,
     ) -> Option<R> {
-        let afu = self.slot.afu.as_mut()?;
-        let afu = afu.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_atomics = self.endpoint.is_atomic_requester();
+        let slot = &mut self.slots[slot];
+        let afu = slot.unit.get()?;
         let mut shell = Shell {
             now: fx.now(),
-            cycle: self.cycle,
-            host: &mut self.host,
+            cycle: slot.clock.period(),
+            host: &mut slot.host,
             memory: &mut self.memory,
             missing: &mut self.missing,
-            errors: &mut self.port.errors,
+            has_atomics,
+            errors: &mut slot.port.errors,
             packets: fx.store(),
         };
-        Some(what(afu.as_mut(), &mut shell))
+        Some(what(afu, &mut shell))
     }
 
     /// Sends all items that may be sent; returns whether there were any.
@@ -286,29 +345,49 @@ impl FpgaCard {
                 self.signal(vector, fx);
                 continue;
             }
-            let Some(next) = self.host.next(fx.now(), fx.store()) else {
+            let Some((slot, next)) = self.next(fx) else {
                 break;
             };
             any = true;
+            let number = slot as u8;
             match next {
-                Outgoing::Packet(packet, written) => {
+                Outgoing::Read(packet) => {
+                    self.management.performance.count(number, Event::LinkRead);
+                    self.endpoint.hand_over(packet, fx);
+                }
+                Outgoing::Write(packet, written) => {
+                    self.management.performance.count(number, Event::LinkWrite);
                     self.endpoint.hand_over(packet, fx);
                     if let Some(tag) = written {
-                        self.with_afu(fx, |afu, shell| afu.write_done(tag, shell));
+                        self.with_afu(slot, fx, |afu, shell| afu.write_done(tag, shell));
                     }
                 }
-                Outgoing::Interrupt(vector) => self.signal(vector, fx),
+                Outgoing::Interrupt(vector) => self.signal(first_vector(number) + vector, fx),
             }
         }
         any
     }
 
+    /// The next item to send, and its slot; slots take turns.
+    fn next(&mut self, fx: &mut Effects<'_, Self>) -> Option<(usize, Outgoing)> {
+        let (now, count) = (fx.now(), self.slots.len());
+        let mut order = (self.turn..count).chain(0..self.turn);
+        let found = order.find_map(|slot| {
+            let host = &mut self.slots[slot].host;
+            Some((slot, host.next(now, &mut self.requests, fx.store())?))
+        })?;
+        self.turn = (found.0 + 1) % count;
+        Some(found)
+    }
+
     /// The interrupt of a part of the card that has new errors.
     fn alert(&mut self) -> Option<u8> {
         if self.management.errors.take_alert() {
-            return Some(MANAGEMENT_ALERT);
+            return Some(management_alert(self.slots.len() as u8));
         }
-        self.port.errors.take_alert().then_some(PORT_ALERT)
+        let mut slots = self.slots.iter_mut();
+        let slot = slots.position(|slot| slot.port.errors.take_alert())?;
+        Some(port_alert(slot as u8))
     }
 
     /// Sends the write that signals an interrupt; none while it is masked, or while software has not enabled it.
@@ -319,54 +398,76 @@ impl FpgaCard {
         }
     }
 
-    /// Wakes the unit if it may continue; returns whether it was woken.
+    /// Wakes the units that may continue; returns whether any was woken.
     fn wake(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let is_due = self.host.alarm <= fx.now();
-        if is_due {
-            self.host.alarm = Time::NEVER;
+        let mut any = false;
+        for number in 0..self.slots.len() {
+            let slot = &mut self.slots[number];
+            let is_due = slot.host.alarm <= fx.now();
+            if is_due {
+                slot.host.alarm = Time::NEVER;
+            }
+            let is_relieved = slot.host.is_relieved();
+            if (is_due || is_relieved) && !slot.port.is_in_reset() {
+                any |= self
+                    .with_afu(number, fx, |afu, shell| afu.wake(shell))
+                    .is_some();
+            }
         }
-        let is_relieved = self.host.is_relieved();
-        if !(is_due || is_relieved) || self.port.is_in_reset() {
-            return false;
-        }
-        self.with_afu(fx, |afu, shell| afu.wake(shell)).is_some()
+        any
     }
 
     /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
+        while let Some(part) = self.requests.give_up(fx.now()) {
             self.endpoint.record_timeout(FunctionPlace::Own, fx);
             self.management.errors.record(ReadError::TimedOut.into());
+            let slot = usize::from(part.what.slot);
+            let host = &mut self.slots[slot].host;
+            let taken = host.put(&part, Err(ReadError::TimedOut), &mut self.answer);
             if let Taken::Read(answer) = taken {
-                self.report(answer, fx);
+                self.report(slot, answer, fx);
             }
         }
     }
 
-    /// Reports the end of a read to the unit.
-    fn report(&mut self, answer: ReadEnd, fx: &mut Effects<'_, Self>) {
+    /// Reports the end of a read to the unit in a slot.
+    fn report(&mut self, slot: usize, answer: ReadEnd, fx: &mut Effects<'_, Self>) {
         let data = std::mem::take(&mut self.answer);
         let result = answer.result.map(|len| &data[..len]);
-        self.with_afu(fx, |afu, shell| afu.read_done(answer.tag, result, shell));
+        self.with_afu(slot, fx, |afu, shell| {
+            afu.read_done(answer.tag, result, shell);
+        });
         self.answer = data;
     }
 
-    /// Puts the slot into reset, or releases it.
-    fn change_reset(&mut self, change: ResetChange, fx: &mut Effects<'_, Self>) {
+    /// Puts a slot into reset, or releases it.
+    fn change_reset(&mut self, slot: usize, change: ResetChange, fx: &mut Effects<'_, Self>) {
         match change {
             ResetChange::Begins => {
-                self.host.abandon(fx.store());
-                self.with_afu(fx, |afu, _| afu.reset());
+                self.slots[slot].host.abandon(fx.store());
+                self.with_afu(slot, fx, |afu, _| afu.reset());
             }
             ResetChange::Ends => {
-                self.with_afu(fx, |afu, shell| afu.wake(shell));
+                self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
             }
+        }
+    }
+
+    /// Applies the registers of the function to the requests of all slots.
+    fn apply_registers(&mut self) {
+        let limits = limits(&self.endpoint);
+        self.requests.allow(limits.tags);
+        for slot in &mut self.slots {
+            slot.host.apply_registers(limits);
         }
     }
 
     /// Schedules wake-ups for the next events, unless they are scheduled already.
     fn arm(&mut self, fx: &mut Effects<'_, Self>) {
-        let due = [self.host.alarm, self.host.next_change(fx.now())];
+        let alarms = self.slots.iter().map(|slot| slot.host.alarm);
+        let alarm = alarms.min().unwrap_or(Time::NEVER);
+        let due = [alarm, self.requests.next_change(fx.now())];
         for (armed, due) in self.armed.iter_mut().zip(due) {
             let is_on_its_way = *armed > fx.now() && *armed <= due;
             if due < Time::NEVER && !is_on_its_way {
@@ -374,22 +475,6 @@ impl FpgaCard {
                 fx.wake(EndpointTimer::Engine, due.since(fx.now()));
             }
         }
-    }
-}
-
-impl Slot {
-    fn of(afu: Option<Box<dyn Afu>>) -> Self {
-        Slot {
-            id: afu.as_ref().map(|afu| afu.id()),
-            next_feature: afu.as_ref().and_then(|afu| afu.next_feature()),
-            afu: afu.map(Mutex::new),
-        }
-    }
-}
-
-impl fmt::Debug for Slot {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Slot").field(&self.id).finish()
     }
 }
 

@@ -1,15 +1,17 @@
-//! The port: registers at the beginning of BAR 2, by which software resets the slot and reads errors.
+//! A port: registers in BAR 2, before those of the unit in its slot, by which software resets the slot and reads errors.
 
 use super::AfuId;
 use super::afu::MMIO_SIZE;
 use super::errors::{PortErrors, alert_capability};
 use super::features::{FeatureHeader, FeatureKind};
-use super::interrupts::{INTERRUPTS, PORT_ALERT};
+use super::interrupts::{INTERRUPTS, first_vector, port_alert};
 use super::words::{merged, part_of};
 
 /// The registers of the port.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct PortRegisters {
+    /// Number of the port.
+    number: u8,
     scratchpad: u64,
     control: u64,
     pub(super) errors: PortErrors,
@@ -22,10 +24,10 @@ pub(super) enum ResetChange {
     Ends,
 }
 
-/// Offset of the AFU's registers in BAR 2.
+/// Offset of the AFU's registers from those of its port.
 pub const AFU: u64 = 0x4_0000;
-/// Size of the port's registers, which are before the AFU's.
-pub(super) const SIZE: u64 = 0x4_0000;
+/// Distance of the registers of two ports in BAR 2.
+pub const DISTANCE: u64 = 0x8_0000;
 
 /// 3AB49893-138D-42EB-9642-B06C6B355B87.
 const ID: AfuId = AfuId(0x3ab4_9893_138d_42eb_9642_b06c_6b35_5b87);
@@ -52,6 +54,16 @@ const LATENCY_TOLERANCE: u64 = 1 << 2;
 const SOFT_RESET_ACKNOWLEDGE: u64 = 1 << 4;
 
 impl PortRegisters {
+    /// The registers of port `number` after reset.
+    pub(super) fn new(number: u8) -> Self {
+        PortRegisters {
+            number,
+            scratchpad: 0,
+            control: 0,
+            errors: PortErrors::default(),
+        }
+    }
+
     pub(super) fn is_in_reset(&self) -> bool {
         self.control & SOFT_RESET != 0
     }
@@ -68,17 +80,21 @@ impl PortRegisters {
             0x10 => ID.high(),
             NEXT_AFU => AFU,
             SCRATCHPAD => self.scratchpad,
-            // Fields: port 0; the size of the AFU's registers in KiB; the number of its interrupts.
-            CAPABILITY => u64::from(INTERRUPTS) << 32 | (MMIO_SIZE / 1024) << 8,
+            // Fields: the number of the port; the size of the AFU's registers in KiB; the number of its interrupts.
+            CAPABILITY => {
+                u64::from(INTERRUPTS) << 32 | (MMIO_SIZE / 1024) << 8 | u64::from(self.number)
+            }
             CONTROL => self.control | self.acknowledge(is_quiet),
             ERRORS => header(FeatureKind::Private, 0x10, Some(USER_INTERRUPTS - ERRORS)),
             ERROR_MASK => self.errors.mask,
             ERROR => self.errors.all,
             FIRST_ERROR => self.errors.first,
-            ERROR_CAPABILITY => alert_capability(PORT_ALERT),
+            ERROR_CAPABILITY => alert_capability(port_alert(self.number)),
             USER_INTERRUPTS => header(FeatureKind::Private, 0x12, None),
             // Fields: number of interrupts, and vector of the first one.
-            USER_INTERRUPT_CAPABILITY => u64::from(INTERRUPTS),
+            USER_INTERRUPT_CAPABILITY => {
+                u64::from(first_vector(self.number)) << 12 | u64::from(INTERRUPTS)
+            }
             _ => 0,
         }
     }
@@ -124,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_reset_is_acknowledged_when_nothing_is_on_its_way() {
-        let mut port = PortRegisters::default();
+        let mut port = PortRegisters::new(0);
         assert_eq!(port.load(CONTROL, 8, true), 0);
         let change = port.store(CONTROL, &1_u64.to_le_bytes());
         assert_eq!(change, Some(ResetChange::Begins));

@@ -2,20 +2,24 @@
 
 use kernel::Effects;
 use packet::{PacketId, Refusal};
-use protocol::{Kind, MemoryRequest};
+use protocol::{Completion, Kind, MemoryRequest};
 use transaction::{arrived, written};
 
 use super::errors::{LinkError, PortError};
 use super::features::{FeatureHeader, FeatureKind};
+use super::performance::Event;
+use super::slot::Unit;
 use super::words::{load_pieces, part_of, store_pieces};
-use super::{BAR_SIZE, FpgaCard, PORT_BAR, Slot, Taken, limits, management, port};
+use super::{FpgaCard, PORT_BAR, Taken, host_interface, management, port};
 
 /// The part of the card with the accessed registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     Management,
-    Port,
-    Afu,
+    /// The port of a slot.
+    Port(usize),
+    /// The unit in a slot.
+    Afu(usize),
 }
 
 /// The target of an access.
@@ -46,25 +50,7 @@ impl FpgaCard {
             return self.endpoint.refuse(packet, why, fx);
         }
         match &header.kind {
-            Kind::Completion(completion) => {
-                let payload = fx.store()[packet].payload();
-                let taken = self.host.take(completion, payload, &mut self.answer);
-                if taken == Taken::Unexpected {
-                    self.management
-                        .errors
-                        .record(LinkError::UnexpectedCompletion);
-                    return self
-                        .endpoint
-                        .refuse(packet, Refusal::UnexpectedCompletion, fx);
-                }
-                fx.store().release(packet);
-                if let Taken::Read(answer) = taken {
-                    if let Err(error) = answer.result {
-                        self.management.errors.record(error.into());
-                    }
-                    self.report(answer, fx);
-                }
-            }
+            Kind::Completion(completion) => self.complete(packet, completion, fx),
             Kind::MemoryWrite(request) if let Some(target) = self.target(request) => {
                 self.write(packet, request, target, fx);
             }
@@ -74,7 +60,29 @@ impl FpgaCard {
             _ => self.endpoint.serve(packet, fx),
         }
         if header.is_config() {
-            self.host.apply_registers(limits(&self.endpoint));
+            self.apply_registers();
+        }
+    }
+
+    /// Gives the data of a completion to the slot whose request it answers.
+    fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
+        let is_own = completion.requester == self.endpoint.id();
+        let part = is_own.then(|| self.requests.take(completion)).flatten();
+        let Some(part) = part else {
+            let unexpected = LinkError::UnexpectedCompletion;
+            self.management.errors.record(unexpected);
+            let why = Refusal::UnexpectedCompletion;
+            return self.endpoint.refuse(packet, why, fx);
+        };
+        let slot = usize::from(part.what.slot);
+        let result = host_interface::content(completion, fx.store()[packet].payload(), &part);
+        let taken = self.slots[slot].host.put(&part, result, &mut self.answer);
+        fx.store().release(packet);
+        if let Taken::Read(answer) = taken {
+            if let Err(error) = answer.result {
+                self.management.errors.record(error.into());
+            }
+            self.report(slot, answer, fx);
         }
     }
 
@@ -87,18 +95,28 @@ impl FpgaCard {
                 .checked_sub(self.endpoint.base_of(bar))?;
             (at >= from && at.checked_add(len)? <= to).then_some(at)
         };
-        let parts = [
-            (0, 0, management::SIZE, Region::Management),
-            (PORT_BAR, 0, port::SIZE, Region::Port),
-            (PORT_BAR, port::AFU, BAR_SIZE, Region::Afu),
-        ];
-        parts.into_iter().find_map(|(bar, begin, end, part)| {
-            let at = within(bar, begin, end)?;
-            Some(Target {
-                bar,
+        if let Some(at) = within(0, 0, management::SIZE) {
+            return Some(Target {
+                bar: 0,
                 at,
-                part,
-                begin,
+                part: Region::Management,
+                begin: 0,
+            });
+        }
+        (0..self.slots.len()).find_map(|slot| {
+            let first = slot as u64 * port::DISTANCE;
+            let unit = first + port::AFU;
+            let parts = [
+                (first, unit, Region::Port(slot)),
+                (unit, first + port::DISTANCE, Region::Afu(slot)),
+            ];
+            parts.into_iter().find_map(|(begin, end, part)| {
+                Some(Target {
+                    bar: PORT_BAR,
+                    at: within(PORT_BAR, begin, end)?,
+                    part,
+                    begin,
+                })
             })
         })
     }
@@ -120,6 +138,7 @@ impl FpgaCard {
         if let Some(told) = told {
             fx.observe(told);
         }
+        self.count(target.part, Event::RegisterWrite);
         for (at, piece) in store_pieces(target.at, &data[..len]) {
             self.store(target.part, at - target.begin, piece, fx);
         }
@@ -132,6 +151,7 @@ impl FpgaCard {
         target: Target,
         fx: &mut Effects<'_, Self>,
     ) {
+        self.count(target.part, Event::RegisterRead);
         for (at, len) in load_pieces(target.at, u64::from(request.byte_len())) {
             let value = self.load_part(target.part, at - target.begin, len, fx);
             let bytes = value.to_le_bytes();
@@ -142,19 +162,27 @@ impl FpgaCard {
         fx.store().release(packet);
     }
 
+    /// Counts an access to the registers of a unit.
+    fn count(&mut self, part: Region, event: Event) {
+        if let Region::Afu(slot) = part {
+            self.management.performance.count(slot as u8, event);
+        }
+    }
+
     fn store(&mut self, part: Region, offset: u64, bytes: &[u8], fx: &mut Effects<'_, Self>) {
         match part {
             Region::Management => self.management.store(offset, bytes),
-            Region::Port => {
-                if let Some(change) = self.port.store(offset, bytes) {
-                    self.change_reset(change, fx);
+            Region::Port(slot) => {
+                if let Some(change) = self.slots[slot].port.store(offset, bytes) {
+                    self.change_reset(slot, change, fx);
                 }
             }
-            Region::Afu if self.port.is_in_reset() => {
-                self.port.errors.record(PortError::MmioWriteInReset);
+            Region::Afu(slot) if self.slots[slot].port.is_in_reset() => {
+                let errors = &mut self.slots[slot].port.errors;
+                errors.record(PortError::MmioWriteInReset);
             }
-            Region::Afu => {
-                self.with_afu(fx, |afu, shell| afu.store(offset, bytes, shell));
+            Region::Afu(slot) => {
+                self.with_afu(slot, fx, |afu, shell| afu.store(offset, bytes, shell));
             }
         }
     }
@@ -167,16 +195,20 @@ impl FpgaCard {
         fx: &mut Effects<'_, Self>,
     ) -> u64 {
         match part {
-            Region::Management => self.management.load(offset, len),
-            Region::Port => self.port.load(offset, len, self.host.is_quiet()),
-            Region::Afu if self.port.is_in_reset() => {
-                self.port.errors.record(PortError::MmioReadInReset);
+            Region::Management => self.management.load(offset, len, fx.now()),
+            Region::Port(slot) => {
+                let slot = &self.slots[slot];
+                slot.port.load(offset, len, slot.host.is_quiet())
+            }
+            Region::Afu(slot) if self.slots[slot].port.is_in_reset() => {
+                let errors = &mut self.slots[slot].port.errors;
+                errors.record(PortError::MmioReadInReset);
                 u64::MAX
             }
-            Region::Afu => match self.slot.header(offset & !7) {
+            Region::Afu(slot) => match self.slots[slot].unit.header(offset & !7) {
                 Some(value) => part_of(value, offset, len),
                 None => self
-                    .with_afu(fx, |afu, shell| afu.load(offset, len, shell))
+                    .with_afu(slot, fx, |afu, shell| afu.load(offset, len, shell))
                     .unwrap_or(u64::MAX),
             },
         }
@@ -186,7 +218,7 @@ impl FpgaCard {
 /// Longest write in bytes: the largest payload.
 const LONGEST_STORE: usize = 4096;
 
-impl Slot {
+impl Unit {
     /// The registers that every AFU has at its beginning.
     fn header(&self, offset: u64) -> Option<u64> {
         let id = self.id?;

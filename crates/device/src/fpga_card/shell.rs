@@ -2,6 +2,7 @@
 
 use kernel::{Span, Time};
 use packet::Packets;
+use protocol::AtomicOperation;
 
 use super::errors::{PortError, PortErrors};
 use super::host_interface::HostInterface;
@@ -20,6 +21,7 @@ pub struct Shell<'s> {
     pub(super) memory: &'s mut LocalMemory,
     pub(super) errors: &'s mut PortErrors,
     pub(super) missing: &'s mut Vec<&'static str>,
+    pub(super) has_atomics: bool,
     pub(super) packets: &'s mut Packets,
 }
 
@@ -56,6 +58,29 @@ impl Shell<'_> {
     /// with this tag; reads end in any order.
     pub fn read(&mut self, address: u64, len: usize, tag: u32) -> Result<(), Misuse> {
         let taken = self.host.read(address, len as u64, tag);
+        taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
+    }
+
+    /// Whether the host has enabled atomic requests.
+    pub fn has_atomics(&self) -> bool {
+        self.has_atomics
+    }
+
+    /// Requests an atomic operation on the value at the beginning of the line at `address`; `operands` has one value of 4 or 8 bytes, or
+    /// two for a compare and swap. It takes the place of a read ([`can_read`](Self::can_read)), and
+    /// [`Afu::read_done`](super::Afu::read_done) returns the value that was there.
+    pub fn atomic(
+        &mut self,
+        address: u64,
+        operation: AtomicOperation,
+        operands: &[u8],
+        tag: u32,
+    ) -> Result<(), Misuse> {
+        let taken = if self.has_atomics {
+            self.host.atomic(address, operation, operands, tag)
+        } else {
+            Err(Misuse::NoAtomics)
+        };
         taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
     }
 

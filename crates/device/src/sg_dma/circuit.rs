@@ -62,7 +62,7 @@ pub(super) fn choice(
     };
     let makes_data = parameters.user.never_stalls();
     Ok(CircuitChoice {
-        name,
+        name: name.into(),
         peer_writes,
         preset: parameters.crossed.then_some((REGISTERS as u8, CROSSED, 1)),
         makes_data,

@@ -5,7 +5,7 @@ use packet::Charge;
 use protocol::{Class, Dllp};
 
 use super::{Leaving, Receiver};
-use crate::refresh::RefreshSchedule;
+use crate::refresh::{RefreshSchedule, Refreshed};
 
 impl Receiver {
     /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
@@ -134,21 +134,40 @@ impl Receiver {
         let limited = self.channels.iter().flatten();
         let limited = limited.filter(|buffers| buffers.is_limited());
         limited
-            .map(|buffers| schedule.until(now, buffers.announced_at).0)
+            .filter_map(|buffers| schedule.until(now, buffers.announced_at))
+            .map(|refreshed| refreshed.count)
             .sum()
     }
 
-    /// Counts all limits as sent again until `now`; returns how many times.
-    pub(crate) fn skip_refreshes(&mut self, now: Time, schedule: RefreshSchedule) -> u64 {
-        let mut all = 0;
-        for buffers in self.channels.iter_mut().flatten() {
-            if buffers.is_limited() {
-                let (times, last) = schedule.until(now, buffers.announced_at);
-                buffers.announced_at = last;
-                all += times;
-            }
-        }
+    /// The refreshes until `now` of each limit on an idle wire, with the number of the limit, in the order of the last ones.
+    pub(crate) fn skipped_refreshes(
+        &self,
+        now: Time,
+        schedule: RefreshSchedule,
+    ) -> Vec<(usize, Refreshed)> {
+        let limits = self.channels.iter().flatten().enumerate();
+        let limited = limits.filter(|(_, buffers)| buffers.is_limited());
+        let skipped = limited.filter_map(|(number, buffers)| {
+            let refreshed = schedule.until(now, buffers.announced_at)?;
+            Some((number, refreshed))
+        });
+        let mut all: Vec<_> = skipped.collect();
+        all.sort_by_key(|(_, refreshed)| refreshed.due);
         all
+    }
+
+    /// Counts a limit as sent at `sent`. If `is_due_again`, it is to be sent again.
+    pub(crate) fn count_refresh(&mut self, number: usize, sent: Time, is_due_again: bool) {
+        let (channel, class) = (number / 3, number % 3);
+        self.channels[channel][class].announced_at = sent;
+        self.pending_updates |= u32::from(is_due_again) << number;
+    }
+
+    /// The time at which the limit was last sent that is the next to be sent again; none if there is none.
+    pub(crate) fn oldest_limit(&self) -> Option<Time> {
+        let limited = self.channels.iter().flatten();
+        let limited = limited.filter(|buffers| buffers.is_limited());
+        limited.map(|buffers| buffers.announced_at).min()
     }
 
     #[inline]
@@ -156,9 +175,14 @@ impl Receiver {
         self.pending_updates != 0
     }
 
-    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new.
+    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not, it counts as sent by the
+    /// `schedule`, where there is one.
     #[inline]
-    pub(crate) fn next_update(&mut self, at: Time) -> Option<(Dllp, bool)> {
+    pub(crate) fn next_update(
+        &mut self,
+        mut at: Time,
+        schedule: Option<RefreshSchedule>,
+    ) -> Option<(Dllp, bool)> {
         if self.pending_updates == 0 {
             return None;
         }
@@ -167,6 +191,9 @@ impl Receiver {
         let (channel, class) = (index / 3, Class::ALL[index % 3]);
         let buffers = &mut self.channels[channel][class.index()];
         let is_new = buffers.has_unannounced();
+        if let (false, Some(schedule)) = (is_new, schedule) {
+            at = schedule.after(buffers.announced_at);
+        }
         let update = Dllp::UpdateFc(buffers.announce(channel as u8, class, at));
         Some((update, is_new))
     }

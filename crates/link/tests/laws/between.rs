@@ -76,6 +76,7 @@ pub struct Shared {
     pub passed: Vec<Passed>,
     pub delay: Span,
     pub wish: Wish,
+    pub is_watched: bool,
 }
 
 impl Shared {
@@ -143,7 +144,7 @@ impl LinkContext for Context<'_> {
         self.world.schedule_in_background(time, expiry);
     }
     fn watched(&self) -> bool {
-        true
+        self.world.is_watched
     }
     fn observe(&mut self, what: Observation) {
         let (start, what) = match what {

@@ -42,6 +42,8 @@ pub struct Setup {
     pub fails_at: Time,
     pub sris: bool,
     pub seed: u64,
+    /// Whether a probe is told of every frame.
+    pub is_watched: bool,
 }
 
 impl Default for Setup {
@@ -65,6 +67,7 @@ impl Default for Setup {
             fails_at: Time::NEVER,
             sris: false,
             seed: 1,
+            is_watched: true,
         }
     }
 }
@@ -159,6 +162,7 @@ impl Pair {
                 passed: Vec::new(),
                 delay: setup.delay,
                 wish: Box::new(wish),
+                is_watched: setup.is_watched,
             },
             given: [Vec::new(), Vec::new()],
             finished: [Vec::new(), Vec::new()],

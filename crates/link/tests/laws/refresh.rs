@@ -2,7 +2,10 @@
 
 use kernel::{Span, Time};
 use packet::Frame;
-use protocol::{Class, Dllp};
+use protocol::{Class, Dllp, Generation};
+
+use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::pair::*;
 
@@ -138,4 +141,34 @@ fn after_a_number_of_packets_credit_is_told_and_an_ack_is_sent() {
     assert_eq!(updates(&pair, Right, Class::Posted).len(), 5);
     let acks: Vec<u16> = pair.acks(Right).iter().map(|ack| ack.1).collect();
     assert_eq!(acks, [4, 9, 14, 19]);
+}
+
+proptest! {
+    /// Without a probe a dormant end sends no refreshes. A packet then finds the wire as busy, and later refreshes come when they would.
+    #[test]
+    fn a_packet_after_a_long_idle_time_is_no_earlier_without_probes(
+        generation in select(vec![Generation::Gen1, Generation::Gen2, Generation::Gen3, Generation::Gen4]),
+        lanes in select(vec![1_u8, 4, 8]),
+        idles in prop::collection::vec((1000_u64..4000, 0_u64..8_000_000), 1..8),
+    ) {
+        let watched = Setup { generation, lanes, ..setup() };
+        let dormant = Setup { is_watched: false, ..watched.clone() };
+        let (mut watched, mut dormant) = (Pair::ready(&watched), Pair::ready(&dormant));
+        for (idle, after) in idles {
+            watched.run_for(Span::from_us(idle));
+            let count = watched.dllps(Left).len();
+            while watched.dllps(Left).len() == count {
+                watched.step();
+            }
+            // No multiple of a symbol time: the order of events of the same time is not that of a simulation here.
+            watched.run_for(Span::from_fs(after * 10 + 3));
+            let now = watched.now();
+            dormant.run_for(now.since(dormant.now()));
+            for pair in [&mut watched, &mut dormant] {
+                pair.send(Left, write(128));
+                pair.run_for(Span::from_us(900));
+            }
+        }
+        prop_assert_eq!(&watched.given[Right as usize], &dormant.given[Right as usize]);
+    }
 }

@@ -392,6 +392,21 @@ impl ConfigSpace {
         }
     }
 
+    /// Records an error under `control` that no bit of the error registers describes, such as one that a device finds in itself.
+    /// Returns whether the function sends a message.
+    pub fn record_own_error(&mut self, severity: Severity, control: ErrorControl) -> bool {
+        self.raise_device_status(match severity {
+            Severity::Correctable => CORRECTABLE_DETECTED,
+            Severity::NonFatal => NON_FATAL_DETECTED,
+            Severity::Fatal => FATAL_DETECTED,
+        });
+        let is_reported = control.enables(severity);
+        if is_reported {
+            self.signal(severity);
+        }
+        is_reported
+    }
+
     /// Records that the function sends or forwards a message of this severity (PCIe Base 7.5.1.1.4).
     fn signal(&mut self, severity: Severity) {
         if severity != Severity::Correctable && self.read(COMMAND) & SERR != 0 {

@@ -20,8 +20,8 @@ use rustix::net::{
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use session::{
-    Call, Channel, ErrorRegister, Event, Failure, Reply, Request, SharedMemory, Until, VERSION,
-    WaitEnd, Work,
+    Attribute, Call, Channel, Counter, ErrorRegister, Event, Failure, Reply, Request, SharedMemory,
+    Until, VERSION, WaitEnd, Work,
 };
 
 use crate::fixture::{Process, Session, write_magic};
@@ -127,6 +127,17 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0_u64..40, 1 => select(vec![4096, 1 << 20, 1 << 31, u64::MAX - 4095, u64::MAX]), 1 => any::<u64>()]
 }
 
+/// Attributes of a device, of an accelerator, and of a port that is not there.
+const ATTRIBUTES: [Attribute; 7] = [
+    Attribute::Error(ErrorRegister::Port),
+    Attribute::ClockCounter,
+    Attribute::Counter(Counter::LinkWrite, Some(0)),
+    Attribute::Counter(Counter::RegisterRead, Some(200)),
+    Attribute::IsCounting(Some(0)),
+    Attribute::IsFrozen,
+    Attribute::UserClock,
+];
+
 fn request() -> impl Strategy<Value = Request> {
     let object = prop_oneof![2_u32..4, 0_u32..9];
     let event = prop_oneof![(0_u32..6).prop_map(Event::Interrupt), Just(Event::Error)];
@@ -178,14 +189,23 @@ fn request() -> impl Strategy<Value = Request> {
         (number(), event.clone()).prop_map(|(handle, event)| Request::Listen { handle, event }),
         (number(), event).prop_map(|(handle, event)| Request::Ignore { handle, event }),
         // Errors are of the card, not of a process, and who may write them may stop it: those of the other card only.
-        (2_u32..9, any::<u64>()).prop_map(|(object, value)| Request::StoreErrors {
+        (2_u32..9, any::<u64>()).prop_map(|(object, value)| Request::StoreAttribute {
             object,
-            register: ErrorRegister::Injected,
+            attribute: Attribute::Error(ErrorRegister::Injected),
             value
         }),
-        (0_u32..9).prop_map(|object| Request::LoadErrors {
-            object,
-            register: ErrorRegister::Port
+        (0_u32..9, select(&ATTRIBUTES[..]))
+            .prop_map(|(object, attribute)| { Request::LoadAttribute { object, attribute } }),
+        (2_u32..9, select(&ATTRIBUTES[..]), number()).prop_map(|(object, attribute, value)| {
+            Request::StoreAttribute {
+                object,
+                attribute,
+                value,
+            }
+        }),
+        (number(), number()).prop_map(|(handle, mhz)| Request::SetClock {
+            handle,
+            hertz: mhz.saturating_mul(1_000_000)
         }),
         (number(), 0_u32..3, size, any::<bool>()).prop_map(|(handle, slot, size, force)| {
             Request::Configure {
@@ -193,6 +213,7 @@ fn request() -> impl Strategy<Value = Request> {
                 slot,
                 size,
                 force,
+                keeps_clock: slot > 0,
             }
         }),
         (number(), number(), number(), number()).prop_map(|(buffer, offset, len, limit)| {

@@ -9,8 +9,8 @@ use std::thread;
 
 use rustix::event::{EventfdFlags, eventfd};
 use session::{
-    Channel, ErrorRegister, Event, Failure, Kind, Reply, Request, SharedMemory, Until, VERSION,
-    WaitEnd,
+    Attribute, Channel, ErrorRegister, Event, Failure, Kind, Reply, Request, SharedMemory, Until,
+    VERSION, WaitEnd,
 };
 
 use fixture::{Process, Session, write_magic};
@@ -185,12 +185,15 @@ fn who_listens_to_errors_is_told_of_those_that_are_injected() {
             .outcome,
         Ok(Reply::Done)
     );
-    let store = |object, register, value| Request::StoreErrors {
+    let store = |object, register, value| Request::StoreAttribute {
         object,
-        register,
+        attribute: Attribute::Error(register),
         value,
     };
-    let load = |object, register| Request::LoadErrors { object, register };
+    let load = |object, register| Request::LoadAttribute {
+        object,
+        attribute: Attribute::Error(register),
+    };
     let injected = store(DEVICE, ErrorRegister::Injected, 1);
     assert_eq!(other.ask(injected), Ok(Reply::Done));
     let (until, limit) = (Until::Interrupt, u64::MAX);
@@ -251,6 +254,7 @@ fn what_is_no_bitstream_is_not_loaded_and_nothing_is_while_it_is_used() {
         slot,
         size: 4096,
         force,
+        keeps_clock: false,
     };
     let ask = |request| process.call(0, request, Some(file.as_fd())).outcome;
     assert_eq!(ask(configure(0, false)), Err(Failure::NotABitstream));

@@ -1,6 +1,6 @@
 //! Construction of each device model, generated from the registry.
 
-use device::{EndpointConfig, Leaf};
+use device::{EndpointConfig, Foreign, Leaf};
 
 use crate::model::Model;
 use crate::registry::registry;
@@ -18,6 +18,10 @@ macro_rules! builders {
                 $(DeviceParameters::$leaf(parameters) => {
                     Model::$leaf(built!($type, endpoint, parameters, context $(, $builder)?))
                 })+
+                DeviceParameters::Foreign(parameters) => {
+                    let name = &context.plan.nodes[context.index].name;
+                    Model::Foreign(Foreign::new(endpoint, parameters, name))
+                }
             }
         }
     };

@@ -11,7 +11,6 @@ pub mod sharing;
 use std::iter;
 use std::sync::Arc;
 
-#[cfg(feature = "circuits")]
 use ::device::Circuit;
 use ::device::{EndpointConfig, Reply};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
@@ -140,7 +139,6 @@ fn component(
                 patterns: patterns.clone(),
                 marks: marks.clone(),
             };
-            #[cfg(feature = "circuits")]
             if let Some(circuit) = device.circuit(endpoint) {
                 let (choice, core) = circuit.expect("the plan has checked it");
                 let bars = device.parameters().bars(endpoint, None);

@@ -12,7 +12,7 @@ use link::PortParameters;
 use protocol::{Bar, FunctionId, Generation};
 use transaction::{FunctionPlace, Functions, Pattern};
 
-use crate::scenario::NodeKind;
+use crate::scenario::{DeviceParameters, NodeKind};
 
 use super::address::Region;
 use super::address_maps::AddressMaps;
@@ -171,9 +171,8 @@ impl NodePlan {
         let NodeKind::Device(core, device) = &self.kind else {
             return false;
         };
-        let choice = device.parameters().circuit(core);
-        core.circuit_width().is_some()
-            && choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
+        let choice = device.circuit_choice(core);
+        choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
     }
 
     /// The most requests that each function of a network interface controller may have outstanding for the host library.
@@ -208,6 +207,11 @@ impl NodePlan {
             _ => self.bars[0]?,
         };
         Some(self.before_table(place, region))
+    }
+
+    /// Whether the node is a device with a model from outside.
+    pub fn has_model_from_outside(&self) -> bool {
+        matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
     }
 
     /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.

@@ -42,7 +42,7 @@ pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
 pub use network::{FibrePlan, NetworkPlan};
 
 use crate::incident::{self, IncidentPlan};
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream};
+use crate::scenario::{Models, Node, NodeKind, Scenario, ScenarioError, Upstream};
 use crate::workload::collective::plan as collective;
 use crate::workload::flow::FlowPlan;
 use crate::workload::traffic::plan as traffic;
@@ -74,7 +74,12 @@ impl Deref for Plan {
 impl Plan {
     /// Reads and checks the TOML `text`; messages call it `file`.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        Self::new(&Scenario::read(text, file)?)
+        Self::read_with(text, file, &Models::default())
+    }
+
+    /// Reads and checks the TOML `text`, whose devices may also have the models from outside; messages call it `file`.
+    pub fn read_with(text: &str, file: &str, models: &Models) -> Result<Self, ScenarioError> {
+        Self::new(&Scenario::read_with(text, file, models)?)
     }
 
     /// Checks `scenario` and enumerates it.

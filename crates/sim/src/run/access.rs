@@ -1,7 +1,7 @@
 //! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
 
-use device::{Afu, AfuId, FpgaCard};
-use kernel::{ComponentId, Span};
+use device::{Afu, FpgaCard};
+use kernel::{ComponentId, Frequency, Span};
 use packet::FlowId;
 use thiserror::Error;
 use transaction::{Addresses, Content, Direction, Extent, Flow};
@@ -31,6 +31,11 @@ pub enum AccessError {
     /// Switches hold no bytes.
     #[error("{0} has no memory")]
     NoMemory(String),
+    /// A model from outside holds the bytes of its device.
+    #[error(
+        "the registers of {0} belong to its model; read and write them as a host, or ask the model"
+    )]
+    HeldByModel(String),
     /// The range is not within the node's memory or BAR.
     #[error(
         "{name} holds {base:#x} to {last:#x}, which {address:#x} with {len} bytes is not within"
@@ -94,6 +99,9 @@ pub enum AccessError {
         "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
     )]
     NoSlot(String),
+    /// The card has fewer slots.
+    #[error("{0} has no slot {1}; name 0 to {last}, or write a larger slots for it", last = .2 - 1)]
+    NoSuchSlot(String, usize, usize),
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]
     NoProcessor(String),
@@ -253,7 +261,12 @@ impl Simulation {
         let (Some(memory), Some(region)) =
             (self.models[index].memory(), self.plan.nodes[index].region())
         else {
-            return Err(AccessError::NoMemory(name.to_owned()));
+            let name = name.to_owned();
+            return Err(if self.plan.nodes[index].has_model_from_outside() {
+                AccessError::HeldByModel(name)
+            } else {
+                AccessError::NoMemory(name)
+            });
         };
         let offset = address
             .checked_sub(region.base)
@@ -278,31 +291,74 @@ impl Simulation {
         }
     }
 
-    /// Configures the slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
-    /// are dropped; the card's memory keeps its contents.
-    pub fn load_afu(&mut self, device: &str, afu: Box<dyn Afu>) -> Result<(), AccessError> {
-        self.configure(device, Some(afu))
+    /// Configures a slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
+    /// are dropped; the card's memory keeps its contents, and its other slots go on.
+    pub fn load_afu(
+        &mut self,
+        device: &str,
+        slot: usize,
+        afu: Box<dyn Afu>,
+    ) -> Result<(), AccessError> {
+        self.configure(device, slot, Some(afu))
     }
 
-    /// Empties the slot of the FPGA card `device`, as partial reconfiguration does.
-    pub fn unload_afu(&mut self, device: &str) -> Result<(), AccessError> {
-        self.configure(device, None)
+    /// Empties a slot of the FPGA card `device`, as partial reconfiguration does.
+    pub fn unload_afu(&mut self, device: &str, slot: usize) -> Result<(), AccessError> {
+        self.configure(device, slot, None)
     }
 
-    fn configure(&mut self, device: &str, afu: Option<Box<dyn Afu>>) -> Result<(), AccessError> {
+    fn configure(
+        &mut self,
+        device: &str,
+        slot: usize,
+        afu: Option<Box<dyn Afu>>,
+    ) -> Result<(), AccessError> {
         let node = self.node(device)?;
-        self.card(device)?;
+        self.check_slot(device, slot)?;
         self.start();
         if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.load(afu, &mut self.world.effects(ComponentId(node as u32)));
+            card.load(slot, afu, &mut self.world.effects(ComponentId(node as u32)));
         }
         self.listen();
         Ok(())
     }
 
-    /// The ID of the unit in the slot of the FPGA card `device`.
-    pub fn afu_id(&self, device: &str) -> Result<Option<AfuId>, AccessError> {
-        self.card(device).map(FpgaCard::afu_id)
+    /// Sets the user clock of a slot of the FPGA card `device`: the clock of the unit in it from now on.
+    pub fn set_user_clock(
+        &mut self,
+        device: &str,
+        slot: usize,
+        clock: Frequency,
+    ) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.check_slot(device, slot)?;
+        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
+            card.set_clock(slot, clock);
+        }
+        Ok(())
+    }
+
+    /// Notes the clock that the unit in a slot of the FPGA card `device` was built for.
+    pub fn set_made_for(
+        &mut self,
+        device: &str,
+        slot: usize,
+        clock: Frequency,
+    ) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.check_slot(device, slot)?;
+        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
+            card.set_made_for(slot, clock);
+        }
+        Ok(())
+    }
+
+    fn check_slot(&self, device: &str, slot: usize) -> Result<(), AccessError> {
+        let slots = self.card(device)?.slots();
+        if slot < slots {
+            return Ok(());
+        }
+        Err(AccessError::NoSuchSlot(device.to_owned(), slot, slots))
     }
 
     /// The FPGA card `device`.

@@ -1,7 +1,7 @@
 //! The FPGA cards of a fabric as the software of their hosts finds them.
 
 use device::FpgaCardParameters;
-use device::fpga_card::{AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, registers};
+use device::fpga_card::{AfuId, BITSTREAM_ID, FpgaCard, INTERFACE, MMIO_SIZE, registers};
 use kernel::{Bandwidth, Frequency};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
@@ -31,23 +31,35 @@ pub struct CardPlace {
     pub interface: AfuId,
     /// ID of the static part of the bitstream.
     pub bitstream_id: u64,
-    /// Base address of the accelerator's registers.
-    pub registers: u64,
-    /// Size of the accelerator's registers in bytes.
-    pub registers_size: u64,
     /// Base address of the [registers] of the management engine.
     pub management: u64,
-    /// Base address of the registers of the port.
-    pub port: u64,
     /// Bytes of the card's own memory.
     pub local_memory: u64,
-    /// Clock of the accelerator.
-    pub clock: Frequency,
     /// Bytes of a bitstream that are configured per second.
     pub configuration_rate: Bandwidth,
+    /// The slots, by number.
+    pub slots: Vec<SlotPlace>,
 }
 
-/// The BARs of the management engine and of the port.
+/// A slot of an FPGA card.
+#[derive(Clone, Debug)]
+pub struct SlotPlace {
+    /// ID of the unit in it.
+    pub afu: Option<AfuId>,
+    /// Clock of the unit.
+    pub clock: Frequency,
+    /// Base address of the unit's registers.
+    pub registers: u64,
+    /// Base address of the registers of the port.
+    pub port: u64,
+}
+
+impl SlotPlace {
+    /// Size of a unit's registers in bytes.
+    pub const REGISTERS_SIZE: u64 = MMIO_SIZE;
+}
+
+/// The BARs of the management engine and of the ports.
 const BARS: [u8; 2] = [0, 2];
 
 /// Subsystem ID and subsystem vendor ID (PCIe Base 7.5.1.2.3): a dword of the configuration space.
@@ -66,6 +78,17 @@ impl Simulation {
         let functions = self.models[number].functions(self.world.now());
         let space = functions.space(FunctionPlace::Own);
         let [management, port] = BARS.map(|bar| space.bar_base(bar));
+        let model = self.models[number].device::<FpgaCard>()?;
+        let slots = (0..model.slots()).map(|slot| {
+            let port = port + slot as u64 * registers::PORT_DISTANCE;
+            SlotPlace {
+                afu: model.afu_id(slot),
+                clock: model.clock(slot).unwrap_or(card.afu_clock),
+                registers: port + registers::AFU,
+                port,
+            }
+        });
+        let slots = slots.collect();
         let ids = [0, SUBSYSTEM].map(|register| space.read(register));
         let [low, high] = [|id: u32| id as u16, |id: u32| (id >> 16) as u16];
         Some(CardPlace {
@@ -79,13 +102,10 @@ impl Simulation {
             subsystem_id: high(ids[1]),
             interface: INTERFACE,
             bitstream_id: BITSTREAM_ID,
-            registers: port + registers::AFU,
-            registers_size: MMIO_SIZE,
             management,
-            port,
             local_memory: card.memory.0,
-            clock: card.afu_clock,
             configuration_rate: card.configuration_rate,
+            slots,
         })
     }
 

@@ -202,7 +202,7 @@ impl HostThread {
             Until::Interrupt => !simulation.is_at_rest(),
         };
         loop {
-            for _ in 0..CHUNK {
+            for step in 1..=CHUNK {
                 let processor = self.processor(simulation);
                 let happened = match until {
                     Until::Limit => false,
@@ -215,6 +215,10 @@ impl HostThread {
                 if tells_rest && simulation.is_at_rest() {
                     return Woken::Quiet;
                 }
+                // After the looks: a caller that waits again must not miss what the last step has done.
+                if step == CHUNK && (simulation.has_stopped || !watch()) {
+                    return Woken::Broken;
+                }
                 if !simulation.step_until(limit) {
                     if limit == Time::NEVER {
                         return Woken::Quiet;
@@ -222,9 +226,6 @@ impl HostThread {
                     simulation.pass_to(limit);
                     return Woken::Limit;
                 }
-            }
-            if !watch() {
-                return Woken::Broken;
             }
         }
     }
@@ -252,7 +253,7 @@ impl Simulation {
                     return None;
                 }
             }
-            if !watch() {
+            if self.has_stopped || !watch() {
                 return None;
             }
         }

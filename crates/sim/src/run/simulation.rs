@@ -2,6 +2,7 @@
 
 mod captures;
 mod incidents;
+mod models;
 mod readings;
 
 use std::collections::BTreeMap;
@@ -26,12 +27,13 @@ use crate::observe::waits::Waits;
 use crate::plan::{NodePlan, Plan};
 use crate::result::wires::wires;
 use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
-use crate::scenario::ScenarioError;
+use crate::scenario::{Models, ScenarioError};
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
 use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
+pub use models::ModelFailure;
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
@@ -56,8 +58,8 @@ pub struct Simulation {
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
-    /// Whether a circuit cannot go on.
-    has_stopped: bool,
+    /// Whether a circuit, or a model from outside, cannot go on.
+    pub(crate) has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
     /// An end of patience, and the number of packets made until shortly before it: these stand if they are still there at the end.
@@ -80,7 +82,17 @@ const SYMBOLS: Span = Span::from_ns(260);
 impl Simulation {
     /// Builds the fabric of the scenario `text`, which messages call `file`. `seed` overrides the scenario's seed.
     pub fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Self, ScenarioError> {
-        let mut plan = Plan::read(text, file)?;
+        Self::read_with(text, file, seed, &Models::default())
+    }
+
+    /// Builds the fabric of the scenario `text` as [`read`](Self::read) does; its devices may also have the models from outside.
+    pub fn read_with(
+        text: &str,
+        file: &str,
+        seed: Option<u64>,
+        models: &Models,
+    ) -> Result<Self, ScenarioError> {
+        let mut plan = Plan::read_with(text, file, models)?;
         plan.fabric.seed = seed.unwrap_or(plan.seed);
         Ok(Self::new(plan))
     }
@@ -186,6 +198,9 @@ impl Simulation {
                 }
                 // What is foreseen happens, too.
                 self.run_until(self.meter.progress(), &mut || true);
+                return self.run_models(watch);
+            }
+            if self.has_stopped {
                 return true;
             }
             if self.now() > self.patient_until() {
@@ -196,7 +211,7 @@ impl Simulation {
                 return false;
             }
         }
-        true
+        self.run_models(watch)
     }
 
     /// Whether neither a request that is not answered nor an incident is left, where no event is.
@@ -224,7 +239,6 @@ impl Simulation {
 
     #[inline(always)]
     fn is_open(&self) -> bool {
-        #[cfg(feature = "circuits")]
         if self.has_stopped {
             return false;
         }
@@ -290,7 +304,7 @@ impl Simulation {
                     return self.world.has_events() || self.deadline() != Time::NEVER;
                 }
             }
-            if !watch() {
+            if self.has_stopped || !watch() {
                 return true;
             }
         }

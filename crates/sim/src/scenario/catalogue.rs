@@ -12,7 +12,7 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
-use super::device::LEAVES;
+use super::device::{LEAVES, Models};
 use crate::incident::KINDS;
 
 use super::link::LinkParameters;
@@ -85,6 +85,11 @@ pub struct ParameterEntry {
 
 /// The whole catalogue.
 pub fn catalogue() -> Catalogue {
+    catalogue_with(&Models::default())
+}
+
+/// The whole catalogue, with models from outside.
+pub fn catalogue_with(outside: &Models) -> Catalogue {
     let mut parameters: Vec<ParameterEntry> = STRUCTURE.iter().map(structure).collect();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
         parameters.extend(declarations.into_iter().map(|one| entry(place, one)));
@@ -109,6 +114,12 @@ pub fn catalogue() -> Catalogue {
         list(
             &format!("devices, model {}", model.name),
             (model.declarations)(),
+        );
+    }
+    for model in outside.all() {
+        list(
+            &format!("devices, model {}", model.name()),
+            model.declarations(),
         );
     }
     list("devices, model router", OpticalParameters::declarations());
@@ -140,6 +151,10 @@ pub fn catalogue() -> Catalogue {
                 name: model.name,
                 help: model.help,
             })
+            .chain(outside.all().iter().map(|model| ModelEntry {
+                name: model.name(),
+                help: model.help(),
+            }))
             .collect(),
         profiles: link::profiles()
             .iter()

@@ -2,7 +2,8 @@
 
 use std::any::Any;
 
-use device::{CircuitChoice, EndpointParameters, LeafParameters};
+use cosim::Missing;
+use device::{CircuitChoice, EndpointParameters, ForeignModel, ForeignParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
 use crate::registry::registry;
@@ -15,22 +16,33 @@ macro_rules! device_parameters {
         #[derive(Clone, Debug, PartialEq)]
         pub enum DeviceParameters {
             $($(#[doc = $help])+ $leaf($parameters),)+
+            /// A model from outside.
+            Foreign(ForeignParameters),
         }
 
         impl DeviceParameters {
             /// The name of the model in scenarios.
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$leaf(_) => $name,)+ }
+                match self {
+                    $(Self::$leaf(_) => $name,)+
+                    Self::Foreign(parameters) => parameters.model().name(),
+                }
             }
 
             /// The parameters of the model.
             pub fn parameters(&self) -> &dyn LeafParameters {
-                match self { $(Self::$leaf(parameters) => parameters,)+ }
+                match self {
+                    $(Self::$leaf(parameters) => parameters,)+
+                    Self::Foreign(parameters) => parameters,
+                }
             }
 
             /// The parameters of the model, mutable.
             pub fn parameters_mut(&mut self) -> &mut dyn LeafParameters {
-                match self { $(Self::$leaf(parameters) => parameters,)+ }
+                match self {
+                    $(Self::$leaf(parameters) => parameters,)+
+                    Self::Foreign(parameters) => parameters,
+                }
             }
         }
 
@@ -65,6 +77,52 @@ pub struct LeafModel {
     pub declarations: fn() -> Vec<Declaration>,
 }
 
+/// The device models from outside that a scenario can name besides those of the registry. A scenario never loads one.
+#[derive(Clone, Debug, Default)]
+pub struct Models(Vec<ForeignModel>);
+
+impl Models {
+    /// The models, each with a name of its own that no model of the registry has; the fault of the first name that is not right.
+    pub fn new(models: Vec<ForeignModel>) -> Result<Self, String> {
+        for (number, model) in models.iter().enumerate() {
+            let name = model.name();
+            if LEAVES.iter().any(|leaf| leaf.name == name) {
+                return Err(format!(
+                    "{name:?} is the name of a built-in model; write another one"
+                ));
+            }
+            if models[..number].iter().any(|other| other.name() == name) {
+                return Err(format!(
+                    "there are two models {name:?}; give each its own name"
+                ));
+            }
+        }
+        Ok(Models(models))
+    }
+
+    /// All models.
+    pub fn all(&self) -> &[ForeignModel] {
+        &self.0
+    }
+
+    /// The model with this name, and the parameters of the core of its devices where a scenario sets none.
+    pub(super) fn device(&self, name: &str) -> Option<(EndpointParameters, DeviceParameters)> {
+        if let Some(model) = LEAVES.iter().find(|model| model.name == name) {
+            return Some((EndpointParameters::default(), (model.make)()));
+        }
+        let model = self.0.iter().find(|model| model.name() == name)?;
+        let parameters = DeviceParameters::Foreign(model.parameters());
+        Some((model.core(), parameters))
+    }
+
+    /// The names of all models.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let built_in = LEAVES.iter().map(|model| model.name);
+        let outside = self.0.iter().map(ForeignModel::name);
+        built_in.chain(outside).collect()
+    }
+}
+
 /// A circuit, and how it takes the place of a model.
 pub type ChosenCircuit = (CircuitChoice, cosim::Circuit);
 
@@ -76,15 +134,34 @@ impl DeviceParameters {
         core: &EndpointParameters,
     ) -> Option<Result<ChosenCircuit, (&'static str, String)>> {
         let width = core.circuit_width()?;
-        let Some(choice) = self.parameters().circuit(core) else {
-            let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
-            return Some(Err(("implementation", message)));
-        };
+        let choice = self.circuit_choice(core)?;
         let period_ps = core.clock.period().as_fs() / 1000;
         Some(choice.and_then(|choice| {
-            let circuit = cosim::Circuit::new(choice.name, width, period_ps);
-            let circuit = circuit.map_err(|missing| ("implementation", missing.to_string()))?;
+            let circuit = cosim::Circuit::new(&choice.name, width, period_ps);
+            let circuit = circuit.map_err(|missing| {
+                let key = match (&missing, &core.circuit) {
+                    (Missing::Build, _) | (_, None) => "implementation",
+                    (Missing::Name { .. }, Some(_)) => "circuit",
+                    (Missing::Width { .. }, Some(_)) => "datapath",
+                };
+                (key, missing.to_string())
+            })?;
             Ok((choice, circuit))
+        }))
+    }
+
+    /// The choice of that circuit, whether the build has it or not.
+    pub fn circuit_choice(
+        &self,
+        core: &EndpointParameters,
+    ) -> Option<Result<CircuitChoice, (&'static str, String)>> {
+        core.circuit_width()?;
+        if let Some(name) = &core.circuit {
+            return Some(Ok(CircuitChoice::named(name)));
+        }
+        Some(self.parameters().circuit(core).unwrap_or_else(|| {
+            let message = format!("model = {:?} has no circuit; write \"model\"", self.name());
+            Err(("implementation", message))
         }))
     }
 

@@ -13,7 +13,7 @@ mod node_parameters;
 mod profile;
 mod slot;
 
-pub use catalogue::{Catalogue, catalogue};
+pub use catalogue::{Catalogue, catalogue, catalogue_with};
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
 pub use link::{Lanes, LinkParameters, Speed};
@@ -26,7 +26,7 @@ pub use node_parameters::NodeParameters;
 pub use slot::Slot;
 
 pub use ::scenario::{At, Code, Lines, ScenarioError};
-pub use device::{DeviceParameters, LEAVES, LeafModel};
+pub use device::{DeviceParameters, LEAVES, LeafModel, Models};
 
 pub use crate::workload::access::section::{
     Access, AccessParameters, Buffer, BufferParameters, BufferRights, Driven, Kind, Order,
@@ -91,8 +91,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads the TOML `text`; messages call it `file`.
+    /// Reads the TOML `text`, whose devices have models of the registry; messages call it `file`.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        Self::read_with(text, file, &Models::default())
+    }
+
+    /// Reads the TOML `text`, whose devices may also have the models from outside; messages call it `file`.
+    pub fn read_with(text: &str, file: &str, models: &Models) -> Result<Self, ScenarioError> {
         let source = Source::new(file, text, catalogue::places_of);
         let table = source.parse(text)?;
         let mut root = Section::new(&source, String::new(), 1, &table);
@@ -101,7 +106,7 @@ impl Scenario {
         }
         let name = root.read::<String>("name")?.map(|name| name.value);
         let seed = root.read("seed")?.map_or(DEFAULT_SEED, |seed| seed.value);
-        let surroundings = surroundings(&mut root)?;
+        let surroundings = surroundings(&mut root, models)?;
         let measure = root.take("measure");
         let measure = measure
             .map(|item| crate::workload::flow::section::read_measure(&item))
@@ -175,13 +180,20 @@ const DEFAULT_SEED: u64 = 1;
 const EMPTY: &str =
     "this scenario is empty; write at least [hosts.h0] and a [devices.NAME] with upstream = \"h0\"";
 
-fn surroundings<'a>(root: &mut Section<'a>) -> Result<Surroundings<'a>, ScenarioError> {
-    let profiles = Profiles::read(root)?;
+fn surroundings<'a>(
+    root: &mut Section<'a>,
+    models: &'a Models,
+) -> Result<Surroundings<'a>, ScenarioError> {
+    let profiles = Profiles::read(root, models)?;
     let mut links = LinkParameters::default();
     if let Some(item) = root.take("links") {
         item.section()?.set(&mut [&mut links])?;
     }
-    Ok(Surroundings { profiles, links })
+    Ok(Surroundings {
+        profiles,
+        links,
+        models,
+    })
 }
 
 fn nodes(

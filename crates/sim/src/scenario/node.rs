@@ -9,7 +9,7 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
-use super::device::{DeviceParameters, LEAVES};
+use super::device::{DeviceParameters, LEAVES, Models};
 
 use super::ScenarioError;
 use super::link::LinkParameters;
@@ -113,6 +113,7 @@ pub struct Node {
 pub(super) struct Surroundings<'a> {
     pub(super) profiles: Profiles<'a>,
     pub(super) links: LinkParameters,
+    pub(super) models: &'a Models,
 }
 
 impl Surroundings<'_> {
@@ -132,12 +133,26 @@ impl Surroundings<'_> {
 
     pub(super) fn device(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
         let mut section = item.section()?;
-        let model = match section.take("model") {
-            Some(item) => model(&item)?,
-            None => (LEAVES[0].make)(),
+        let (core, model) = match section.take("model") {
+            Some(item) => self.model(&item)?,
+            None => (EndpointParameters::default(), (LEAVES[0].make)()),
         };
-        let kind = NodeKind::Device(EndpointParameters::default(), model);
+        let kind = NodeKind::Device(core, model);
         self.node(item, item.name(), section, kind, None)
+    }
+
+    /// The model that a device names, and the parameters of its core.
+    fn model(
+        &self,
+        item: &Item<'_>,
+    ) -> Result<(EndpointParameters, DeviceParameters), ScenarioError> {
+        let name = item.read::<String>()?.value;
+        self.models.device(&name).ok_or_else(|| {
+            let advice = advice(&name, &self.models.names());
+            item.error(&format!(
+                "unknown model {name:?}; {advice}; --model {name}=FILE gives a model of one's own"
+            ))
+        })
     }
 
     /// Reads a `[networks.NAME]` section: the hosts, the routers, each below the host of the same number, and the network.
@@ -327,14 +342,4 @@ fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
         return Err(item.error(message));
     }
     Ok(())
-}
-
-fn model(item: &Item<'_>) -> Result<DeviceParameters, ScenarioError> {
-    let name = item.read::<String>()?.value;
-    if let Some(model) = LEAVES.iter().find(|model| model.name == name) {
-        return Ok((model.make)());
-    }
-    let names: Vec<&str> = LEAVES.iter().map(|model| model.name).collect();
-    let advice = advice(&name, &names);
-    Err(item.error(&format!("unknown model {name:?}; {advice}")))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use device::EndpointParameters;
+use device::{EndpointParameters, ForeignModel};
 use fabric::{RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
-use super::device::LEAVES;
+use super::device::{LEAVES, Models};
 
 use super::ScenarioError;
 use super::node_parameters::NodeParameters;
@@ -43,7 +43,7 @@ struct Waiting<'a> {
 
 impl<'a> Profiles<'a> {
     /// Reads the profiles under `[profiles]`, in any order, and adds them to the built-in ones.
-    pub(super) fn read(root: &mut Section<'a>) -> Result<Self, ScenarioError> {
+    pub(super) fn read(root: &mut Section<'a>, models: &Models) -> Result<Self, ScenarioError> {
         let of_ports = link::profiles().iter().filter_map(|profile| {
             let port = link::builtin(profile.name)?;
             Some((profile.name, (port, RootComplexParameters::default())))
@@ -72,7 +72,7 @@ impl<'a> Profiles<'a> {
             } in ready
             {
                 let mut profile = profiles.0[&base].clone();
-                profile.items.extend(known_to_some(section)?);
+                profile.items.extend(known_to_some(section, models)?);
                 profiles.0.insert(item.key.to_owned(), profile);
             }
             waiting = later;
@@ -129,7 +129,10 @@ impl<'a> Profiles<'a> {
 }
 
 /// The keys of `section`; an error for a key that no host, switch or device has.
-fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
+fn known_to_some<'a>(
+    section: Section<'a>,
+    outside: &Models,
+) -> Result<Vec<Item<'a>>, ScenarioError> {
     let (mut host, mut driver, mut switch) = (
         RootComplexParameters::default(),
         DriverParameters::default(),
@@ -137,6 +140,8 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
     );
     let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
     let mut models: Vec<_> = LEAVES.iter().map(|model| (model.make)()).collect();
+    let outside = outside.all().iter();
+    let mut outside: Vec<_> = outside.map(ForeignModel::parameters).collect();
     let (mut settings, mut optical) = (NodeParameters::default(), OpticalParameters::default());
     let mut sets: Vec<&mut dyn Parameters> = vec![
         &mut settings,
@@ -149,6 +154,9 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
     ];
     for model in &mut models {
         sets.push(model.parameters_mut());
+    }
+    for parameters in &mut outside {
+        sets.push(parameters);
     }
     section.known_to_some(&mut sets)
 }

@@ -77,6 +77,31 @@ fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
     assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
 }
 
+/// A card writes a megabyte to memory in front of the watched word, so that the wait takes many steps.
+#[test]
+fn a_wait_that_is_broken_off_and_begun_again_misses_no_write() {
+    let written_at = |patience: u32| {
+        let (mut simulation, thread, _) = pair();
+        let base = simulation.allocate("h0", 2 << 20).expect("room");
+        let written = simulation.write("a", base, vec![9; 1 << 20]);
+        written.expect("the host's memory");
+        let until = Until::Written(base + (1 << 20) - 8..base + (1 << 20));
+        let mut looks = 0;
+        loop {
+            let mut watch = || {
+                looks += 1;
+                looks % patience != 0
+            };
+            match thread.wait(&mut simulation, &until, Time::NEVER, &mut watch) {
+                Woken::Broken => {}
+                woken => break (woken, simulation.now()),
+            }
+        }
+    };
+    assert_eq!(written_at(1), written_at(u32::MAX));
+    assert_eq!(written_at(1).0, Woken::Happened);
+}
+
 #[test]
 fn a_wait_for_an_interrupt_says_once_that_the_fabric_is_at_rest() {
     let (mut simulation, thread, bar) = pair();

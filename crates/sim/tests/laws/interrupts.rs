@@ -301,7 +301,7 @@ impl Afu for Bell {
 fn bell(link: &str) -> (Machine, u64) {
     let upstream = format!("{{ to = \"h0\"{link} }}");
     let mut machine = machine_below(&upstream, 256, "msix_vectors = 6\nmsix_bar = 4");
-    let loaded = machine.simulation.load_afu("card", Box::new(Bell));
+    let loaded = machine.simulation.load_afu("card", 0, Box::new(Bell));
     assert_eq!(loaded, Ok(()));
     machine.pass(Span::from_us(100));
     let table = machine.bar(4);

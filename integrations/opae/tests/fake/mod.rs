@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use session::{
-    Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener, Object,
-    Reply, Request, Response, SharedMemory, Until, WaitEnd, Welcome,
+    Attribute, Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener,
+    Object, Reply, Request, Response, SharedMemory, Until, WaitEnd, Welcome,
 };
 
 const NANOSECOND: u64 = 1_000_000;
@@ -191,16 +191,17 @@ impl Card {
                 self.listeners.remove(&event).ok_or(Failure::Invalid)?;
                 Ok(Reply::Done)
             }
-            Request::LoadErrors { register, .. } => Ok(Reply::Value(match register {
-                ErrorRegister::Injected => self.injected,
-                ErrorRegister::Fatal => self.injected << 8,
+            Request::LoadAttribute { attribute, .. } => Ok(Reply::Value(match attribute {
+                Attribute::Error(ErrorRegister::Injected) => self.injected,
+                Attribute::Error(ErrorRegister::Fatal) => self.injected << 8,
                 _ => 0,
             })),
-            Request::StoreErrors { value, .. } => {
+            Request::StoreAttribute { value, .. } => {
                 self.injected = value;
                 self.tell(Heard::Error);
                 Ok(Reply::Done)
             }
+            Request::SetClock { .. } => Ok(Reply::Done),
             Request::Configure { size, .. } => {
                 let bitstream = SharedMemory::map(file.ok_or(Failure::Invalid)?, size);
                 let mut first = [0; BITSTREAM.len()];
@@ -235,6 +236,7 @@ impl Card {
             mmio_size: 0,
             interrupts: 0,
             slots: 1,
+            slot: 0,
             bitstream_id: 0x1234_0000_0000_0001,
             local_memory: 8 << 30,
         };

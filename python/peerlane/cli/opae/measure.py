@@ -21,7 +21,9 @@ from peerlane.opae.sweep import Sweep, sweep
 def diag(  # noqa: PLR0913 - a command has the options that it has
     modes: Annotated[
         list[Mode] | None,
-        typer.Argument(metavar="[MODE]...", help="read, write, trput or lpbk1; all, if absent."),
+        typer.Argument(
+            metavar="[MODE]...", help="read, write, trput, lpbk1 or sw; all, if absent."
+        ),
     ] = None,
     *,
     scenario: Scenario = None,
@@ -49,11 +51,13 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
         test = diagnose(accelerator, mode, lines=lines, request_lines=request_lines)
         found.append(accelerator.thread.run(test))
     table = blank("mode")
-    numbers(table, "reads", "writes", "cycles", "read GB/s", "write GB/s")
+    numbers(table, "reads", "writes", "link reads", "link writes", "cycles")
+    numbers(table, "read GB/s", "write GB/s")
     for one in found:
         rates = one.read_bytes_per_second, one.write_bytes_per_second
         gigabytes = [f"{rate / 1e9:.3f}" if rate else "" for rate in rates]
-        table.add_row(one.mode, str(one.reads), str(one.writes), str(one.cycles), *gigabytes)
+        counts = one.reads, one.writes, one.link_reads, one.link_writes, one.cycles
+        table.add_row(one.mode, *map(str, counts), *gigabytes)
     emit([one.to_json() for one in found], table, json_to)
 
 
@@ -75,7 +79,7 @@ def dma_test(
     simulation = simulation_of(scenario)
     with wrong_use():
         for place in places(simulation):
-            configure(simulation, place.name, "dma_afu")
+            configure(simulation, place.name, "dma_afu", place.slot)
         with progress("sweeping the memory of cards"):
             swept = sweep(simulation, accelerators(simulation), number)
     emit([one.to_json() for one in swept], _sweeps(swept), json_to)

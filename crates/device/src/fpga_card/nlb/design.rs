@@ -8,8 +8,10 @@ use crate::fpga_card::AfuId;
 pub(super) enum Design {
     /// The native loopback that only copies.
     Mode0,
-    /// The native loopback with all types of tests.
+    /// The native loopback that reads, writes, or does both; it copies, too.
     Mode3,
+    /// The native loopback that exchanges data with software.
+    Mode7,
     /// The host exerciser for loopback, HE-LB.
     HostExerciser,
     /// The host exerciser with local memory, HE-MEM.
@@ -21,6 +23,7 @@ impl Design {
         match self {
             Design::Mode0 => Nlb::MODE_0,
             Design::Mode3 => Nlb::MODE_3,
+            Design::Mode7 => Nlb::MODE_7,
             Design::HostExerciser => Nlb::HOST_EXERCISER,
             Design::MemoryExerciser => Nlb::MEMORY_EXERCISER,
         }

@@ -1,6 +1,7 @@
 //! The registers of the native loopback.
 
 use kernel::Span;
+use protocol::AtomicOperation;
 
 use super::Mode;
 use super::design::Design;
@@ -26,6 +27,40 @@ pub(super) struct Registers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Control(u32);
 
+/// The state of the unit that software sees in registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) counts: Counts,
+    /// Number of failures of the test.
+    pub(super) failures: u32,
+    /// A cycle of the unit's clock.
+    pub(super) cycle: Span,
+    /// Whether the host has enabled atomic requests.
+    pub(super) has_atomics: bool,
+}
+
+/// An atomic function of the exercisers' tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AtomicTest {
+    pub(super) operation: AtomicOperation,
+    /// Size of the value in bytes.
+    pub(super) width: usize,
+}
+
+impl AtomicTest {
+    /// The operands for a line, which the published program expects: its number; for a compare and swap, its inverse as the new
+    /// value.
+    pub(super) fn operands(self, line: u32) -> ([u8; 16], usize) {
+        let mut operands = [0; 16];
+        let values = [u64::from(line), !u64::from(line)];
+        let count = self.operation.operands();
+        for (place, value) in operands.chunks_mut(self.width).zip(values).take(count) {
+            place.copy_from_slice(&value.to_le_bytes()[..self.width]);
+        }
+        (operands, count * self.width)
+    }
+}
+
 /// Counters, in lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
@@ -44,14 +79,15 @@ pub(super) const CONTROL: u64 = 0x138;
 const CONFIGURATION: u64 = 0x140;
 const INACTIVITY: u64 = 0x148;
 const INTERRUPT: u64 = 0x150;
-const MESSAGE: u64 = 0x158;
+pub(super) const MESSAGE: u64 = 0x158;
 const COUNTS: u64 = 0x160;
 const PENDING: u64 = 0x168;
+const ERROR: u64 = 0x170;
 const STRIDE: u64 = 0x178;
 const INFORMATION: u64 = 0x180;
 
-/// The version of the exercisers' registers, and the bit that atomic requests are not supported.
-const VERSION: u64 = 1;
+/// The version of the exercisers' registers, with requests of up to 16 lines, and the bit that atomic requests are not supported.
+const VERSION: u64 = 2;
 const NO_ATOMICS: u64 = 1 << 24;
 
 /// Offset of the status line in the status memory.
@@ -89,7 +125,8 @@ impl Registers {
         }
     }
 
-    pub(super) fn load(&self, offset: u64, counts: Counts, cycle: Span) -> u32 {
+    pub(super) fn load(&self, offset: u64, seen: &Seen) -> u32 {
+        let counts = seen.counts;
         let is_exerciser = self.design.is_exerciser();
         let half = |value: u64| (value >> (8 * (offset & 4))) as u32;
         let pair = |low: u32, high: u32| half(u64::from(high) << 32 | u64::from(low));
@@ -106,8 +143,11 @@ impl Registers {
             INTERRUPT => half(self.interrupt.into()),
             COUNTS => pair(counts.writes, counts.reads),
             MESSAGE if is_exerciser => half(self.message),
-            STRIDE if is_exerciser => half(self.stride.into()),
-            INFORMATION if is_exerciser => half(information(cycle)),
+            // The native loopback has the frequency of its clock there, too.
+            ERROR if is_exerciser => half(seen.failures.into()),
+            ERROR => pair(seen.failures, megahertz(seen.cycle) as u32),
+            STRIDE => half(self.stride.into()),
+            INFORMATION if is_exerciser => half(information(seen)),
             PENDING if is_exerciser => {
                 half(u64::from(counts.pending_reads) << 16 | u64::from(counts.pending_writes))
             }
@@ -142,12 +182,26 @@ impl Registers {
 
     /// The source address of line `line`.
     pub(super) fn source(&self, line: u32) -> u64 {
-        address(self.source, line)
+        address(self.source, self.position(line))
     }
 
     /// The destination address of line `line`.
     pub(super) fn destination(&self, line: u32) -> u64 {
-        address(self.destination, line)
+        address(self.destination, self.position(line))
+    }
+
+    /// The place of a line in its buffer: after each request of mode 3, as many lines as the stride are left out.
+    fn position(&self, line: u32) -> u64 {
+        u64::from(line) + u64::from(line / self.lines_of_request()) * u64::from(self.strides())
+    }
+
+    /// The number of lines that are left out after each request.
+    pub(super) fn strides(&self) -> u32 {
+        if self.design == Design::Mode3 {
+            self.stride
+        } else {
+            0
+        }
     }
 
     pub(super) fn design(&self) -> Design {
@@ -168,9 +222,52 @@ impl Registers {
         self.design == Design::MemoryExerciser
     }
 
-    /// Whether the test is of atomic requests.
-    pub(super) fn is_atomic(&self) -> bool {
-        self.design.is_exerciser() && self.configuration >> 7 & 1 != 0
+    /// The atomic function of the test, if it has one.
+    pub(super) fn atomic(&self) -> Option<AtomicTest> {
+        let field = self.configuration >> 7;
+        if !self.design.is_exerciser() || field & 1 == 0 {
+            return None;
+        }
+        let operation = match field >> 2 & 3 {
+            0 => AtomicOperation::FetchAdd,
+            1 => AtomicOperation::Swap,
+            2 => AtomicOperation::CompareAndSwap,
+            _ => return None,
+        };
+        let width = if field & 2 == 0 { 4 } else { 8 };
+        Some(AtomicTest { operation, width })
+    }
+
+    /// The features that software asks for and the model does not have.
+    pub(super) fn missing(&self) -> impl Iterator<Item = &'static str> {
+        let is_exerciser = self.design.is_exerciser();
+        let delay = if is_exerciser { 1 } else { 1 << 8 };
+        let has = |bits: u32| self.configuration & bits != 0;
+        let of_loopback = |name, is_asked| (is_asked && !is_exerciser).then_some(name);
+        let of_exerciser = |name, is_asked| (is_asked && is_exerciser).then_some(name);
+        let software = self.mode() == Some(Mode::Software);
+        [
+            self.mode().is_none().then_some(OTHER_MODE),
+            has(delay).then_some("random delays between requests"),
+            of_exerciser("other orders of reads and writes", has(7 << 20)),
+            of_exerciser("strides of the host exerciser", self.stride != 0),
+            of_exerciser(
+                "this atomic function of the host exerciser",
+                has(1 << 7) && self.atomic().is_none(),
+            ),
+            of_loopback("UMsg notices", software && self.notice() == Notice::Message),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// The notice that software gives in its exchange with the unit.
+    pub(super) fn notice(&self) -> Notice {
+        match self.configuration >> 26 & 3 {
+            0 => Notice::Memory,
+            1 => Notice::Register,
+            _ => Notice::Message,
+        }
     }
 
     /// The address of the status line. The register of the exercisers is in lines.
@@ -185,13 +282,17 @@ impl Registers {
         self.configuration & 2 != 0
     }
 
-    pub(super) fn mode(&self) -> Mode {
-        match self.configuration >> 2 & 7 {
-            _ if self.design == Design::Mode0 => Mode::Copy,
-            1 => Mode::Read,
-            2 => Mode::Write,
-            3 => Mode::Throughput,
-            _ => Mode::Copy,
+    /// The type of the test; none if the design does not have it.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        match (self.design, self.configuration >> 2 & 7) {
+            (Design::Mode7, 7) => Some(Mode::Software),
+            (Design::Mode7, _) => None,
+            (_, 0) => Some(Mode::Copy),
+            (Design::Mode0, _) => None,
+            (_, 1) => Some(Mode::Read),
+            (_, 2) => Some(Mode::Write),
+            (_, 3) => Some(Mode::Throughput),
+            _ => None,
         }
     }
 
@@ -220,13 +321,34 @@ impl Registers {
     }
 }
 
+/// The way in which software gives notice that it has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// It writes the line after the data, which the unit polls.
+    Memory,
+    /// It writes a register.
+    Register,
+    /// It sends a message (`UMsg`).
+    Message,
+}
+
+/// The name of a mode that a design does not have, which ends its test at once.
+const OTHER_MODE: &str = "this mode in this design of the native loopback";
+
 /// The frequency of the clock in MHz, the version, and what is not supported.
-fn information(cycle: Span) -> u64 {
+fn information(seen: &Seen) -> u64 {
+    let atomics = if seen.has_atomics { 0 } else { NO_ATOMICS };
+    megahertz(seen.cycle) | VERSION << 16 | atomics
+}
+
+/// The frequency of a clock in MHz, in 16 bits.
+fn megahertz(cycle: Span) -> u64 {
     const MHZ: u64 = 1_000_000_000;
-    (MHZ / cycle.as_fs().max(1)).min(0xffff) | VERSION << 16 | NO_ATOMICS
+    let cycle = cycle.as_fs().max(1);
+    ((MHZ + cycle / 2) / cycle).min(0xffff)
 }
 
 /// The address of `line`, counted from `base`; `base` is in lines, too.
-fn address(base: u64, line: u32) -> u64 {
-    base.wrapping_add(u64::from(line)) << 6
+fn address(base: u64, line: u64) -> u64 {
+    base.wrapping_add(line) << 6
 }

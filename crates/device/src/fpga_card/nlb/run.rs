@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use kernel::Time;
 
 use super::Mode;
-use super::registers::{Counts, Registers};
+use super::exchange::Exchange;
+use super::registers::{AtomicTest, Counts, Registers};
 use crate::fpga_card::host_interface::{LINE, LONGEST};
 use crate::fpga_card::{ReadError, Shell};
 
@@ -27,8 +28,16 @@ pub(super) struct Run {
     began: Time,
     /// The time of the first data in either direction.
     first: Option<Time>,
+    /// The times at which the next read and the next write of host memory may be requested: a line takes a cycle.
+    free: [Time; 2],
+    /// The time at which the last line that was read has come in, one in a cycle.
+    arrived: Time,
+    /// Whether the next read is atomic, in tests that mix both.
+    atomic_next: bool,
     /// Reads and writes of the card's memory.
     memory: [MemoryAccesses; 2],
+    /// The exchange with software, in its mode.
+    exchange: Exchange,
     /// Number of status lines so far.
     told: u16,
 }
@@ -79,16 +88,29 @@ impl Run {
         self.counts
     }
 
-    /// Begins a test; only outstanding answers remain of the previous one.
-    pub(super) fn start(&mut self, mode: Mode, registers: &Registers, shell: &Shell<'_>) {
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Begins a test; only outstanding answers remain of the previous one. A test that the design does not have fails at once.
+    pub(super) fn start(&mut self, registers: &Registers, shell: &Shell<'_>) {
         self.stop();
-        self.mode = mode;
         self.state = State::Running;
         self.began = shell.now();
-        if registers.lines() == 0 || registers.is_atomic() {
-            self.failures += u32::from(registers.is_atomic());
+        match registers.mode() {
+            Some(mode) => self.mode = mode,
+            None => self.failures += 1,
+        }
+        let is_refused = registers.atomic().is_some() && !shell.has_atomics();
+        self.failures += u32::from(is_refused);
+        if self.failures > 0 || registers.lines() == 0 && self.mode != Mode::Software {
             self.state = State::Done;
         }
+    }
+
+    /// Handles the notice that software gives by a register.
+    pub(super) fn notice(&mut self, registers: &Registers) {
+        self.exchange.notice(registers);
     }
 
     /// Ends a test without a status line.
@@ -125,16 +147,20 @@ impl Run {
             return;
         }
         self.first.get_or_insert(shell.now());
+        self.arrived = self.arrived.max(shell.now()) + shell.cycle() * u64::from(lines);
         let Ok(data) = data else {
             self.failures += 1;
             return;
         };
         self.counts.reads = self.counts.reads.wrapping_add(lines);
+        if self.mode == Mode::Software {
+            self.exchange.answered(line, data, registers);
+        }
         if self.mode == Mode::Copy {
             let mut held = Held {
                 line,
-                ready: shell.now(),
-                len: data.len(),
+                ready: self.arrived,
+                len: (u64::from(lines) * LINE) as usize,
                 data: [0; LONGEST],
             };
             held.data[..data.len()].copy_from_slice(data);
@@ -152,7 +178,7 @@ impl Run {
         let mut memory = shell.memory();
         let written = memory.write(at, data);
         match written.and_then(|_| memory.read(at, data)) {
-            Ok(ready) => held.ready = ready,
+            Ok(ready) => held.ready = held.ready.max(ready),
             Err(_) => self.failures += 1,
         }
     }
@@ -172,10 +198,17 @@ impl Run {
             while self.write_held(registers, shell)
                 | self.read_next(registers, shell)
                 | self.write_next(registers, shell)
+                | self.exchange_next(registers, shell)
             {}
             self.await_memory(shell);
             if self.is_over(registers) {
-                self.state = State::Done;
+                // The last lines take their cycles, too.
+                let end = self.free[READS].max(self.free[WRITES]).max(self.arrived);
+                if end > shell.now() {
+                    shell.wake_at(end);
+                } else {
+                    self.state = State::Done;
+                }
             }
         }
         if self.state == State::Done && shell.can_write() {
@@ -197,9 +230,47 @@ impl Run {
         }
     }
 
+    /// Whether the unit may request lines of a direction in this cycle. If not, it is woken when it may.
+    fn is_paced(&self, way: usize, shell: &mut Shell<'_>) -> bool {
+        if self.free[way] > shell.now() {
+            shell.wake_at(self.free[way]);
+            return false;
+        }
+        true
+    }
+
+    /// Continues the exchange with software. False if there is nothing to do now.
+    fn exchange_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
+        if self.mode != Mode::Software {
+            return false;
+        }
+        if let Some((to, data)) = self.exchange.next_write(registers) {
+            if !self.is_paced(WRITES, shell) || !shell.can_write() {
+                return false;
+            }
+            self.exchange.wrote(registers);
+            self.write(to, &data, shell);
+            return true;
+        }
+        let Some((from, line)) = self.exchange.next_read(registers) else {
+            return false;
+        };
+        if !self.is_paced(READS, shell) || !shell.can_read() {
+            return false;
+        }
+        self.exchange.asked();
+        if shell.read(from, LINE as usize, pack(line, 1)).is_ok() {
+            self.counts.pending_reads += 1;
+        } else {
+            self.failures += 1;
+        }
+        self.free[READS] = shell.now() + shell.cycle();
+        true
+    }
+
     /// Writes the oldest lines that were read. False if there are none or they must wait.
     fn write_held(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
-        if self.held.is_empty() || !shell.can_write() {
+        if self.held.is_empty() || !self.is_paced(WRITES, shell) || !shell.can_write() {
             return false;
         }
         if let Some(held) = self.held.front()
@@ -218,6 +289,7 @@ impl Run {
 
     fn write(&mut self, to: u64, data: &[u8], shell: &mut Shell<'_>) {
         let lines = tag_of(data.len());
+        self.free[WRITES] = shell.now() + shell.cycle() * u64::from(lines);
         if shell.write(to, data, lines).is_ok() {
             self.counts.writes = self.counts.writes.wrapping_add(lines);
             self.counts.pending_writes += lines;
@@ -234,25 +306,32 @@ impl Run {
             return self.access_memory(READS, registers, shell);
         }
         let has_room = self.held.len() + (self.counts.pending_reads as usize) < ROOM;
-        if !may || !has_room || !shell.can_read() {
+        if !may || !has_room || !self.is_paced(READS, shell) || !shell.can_read() {
             return false;
         }
         let line = self.next_read;
+        let atomic = registers.atomic().filter(|_| self.takes_atomic());
         let mut lines = request_lines(registers, registers.source(line), line);
         if self.mode == Mode::Copy {
             lines = lines.min(request_lines(registers, registers.destination(line), line));
         }
-        let len = (u64::from(lines) * LINE) as usize;
-        if shell
-            .read(registers.source(line), len, pack(line, lines))
-            .is_ok()
-        {
+        if atomic.is_some() {
+            lines = 1;
+        }
+        if read(registers.source(line), (line, lines), atomic, shell) {
             self.counts.pending_reads += lines;
         } else {
             self.failures += 1;
         }
+        self.free[READS] = shell.now() + shell.cycle() * u64::from(lines);
         self.next_read = step(line, lines, registers);
         true
+    }
+
+    /// Whether the next read of a test with an atomic function is atomic: all of a copy, every second one of others.
+    fn takes_atomic(&mut self) -> bool {
+        self.atomic_next = self.mode == Mode::Copy || !self.atomic_next;
+        self.atomic_next
     }
 
     /// Writes the next lines of generated data. False if there are none or they must wait.
@@ -261,7 +340,7 @@ impl Run {
         if may && registers.has_memory() {
             return self.access_memory(WRITES, registers, shell);
         }
-        if !may || !shell.can_write() {
+        if !may || !self.is_paced(WRITES, shell) || !shell.can_write() {
             return false;
         }
         let line = self.next_write;
@@ -341,6 +420,9 @@ impl Run {
         let writes = self.mode.writes() && !self.is_at_end(self.next_write, registers);
         let is_memory_done = self.memory.iter().all(|one| one.ends.is_empty());
         let is_host_done = self.held.is_empty() && self.counts.pending_reads == 0;
+        if self.mode == Mode::Software && !self.exchange.is_over(registers) {
+            return false;
+        }
         !reads && !writes && is_host_done && is_memory_done
     }
 
@@ -349,11 +431,11 @@ impl Run {
         let cycle = shell.cycle().as_fs().max(1);
         let cycles = |from: Time, to: Time| to.since(from).as_fs() / cycle;
         let first = self.first.unwrap_or(shell.now());
-        let all = cycles(self.began, shell.now()).max(self.fewest_cycles());
+        let all = cycles(self.began, shell.now());
         let mut line = [0; LINE as usize];
         let fields = [
             1,
-            self.failures,
+            self.failures | self.exchange.error(),
             all as u32,
             (all >> 32) as u32,
             self.counts.reads,
@@ -362,18 +444,14 @@ impl Run {
             0,
         ];
         put(&mut line, fields);
+        put(&mut line[fields.len() * 4..], self.exchange.details());
         line
-    }
-
-    /// The unit moves one line a cycle each way, although the model hands over the lines of a cycle at once.
-    fn fewest_cycles(&self) -> u64 {
-        self.counts.reads.max(self.counts.writes).into()
     }
 
     /// The status line of an exerciser: complete, and its number; errors; cycles; reads and writes in lines.
     fn exerciser_status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
         let cycle = shell.cycle().as_fs().max(1);
-        let cycles = (shell.now().since(self.began).as_fs() / cycle).max(self.fewest_cycles());
+        let cycles = shell.now().since(self.began).as_fs() / cycle;
         let mut line = [0; LINE as usize];
         let fields = [
             1 | u32::from(self.told) << 1 & 0xfffe,
@@ -388,7 +466,25 @@ impl Run {
     }
 }
 
-fn put<const N: usize>(line: &mut [u8; LINE as usize], fields: [u32; N]) {
+/// Requests lines of host memory, or an atomic operation on the first one. False if the shell rejects it.
+fn read(
+    from: u64,
+    (line, lines): (u32, u32),
+    atomic: Option<AtomicTest>,
+    shell: &mut Shell<'_>,
+) -> bool {
+    let tag = pack(line, lines);
+    let Some(atomic) = atomic else {
+        return shell
+            .read(from, (u64::from(lines) * LINE) as usize, tag)
+            .is_ok();
+    };
+    let (operands, len) = atomic.operands(line);
+    let asked = shell.atomic(from, atomic.operation, &operands[..len], tag);
+    asked.is_ok()
+}
+
+fn put<const N: usize>(line: &mut [u8], fields: [u32; N]) {
     let (words, _) = line.as_chunks_mut::<4>();
     for (word, field) in words.iter_mut().zip(fields) {
         *word = field.to_le_bytes();
@@ -407,7 +503,11 @@ fn make(line: u32, data: &mut [u8]) {
 fn request_lines(registers: &Registers, address: u64, line: u32) -> u32 {
     let longest = registers.lines_of_request();
     let before = (address / LINE) as u32 % longest;
-    (longest - before).min(registers.lines().saturating_sub(line))
+    let mut most = longest - before;
+    if registers.strides() > 0 {
+        most = most.min(longest - line % longest);
+    }
+    most.min(registers.lines().saturating_sub(line))
 }
 
 /// The line after `lines` lines from `line`; a continuous test returns to the first line after the last.

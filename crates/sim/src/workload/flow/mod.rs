@@ -98,7 +98,7 @@ pub struct FlowPlan {
     pub clock: Clock,
     /// The flow whose bytes are carried: this one, or an earlier one.
     pub pattern: u32,
-    /// Whether another flow may have changed the bytes that are read, which are then not compared.
+    /// Whether another flow, or a model from outside, may have changed the bytes that are read, which are then not compared.
     pub is_disturbed: bool,
     /// Plan of the driver that moves the flow, if one does.
     pub transfer: Option<TransferPlan>,

@@ -79,7 +79,7 @@ impl Planner<'_> {
             mark: mark(&flow.parameters),
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len() as u32),
-            is_disturbed: false,
+            is_disturbed: to.is_some_and(|to| self.nodes[to].has_model_from_outside()),
             transfer: None,
             blocks: None,
         };

@@ -68,7 +68,10 @@ fn the_features_lead_from_the_management_engine_to_the_port_and_the_unit() {
 fn every_unit_is_found_by_its_id() {
     for (name, afu) in BuiltInAfu::NAMES {
         let mut machine = machine(&format!("afu = \"{name}\""));
-        assert_eq!(machine.simulation.afu_id("card"), Ok(afu.id()));
+        assert_eq!(
+            machine.simulation.card("card").map(|card| card.afu_id(0)),
+            Ok(afu.id())
+        );
         let (high, low) = (machine.get(0x10), machine.get(0x08));
         match afu.id() {
             Some(id) => assert_eq!((high, low), (id.high(), id.low())),

@@ -1,5 +1,7 @@
 //! The native loopback: it copies, reads and writes, and says so.
 
+use kernel::Frequency;
+
 use super::*;
 
 const STATUS_MEMORY: u64 = 0x10_0000;
@@ -132,5 +134,120 @@ fn a_test_that_is_stopped_leaves_nothing_to_the_next() {
     machine.pass(Span::from_us(30));
     assert!(machine.memory(DESTINATION, 8192) == data);
     assert_eq!(status(&machine)[4..6], [128, 128]);
+    machine.rests();
+}
+
+#[test]
+fn a_single_line_takes_at_least_a_cycle_of_the_unit() {
+    for (afu, mode) in [("nlb_mode_0", 0), ("nlb_mode_3", 1), ("nlb_mode_3", 2)] {
+        let mut machine = machine(&format!("afu = \"{afu}\""));
+        start(&mut machine, 1, mode << 2);
+        machine.pass(Span::from_us(10));
+        let status = status(&machine);
+        assert_eq!(status[0], 1);
+        assert!(status[2] >= 1, "{afu}: {status:?}");
+        machine.rests();
+    }
+}
+
+/// The cycles of a test of 1024 lines, at so many MHz of the unit's clock.
+fn cycles_at(megahertz: u64, mode: u32) -> u64 {
+    let mut machine = machine("afu = \"nlb_mode_3\"");
+    let clock = Frequency::mhz(megahertz);
+    machine.simulation.set_user_clock("card", 0, clock).unwrap();
+    start(&mut machine, 1024, mode << 2 | 3 << 5);
+    machine.pass(Span::from_us(1000));
+    let status = status(&machine);
+    assert_eq!(status[0], 1);
+    assert_eq!(machine.get(0x170) >> 32, megahertz);
+    u64::from(status[2])
+}
+
+#[test]
+fn a_slow_clock_limits_the_rate_to_a_line_a_cycle() {
+    for mode in [1, 2, 3] {
+        // At 25 MHz, 64 bytes a cycle are 1.6 GB/s, far below the link: the cycles are the lines and a latency.
+        let slow = cycles_at(25, mode);
+        assert!((1024..1100).contains(&slow), "mode {mode}: {slow}");
+        // At 800 MHz the link is the limit: twice the cycles are needed as at 400 MHz.
+        let ratio = cycles_at(800, mode) as f64 / cycles_at(400, mode) as f64;
+        assert!((1.95..2.05).contains(&ratio), "mode {mode}: {ratio}");
+    }
+}
+
+#[test]
+fn a_stride_leaves_lines_out_after_each_request() {
+    let mut machine = machine("afu = \"nlb_mode_3\"");
+    machine.set32(0x178, 2);
+    // Requests of 2 lines, so 2 of 4 lines are written.
+    start(&mut machine, 8, 2 << 2 | 1 << 5);
+    machine.pass(Span::from_us(20));
+    assert_eq!(status(&machine)[5], 8);
+    let written: Vec<u32> = (0..16)
+        .map(|line| machine.memory(DESTINATION + 64 * line + 4, 4))
+        .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    let expected = [0, 1, 0, 0, 2, 3, 0, 0, 4, 5, 0, 0, 6, 7, 0, 0];
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn a_mode_that_the_design_does_not_have_fails_at_once_and_is_noted() {
+    for (afu, mode) in [("nlb_mode_0", 1), ("nlb_mode_3", 5), ("nlb_mode_7", 0)] {
+        let mut machine = machine(&format!("afu = \"{afu}\""));
+        start(&mut machine, 16, mode << 2);
+        machine.pass(Span::from_us(10));
+        let status = status(&machine);
+        assert_eq!((status[0], status[1]), (1, 1), "{afu}");
+        let card = machine.simulation.card("card").unwrap();
+        assert_eq!(
+            card.missing(),
+            ["this mode in this design of the native loopback"]
+        );
+        machine.rests();
+    }
+}
+
+#[test]
+fn mode_7_exchanges_lines_with_software() {
+    const LINES: u32 = 5;
+    for (by_register, spoilt) in [(false, None), (true, None), (false, Some(3))] {
+        let mut machine = machine("afu = \"nlb_mode_7\"");
+        start(&mut machine, LINES, 7 << 2 | u32::from(by_register) << 26);
+        machine.pass(Span::from_us(10));
+        let end = u64::from(LINES) * 64;
+        assert_eq!(machine.memory(DESTINATION + end, 8), [0xff; 8]);
+        assert_eq!(status(&machine)[0], 0, "the unit waits for software");
+        let mut data = machine.memory(DESTINATION, end);
+        assert_eq!((data[64], data[68]), (1, 1));
+        if let Some(line) = spoilt {
+            data[64 * line] ^= 0x80;
+        }
+        machine.fill(SOURCE, &data);
+        if by_register {
+            machine.set(0x158, 1);
+        } else {
+            machine.fill(SOURCE + end, &[0xff; 12]);
+        }
+        machine.pass(Span::from_us(10));
+        let status = status(&machine);
+        assert_eq!(status[0], 1);
+        assert_eq!(status[1], if spoilt.is_some() { 8 } else { 0 });
+        assert_eq!(status[5], LINES + 1);
+        if let Some(line) = spoilt {
+            assert_eq!(status[8..10], [line as u32 ^ 0x80, line as u32]);
+        }
+        machine.rests();
+    }
+}
+
+#[test]
+fn an_exchange_ends_when_software_stops_it() {
+    let mut machine = machine("afu = \"nlb_mode_7\"");
+    start(&mut machine, 4, 7 << 2);
+    machine.pass(Span::from_us(10));
+    machine.set32(0x138, 7);
+    machine.pass(Span::from_us(10));
+    assert_eq!(status(&machine)[0], 1);
     machine.rests();
 }

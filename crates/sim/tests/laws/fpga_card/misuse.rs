@@ -62,7 +62,9 @@ impl Afu for Wild {
 #[test]
 fn a_unit_that_asks_for_what_is_no_request_is_refused_and_the_port_says_so() {
     let mut machine = machine("");
-    let loaded = machine.simulation.load_afu("card", Box::<Wild>::default());
+    let loaded = machine
+        .simulation
+        .load_afu("card", 0, Box::<Wild>::default());
     assert_eq!(loaded, Ok(()));
     machine.set(0x40, 0);
     assert_eq!(machine.get(0x40), 9);
@@ -88,7 +90,7 @@ fn a_unit_that_asks_for_what_is_no_request_is_refused_and_the_port_says_so() {
 fn what_goes_wrong_alerts_the_host_once_and_injected_errors_do_too() {
     let mut machine = machine("");
     let wild = Box::<Wild>::default();
-    assert_eq!(machine.simulation.load_afu("card", wild), Ok(()));
+    assert_eq!(machine.simulation.load_afu("card", 0, wild), Ok(()));
     machine.interrupts();
     machine.set(0x40, 0);
     machine.pass(Span::from_us(5));
@@ -126,20 +128,25 @@ fn what_another_unit_has_asked_for_is_answered_to_nobody() {
     let mut machine = machine("");
     nlb_start(&mut machine);
     machine.pass(Span::from_us(3));
-    let loaded = machine.simulation.load_afu("card", Box::<Wild>::default());
+    let loaded = machine
+        .simulation
+        .load_afu("card", 0, Box::<Wild>::default());
     assert_eq!(loaded, Ok(()));
     machine.pass(Span::from_us(20));
     assert_eq!(machine.get(0x40), 0);
-    assert_eq!(machine.simulation.afu_id("card"), Ok(Some(AfuId(7))));
+    assert_eq!(
+        machine.simulation.card("card").map(|card| card.afu_id(0)),
+        Ok(Some(AfuId(7)))
+    );
     machine.rests();
-    let unloaded = machine.simulation.unload_afu("card");
+    let unloaded = machine.simulation.unload_afu("card", 0);
     assert_eq!(unloaded, Ok(()));
     assert_eq!(machine.get(0x40), u64::MAX);
     machine.set(0x40, 0);
     assert!(
         machine
             .simulation
-            .load_afu("h0", Box::<Wild>::default())
+            .load_afu("h0", 0, Box::<Wild>::default())
             .is_err()
     );
 }
@@ -173,12 +180,16 @@ fn units_may_be_changed_at_any_time() {
         machine.pass(Span::from_ns(300 + 777 * round));
         let (_, next) = BuiltInAfu::NAMES[1 + round as usize % 4];
         let afu = next.make().expect("the slot is not emptied");
-        assert_eq!(machine.simulation.load_afu("card", afu), Ok(()));
-        assert_eq!(machine.simulation.afu_id("card"), Ok(next.id()));
+        assert_eq!(machine.simulation.load_afu("card", 0, afu), Ok(()));
+        assert_eq!(
+            machine.simulation.card("card").map(|card| card.afu_id(0)),
+            Ok(next.id())
+        );
         assert_eq!(machine.get(0x08), next.id().map_or(0, AfuId::low));
-        let loaded = machine
-            .simulation
-            .load_afu("card", BuiltInAfu::NlbMode0.make().expect("it is one"));
+        let loaded =
+            machine
+                .simulation
+                .load_afu("card", 0, BuiltInAfu::NlbMode0.make().expect("it is one"));
         assert_eq!(loaded, Ok(()));
     }
     machine.fill(0, &noise(1 << 20, 9));

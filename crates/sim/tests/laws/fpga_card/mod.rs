@@ -1,10 +1,12 @@
 //! FPGA cards: what software finds in their registers, and what the units in their slots do to the fabric.
 
 mod dma;
+mod exerciser;
 mod features;
 mod loopback;
 mod misuse;
 mod prefetcher;
+mod slots;
 mod streaming;
 
 use kernel::{Span, Time};

@@ -1,0 +1,329 @@
+//! The state that a model reaches through the shell: its requests, timers and answers.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use kernel::{Span, Time};
+use packet::{PacketId, Packets};
+use peerlane_device::{Failure, Misuse, Operation, Port, Request, Severity, Ticket};
+use transaction::{FunctionPlace, Outstanding, OutstandingLimits};
+
+use super::{function_of, place_of};
+use crate::leaf::Engine;
+
+/// The requests, timers and answers of a model.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) now: Time,
+    /// The reason why the model cannot go on.
+    pub(super) failed: Option<String>,
+    /// The number of interrupt vectors of each function.
+    pub(super) has_vectors: u16,
+    /// The number of virtual functions that there are now.
+    pub(super) virtual_functions: usize,
+    /// Posted requests and interrupts, oldest first.
+    pub(super) posted: VecDeque<Posted>,
+    /// Slots of reads and atomic operations that have parts to send, oldest first.
+    pub(super) to_send: VecDeque<usize>,
+    /// Reads and atomic operations in progress.
+    pub(super) slots: Vec<Option<NonPosted>>,
+    pub(super) free_slots: Vec<usize>,
+    pub(super) outstanding: Outstanding<Part>,
+    /// Whether the next packet is a non-posted request, if there is one: they take turns with posted ones.
+    pub(super) is_turn_of_reads: bool,
+    /// Reads of registers that the model has not answered.
+    pub(super) open: BTreeMap<Ticket, Open>,
+    /// Answers of the model that are not sent, oldest first; no bytes for a refusal.
+    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>)>,
+    tickets: u64,
+    /// Timers with time, order, number and function.
+    timers: BinaryHeap<Reverse<(Time, u64, u64, u8)>>,
+    timers_set: u64,
+    /// Bytes of all requests in progress.
+    pub(super) bytes: u64,
+}
+
+/// A posted request of a model.
+#[derive(Debug)]
+pub(super) enum Posted {
+    Write {
+        place: FunctionPlace,
+        tag: Option<u64>,
+        address: u64,
+        bytes: Vec<u8>,
+        /// The number of bytes that are sent.
+        sent: usize,
+    },
+    Interrupt(FunctionPlace, u16),
+    Message(FunctionPlace, Severity),
+}
+
+impl Posted {
+    fn place(&self) -> FunctionPlace {
+        match self {
+            Posted::Write { place, .. }
+            | Posted::Interrupt(place, _)
+            | Posted::Message(place, _) => *place,
+        }
+    }
+}
+
+/// A read or an atomic operation of a model.
+#[derive(Debug)]
+pub(super) struct NonPosted {
+    pub(super) place: FunctionPlace,
+    pub(super) tag: u64,
+    pub(super) address: u64,
+    pub(super) len: u64,
+    /// The number of bytes for which requests are sent.
+    pub(super) asked: u64,
+    /// The number of bytes that have come or are lost.
+    pub(super) ended: u64,
+    /// The bytes that have come; empty before the first request.
+    pub(super) bytes: Vec<u8>,
+    pub(super) failed: Option<Failure>,
+    /// The operation and its operands, if it is not a read.
+    pub(super) atomic: Option<(Operation, Vec<u8>)>,
+}
+
+/// The part of a request that one packet asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) slot: usize,
+    pub(super) offset: u64,
+    pub(super) place: FunctionPlace,
+}
+
+/// A read of registers that waits for the model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    pub(super) packet: PacketId,
+    pub(super) place: FunctionPlace,
+    pub(super) len: u32,
+}
+
+/// The most requests of a model that wait to be sent, and of all their bytes.
+const MOST_WAITING: usize = 1 << 16;
+const MOST_BYTES: u64 = 256 << 20;
+
+impl Core {
+    pub(super) fn new(limits: OutstandingLimits) -> Self {
+        Core {
+            now: Time::ZERO,
+            failed: None,
+            has_vectors: 0,
+            virtual_functions: 0,
+            posted: VecDeque::new(),
+            to_send: VecDeque::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            outstanding: Outstanding::new(limits),
+            is_turn_of_reads: false,
+            open: BTreeMap::new(),
+            answers: VecDeque::new(),
+            tickets: 0,
+            timers: BinaryHeap::new(),
+            timers_set: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A ticket for a read of registers.
+    pub(super) fn ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket(self.tickets)
+    }
+
+    /// The time of the next timer.
+    pub(super) fn next_timer(&self) -> Time {
+        let next = self.timers.peek();
+        next.map_or(Time::NEVER, |Reverse((due, ..))| *due)
+    }
+
+    /// Takes the next timer whose time has come.
+    pub(super) fn take_timer(&mut self, now: Time) -> Option<u64> {
+        if self.next_timer() > now {
+            return None;
+        }
+        self.timers.pop().map(|Reverse((_, _, timer, _))| timer)
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        !self.posted.is_empty() || self.slots.len() > self.free_slots.len()
+    }
+
+    pub(super) fn engine(&self, now: Time) -> Engine {
+        if !self.is_busy() {
+            Engine::Idle
+        } else if !self.to_send.is_empty() && !self.outstanding.is_open(now) {
+            Engine::Tags
+        } else {
+            Engine::Busy
+        }
+    }
+
+    /// Forgets what a function has asked for; everything, if it is the physical function.
+    pub(super) fn forget(&mut self, place: FunctionPlace, packets: &mut Packets) {
+        let is_kept = |one: FunctionPlace| place != FunctionPlace::Own && one != place;
+        self.posted.retain(|posted| is_kept(posted.place()));
+        let slots = &mut self.slots;
+        for slot in slots.iter_mut() {
+            if slot.as_ref().is_some_and(|one| !is_kept(one.place)) {
+                *slot = None;
+            }
+        }
+        self.to_send.retain(|slot| slots[*slot].is_some());
+        self.free_slots = (0..slots.len())
+            .rev()
+            .filter(|slot| slots[*slot].is_none())
+            .collect();
+        self.outstanding.forget(|part| !is_kept(part.place));
+        let mut release = |open: &Open| {
+            let kept = is_kept(open.place);
+            if !kept {
+                packets.release(open.packet);
+            }
+            kept
+        };
+        self.open.retain(|_, open| release(open));
+        self.answers.retain(|(open, _)| release(open));
+        self.timers
+            .retain(|Reverse((_, _, _, function))| is_kept(place_of(*function)));
+        self.bytes = self.waiting_bytes();
+    }
+
+    fn waiting_bytes(&self) -> u64 {
+        let posted = self.posted.iter().map(|posted| match posted {
+            Posted::Write { bytes, .. } => bytes.len() as u64,
+            Posted::Interrupt(..) | Posted::Message(..) => 0,
+        });
+        let reads = self.slots.iter().flatten().map(|one| one.len);
+        posted.chain(reads).sum()
+    }
+
+    fn waiting(&self) -> usize {
+        self.posted.len() + self.slots.len() - self.free_slots.len()
+    }
+
+    /// Checks that one more request with so many bytes may wait.
+    fn take_in(&mut self, bytes: u64) -> Result<(), Misuse> {
+        if self.waiting() >= MOST_WAITING || self.bytes + bytes > MOST_BYTES {
+            return Err(Misuse::TooMany);
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn begin(&mut self, request: NonPosted) {
+        let slot = self.free_slots.pop().unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot] = Some(request);
+        self.to_send.push_back(slot);
+    }
+}
+
+impl Port for Core {
+    fn now_fs(&self) -> u64 {
+        self.now.as_fs()
+    }
+
+    fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
+        request.check()?;
+        if usize::from(function) > self.virtual_functions {
+            return Err(Misuse::NoSuchFunction);
+        }
+        let place = place_of(function);
+        match request {
+            Request::Read { tag, address, len } => {
+                self.take_in(len)?;
+                self.begin(NonPosted {
+                    place,
+                    tag,
+                    address,
+                    len,
+                    asked: 0,
+                    ended: 0,
+                    bytes: Vec::new(),
+                    failed: None,
+                    atomic: None,
+                });
+            }
+            Request::Atomic {
+                tag,
+                operation,
+                address,
+                operands,
+            } => {
+                let values = 1 + usize::from(operation == Operation::CompareAndSwap);
+                let len = (operands.len() / values) as u64;
+                self.take_in(len)?;
+                self.begin(NonPosted {
+                    place,
+                    tag,
+                    address,
+                    len,
+                    asked: 0,
+                    ended: 0,
+                    bytes: Vec::new(),
+                    failed: None,
+                    atomic: Some((operation, operands.to_vec())),
+                });
+            }
+            Request::Write {
+                tag,
+                address,
+                bytes,
+            } => {
+                self.take_in(bytes.len() as u64)?;
+                self.posted.push_back(Posted::Write {
+                    place,
+                    tag,
+                    address,
+                    bytes: bytes.to_vec(),
+                    sent: 0,
+                });
+            }
+            Request::Interrupt { vector } => {
+                if vector >= self.has_vectors {
+                    return Err(Misuse::NoSuchVector);
+                }
+                self.take_in(0)?;
+                self.posted.push_back(Posted::Interrupt(place, vector));
+            }
+            Request::Message { severity } => {
+                self.take_in(0)?;
+                self.posted.push_back(Posted::Message(place, severity));
+            }
+            Request::Timer { timer, after_fs } => {
+                if self.timers.len() >= MOST_WAITING {
+                    return Err(Misuse::TooMany);
+                }
+                // Time must pass: otherwise a model with two timers goes on for ever.
+                let due = self.now.as_fs().checked_add(after_fs.max(1));
+                let due = due.filter(|due| *due < LAST_FS).ok_or(Misuse::TooLate)?;
+                self.timers_set += 1;
+                let due = Time::from_fs(due);
+                let timer = (due, self.timers_set, timer, function_of(place));
+                self.timers.push(Reverse(timer));
+            }
+            Request::Answer { ticket, bytes } => {
+                let open = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
+                if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
+                    return Err(Misuse::AnswerLength);
+                }
+                let open = *open;
+                self.open.remove(&ticket);
+                self.answers.push_back((open, bytes.map(<[u8]>::to_vec)));
+            }
+            Request::Fail { why } => {
+                self.failed.get_or_insert_with(|| why.to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The end of the time for which timers can be set: five simulated hours, and sums of times do not overflow.
+const LAST_FS: u64 = u64::MAX - Span::from_us(1_000_000).as_fs();

@@ -1,0 +1,238 @@
+//! A device whose model comes from outside: written in Python, or loaded from a library.
+//!
+//! The [`Model`] has the registers and the behaviour; everything of PCI Express is here. [`Core`] keeps what the model asks for, and the
+//! device turns it into packets: it cuts requests, has the tags, and brings completions back. A model that fails, or that goes on for ever
+//! at one time, gets no more calls. Its device then refuses all accesses, and the run ends.
+
+mod core;
+mod model;
+mod sending;
+mod service;
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use kernel::{Effects, Span, Time};
+use packet::Observation;
+use peerlane_device::{Model, Shell};
+use protocol::Bar;
+use transaction::{FunctionPlace, Memory};
+
+use crate::leaf::{Engine, one_port};
+use crate::{Endpoint, EndpointConfig, Leaf};
+use core::Core;
+pub use model::{ForeignModel, ForeignParameters, Maker};
+
+/// A device with a model from outside.
+pub struct Foreign {
+    endpoint: Endpoint,
+    /// The name of the model in scenarios.
+    name: &'static str,
+    /// A model need not be `Sync`, although the device must be. None if it could not be made.
+    model: Option<Mutex<Box<dyn Model>>>,
+    core: Core,
+    bars: Vec<Bar>,
+    has_virtual_functions: bool,
+    /// A page with the bytes of a read of registers, for its completions.
+    page: Memory,
+    /// The bytes of an access or of a completion.
+    bytes: Vec<u8>,
+    /// Whether the model was reset after power-on.
+    is_started: bool,
+    /// The number of calls since a time.
+    calls: (Time, u32),
+    /// The time of the failure, once it was reported.
+    failed_at: Option<Time>,
+}
+
+/// The most calls of a model in [`LONG`].
+const MOST_CALLS: u32 = 100_000;
+
+/// A time in which no link carries as many packets as a model may have calls.
+const LONG: Span = Span::from_ns(1);
+
+one_port!(Foreign);
+
+impl Leaf for Foreign {
+    type Parameters = ForeignParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    fn engine(&self, now: Time) -> Engine {
+        self.core.engine(now)
+    }
+
+    fn deadline(&mut self, now: Time) -> Time {
+        self.core.outstanding.next_change(now)
+    }
+
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
+        self.core.forget(place, fx.store());
+        self.core.outstanding.allow(self.endpoint.tags_allowed());
+        let function = function_of(place);
+        self.call(fx.now(), |model, shell| model.reset(function, shell));
+    }
+
+    /// Handles arrived packets, advances timers and sends packets, until nothing more can be done now.
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if !self.is_started {
+            self.is_started = true;
+            self.core.has_vectors = self.endpoint.vectors_of(FunctionPlace::Own);
+            self.call(fx.now(), |model, shell| model.reset(0, shell));
+        }
+        loop {
+            let mut any = false;
+            while let Some(packet) = self.endpoint.take(fx) {
+                self.take(packet, fx);
+                any = true;
+            }
+            any |= self.give_up(fx);
+            any |= self.expire_timers(fx.now());
+            self.answer_reads(fx);
+            any |= self.send_one(fx);
+            if !any {
+                break;
+            }
+        }
+        if self.core.failed.is_some() && self.failed_at.is_none() {
+            self.failed_at = Some(fx.now());
+            self.core.forget(FunctionPlace::Own, fx.store());
+            fx.observe(Observation::Stopped);
+        }
+        let due = self.core.next_timer();
+        if due < Time::NEVER {
+            self.endpoint.wake_engine(due, fx);
+        }
+        let deadline = self.core.outstanding.next_change(fx.now());
+        self.endpoint.wake_engine_in_background(deadline, fx);
+    }
+}
+
+impl Foreign {
+    /// A device with a new model.
+    pub fn new(mut config: EndpointConfig, parameters: &ForeignParameters, name: &str) -> Self {
+        let description = parameters.model().description();
+        let bars: Vec<Bar> = parameters.model().bars().collect();
+        // The model has the bytes.
+        config.parameters.bar = kernel::Bytes(0);
+        let timeout = COMPLETION_TIMEOUT;
+        let tags = u32::from(description.tags);
+        let outstanding = config.parameters.outstanding(tags, timeout);
+        let made = parameters.make(name);
+        let endpoint = Endpoint::new(config);
+        let mut core = Core::new(outstanding);
+        core.outstanding.allow(endpoint.tags_allowed());
+        let model = match made {
+            Ok(model) => Some(Mutex::new(model)),
+            Err(why) => {
+                core.failed = Some(why);
+                None
+            }
+        };
+        Foreign {
+            endpoint,
+            name: parameters.model().name(),
+            model,
+            core,
+            bars,
+            has_virtual_functions: description.virtual_functions > 0,
+            page: Memory::new(PAGE),
+            bytes: Vec::new(),
+            is_started: false,
+            calls: (Time::ZERO, 0),
+            failed_at: None,
+        }
+    }
+
+    /// The name of the model in scenarios.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The time at which the model has failed, and the reason.
+    pub fn failure(&self) -> Option<(Time, &str)> {
+        Some((self.failed_at?, self.core.failed.as_deref()?))
+    }
+
+    /// Whether a request of the model waits to be sent or to be answered.
+    pub fn is_busy(&self) -> bool {
+        self.core.is_busy()
+    }
+
+    /// Calls the model, unless it has failed.
+    fn call<T>(
+        &mut self,
+        now: Time,
+        work: impl FnOnce(&mut dyn Model, &mut Shell<'_>) -> T,
+    ) -> Option<T> {
+        if self.core.failed.is_some() {
+            return None;
+        }
+        self.count_call(now);
+        self.core.now = now;
+        let model = self.model.as_mut()?;
+        let model = model.get_mut().unwrap_or_else(PoisonError::into_inner);
+        Some(work(&mut **model, &mut Shell::new(&mut self.core)))
+    }
+
+    /// Counts a call, and lets the model fail that goes on for ever at one time.
+    fn count_call(&mut self, now: Time) {
+        let (since, count) = &mut self.calls;
+        if now >= *since + LONG {
+            (*since, *count) = (now, 0);
+        }
+        *count += 1;
+        if *count > MOST_CALLS {
+            self.core.failed = Some(format!(
+                "it was called {MOST_CALLS} times within 1 ns, and would go on for ever; let it wait for longer between its timers"
+            ));
+        }
+    }
+
+    /// Calls the model for each timer whose time has come; returns whether there was one.
+    fn expire_timers(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some(timer) = self.core.take_timer(now) {
+            self.call(now, |model, shell| model.expired(timer, shell));
+            any = true;
+        }
+        any
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Foreign")
+            .field("endpoint", &self.endpoint)
+            .field("core", &self.core)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The number of the function at `place`, as models count.
+fn function_of(place: FunctionPlace) -> u8 {
+    match place {
+        FunctionPlace::Virtual(number) => number as u8 + 1,
+        FunctionPlace::Own | FunctionPlace::Port(_) => 0,
+    }
+}
+
+/// The place of a model's function `number`.
+fn place_of(number: u8) -> FunctionPlace {
+    match number.checked_sub(1) {
+        Some(number) => FunctionPlace::Virtual(number.into()),
+        None => FunctionPlace::Own,
+    }
+}
+
+const PAGE: u64 = 4096;
+
+/// PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended.
+const COMPLETION_TIMEOUT: Span = Span::from_us(10_000);

@@ -1,0 +1,133 @@
+//! The exchange of the native loopback with software, mode 7.
+//!
+//! The unit writes lines, then one more line as a message to software. Software copies the lines to the source and gives notice; the
+//! unit reads them and compares. So a test measures a round trip of data between memory and unit.
+
+use super::registers::{Notice, Registers};
+use crate::fpga_card::host_interface::LINE;
+
+/// The state of an exchange.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    step: Step,
+    /// The next line to write or to read.
+    next: u32,
+    /// Number of lines that were read back.
+    came: u32,
+    /// The first line that was not as expected: its data and its number, and the number of lines before.
+    wrong: Option<[u32; 3]>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// The lines are written, and the message after them.
+    #[default]
+    Writing,
+    /// The line with software's notice is to be read.
+    Polling,
+    /// The answer of a poll, or a notice by a register, is awaited.
+    Waiting,
+    /// The lines are read back.
+    Reading,
+}
+
+/// The bit of the error word for data that is not as expected.
+const WRONG_DATA: u32 = 8;
+
+/// The words of the lines are ones; the first word has the number of its line in these bits.
+const NUMBER: u32 = 0x1_ffff;
+
+impl Exchange {
+    /// The next line to write, with its address.
+    pub(super) fn next_write(&self, registers: &Registers) -> Option<(u64, [u8; LINE as usize])> {
+        let mut data = [0; LINE as usize];
+        let (words, _) = data.as_chunks_mut::<4>();
+        match self.step {
+            Step::Writing if self.next < registers.lines() => {
+                words.fill(1_u32.to_le_bytes());
+                words[0] = (self.next & NUMBER).to_le_bytes();
+                Some((registers.destination(self.next), data))
+            }
+            Step::Writing => {
+                words[..2].fill(u32::MAX.to_le_bytes());
+                Some((registers.destination(registers.lines()), data))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes that the line was written.
+    pub(super) fn wrote(&mut self, registers: &Registers) {
+        if self.step == Step::Writing && self.next < registers.lines() {
+            self.next += 1;
+            return;
+        }
+        self.next = 0;
+        self.step = match registers.notice() {
+            Notice::Memory => Step::Polling,
+            Notice::Register | Notice::Message => Step::Waiting,
+        };
+    }
+
+    /// The next line to read: its address and number.
+    pub(super) fn next_read(&self, registers: &Registers) -> Option<(u64, u32)> {
+        let line = match self.step {
+            _ if registers.control.forces_completion() => return None,
+            Step::Polling => registers.lines(),
+            Step::Reading if self.next < registers.lines() => self.next,
+            _ => return None,
+        };
+        Some((registers.source(line), line))
+    }
+
+    /// Notes that the line was requested.
+    pub(super) fn asked(&mut self) {
+        match self.step {
+            Step::Polling => self.step = Step::Waiting,
+            _ => self.next += 1,
+        }
+    }
+
+    /// Handles the data of a line.
+    pub(super) fn answered(&mut self, line: u32, data: &[u8], registers: &Registers) {
+        let (words, _) = data.as_chunks::<4>();
+        let word = |place: usize| words.get(place).map_or(0, |word| u32::from_le_bytes(*word));
+        if line == registers.lines() {
+            self.step = if word(1) == u32::MAX {
+                Step::Reading
+            } else {
+                Step::Polling
+            };
+            return;
+        }
+        if word(0) & 0xffff != line & 0xffff {
+            self.wrong
+                .get_or_insert([word(0) & 0xffff, line, self.came]);
+        }
+        self.came += 1;
+    }
+
+    /// Handles a notice by a register.
+    pub(super) fn notice(&mut self, registers: &Registers) {
+        if self.step == Step::Waiting && registers.notice() == Notice::Register {
+            self.step = Step::Reading;
+        }
+    }
+
+    /// Whether all lines were read back, or software stops the test.
+    pub(super) fn is_over(&self, registers: &Registers) -> bool {
+        let is_complete = self.step == Step::Reading && self.came >= registers.lines();
+        is_complete || registers.control.forces_completion()
+    }
+
+    /// The bits of the error word.
+    pub(super) fn error(&self) -> u32 {
+        if self.wrong.is_some() { WRONG_DATA } else { 0 }
+    }
+
+    /// The error vector: data, number of the line, header of the answer, number of answers.
+    pub(super) fn details(&self) -> [u32; 8] {
+        let [data, line, answers] = self.wrong.unwrap_or_default();
+        [data, line, 0, answers, 0, 0, 0, 0]
+    }
+}

@@ -1,0 +1,53 @@
+//! A slot: the unit in it, the port before it, its interface to host memory and its clock.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use kernel::Frequency;
+
+use super::host_interface::HostInterface;
+use super::port::PortRegisters;
+use super::{Afu, AfuId};
+
+/// A slot of a card.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) port: PortRegisters,
+    pub(super) host: HostInterface,
+    pub(super) unit: Unit,
+    /// The clock of the unit.
+    pub(super) clock: Frequency,
+    /// The clock that the unit was built for, if its bitstream says so.
+    pub(super) made_for: Option<Frequency>,
+}
+
+/// The unit in a slot. A unit need not be `Sync`, although the card must be.
+pub(super) struct Unit {
+    afu: Option<Mutex<Box<dyn Afu>>>,
+    pub(super) id: Option<AfuId>,
+    pub(super) next_feature: Option<u32>,
+}
+
+impl Unit {
+    /// The unit, or an empty slot.
+    pub(super) fn of(afu: Option<Box<dyn Afu>>) -> Self {
+        Unit {
+            id: afu.as_ref().map(|afu| afu.id()),
+            next_feature: afu.as_ref().and_then(|afu| afu.next_feature()),
+            afu: afu.map(Mutex::new),
+        }
+    }
+
+    /// The unit, if there is one.
+    pub(super) fn get(&mut self) -> Option<&mut dyn Afu> {
+        let afu = self.afu.as_mut()?;
+        let afu = afu.get_mut().unwrap_or_else(PoisonError::into_inner);
+        Some(afu.as_mut())
+    }
+}
+
+impl fmt::Debug for Unit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Unit").field(&self.id).finish()
+    }
+}

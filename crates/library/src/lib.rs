@@ -1,0 +1,14 @@
+//! Device models from shared libraries: the simulator's side of the C interface of `peerlane_device`.
+//!
+//! A library stays loaded until the process ends, because its code may be in use.
+
+#![expect(
+    unsafe_code,
+    reason = "the interface to libraries is C's; a library is trusted as the program that names it is"
+)]
+
+mod loaded;
+mod open;
+
+pub use loaded::LibraryModel;
+pub use open::{LoadError, load};

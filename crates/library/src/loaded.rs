@@ -1,0 +1,369 @@
+//! A model in a library: its declaration, its devices, and the calls to them.
+
+use std::ffi::c_void;
+use std::{ptr, slice, str};
+
+use peerlane_device::abi::{
+    ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, REQUEST_ANSWER, REQUEST_ATOMIC,
+    REQUEST_INTERRUPT, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER, REQUEST_WRITE, RawAccess,
+    RawDescription, RawParameter, RawRequest, RawSetting, RawShell, RawText, Table,
+    UNKNOWN_REQUEST,
+};
+use peerlane_device::{
+    Access, Answer, Bar, Description, Failure, Misuse, Model, Operation, Parameter, Port, Request,
+    Setting, Settings, Severity, Shell, Ticket,
+};
+
+/// A model in a library.
+#[derive(Clone, Copy, Debug)]
+pub struct LibraryModel {
+    table: &'static Table,
+    description: *const RawDescription,
+}
+
+// SAFETY: the declaration and the table never change, and live as long as the process.
+unsafe impl Send for LibraryModel {}
+// SAFETY: as above.
+unsafe impl Sync for LibraryModel {}
+
+impl LibraryModel {
+    /// The model with this table; none if it does not describe itself.
+    pub fn new(table: &'static Table) -> Option<Self> {
+        // SAFETY: the function takes nothing.
+        let description = unsafe { (table.describe)() };
+        (!description.is_null()).then_some(LibraryModel { table, description })
+    }
+
+    /// The declaration of the model.
+    pub fn description(&self) -> Description {
+        // SAFETY: the pointer was checked, and what it points to lives as long as the library.
+        let raw = unsafe { &*self.description };
+        // SAFETY: by the rules of the interface there are so many BARs and parameters, which live as long as the library.
+        let (bars, parameters) = unsafe {
+            (
+                list(raw.bars, raw.bar_count),
+                list(raw.parameters, raw.parameter_count),
+            )
+        };
+        Description {
+            help: text(raw.help),
+            vendor: raw.vendor as u16,
+            device: raw.device as u16,
+            revision: raw.revision as u8,
+            class: raw.class,
+            bars: bars
+                .iter()
+                .map(|bar| Bar {
+                    index: bar.index as u8,
+                    size: bar.size,
+                    wide: bar.is_wide != 0,
+                })
+                .collect(),
+            vectors: raw.vectors as u16,
+            tags: raw.tags as u16,
+            virtual_functions: raw.virtual_functions as u8,
+            parameters: parameters.iter().map(parameter).collect(),
+        }
+    }
+
+    /// A device with these values of the parameters, in the order of their declaration; the reason if the model has panicked.
+    pub fn make(&self, settings: &Settings) -> Result<Box<dyn Model>, String> {
+        let values: Vec<RawSetting> = settings
+            .all()
+            .iter()
+            .map(|(_, value)| raw_setting(value))
+            .collect();
+        let mut nobody = Nobody(None);
+        let device = with_shell(&mut Shell::new(&mut nobody), |shell| {
+            // SAFETY: values and shell are valid during the call.
+            unsafe { (self.table.make)(values.as_ptr(), values.len(), shell) }
+        });
+        if device.is_null() {
+            let why = nobody.0.unwrap_or_else(|| "no reason given".to_owned());
+            return Err(why);
+        }
+        Ok(Box::new(Device {
+            table: self.table,
+            device,
+        }))
+    }
+}
+
+/// The port of a model that is being made, which can only fail.
+struct Nobody(Option<String>);
+
+impl Port for Nobody {
+    fn now_fs(&self) -> u64 {
+        0
+    }
+
+    fn ask(&mut self, _: u8, request: Request<'_>) -> Result<(), Misuse> {
+        if let Request::Fail { why } = request {
+            self.0 = Some(why.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A device of a model in a library.
+struct Device {
+    table: &'static Table,
+    device: *mut c_void,
+}
+
+// SAFETY: a model is `Send` by the rules of the interface, and the table never changes.
+unsafe impl Send for Device {}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: the device comes from `make` of this table, and is given back once.
+        unsafe { (self.table.destroy)(self.device) }
+    }
+}
+
+impl Model for Device {
+    fn reset(&mut self, function: u8, shell: &mut Shell<'_>) {
+        with_shell(shell, |shell| {
+            // SAFETY: the device comes from `make` of this table; the shell is valid during the call.
+            unsafe { (self.table.reset)(self.device, function.into(), shell) }
+        });
+    }
+
+    fn read(&mut self, access: Access, into: &mut [u8], shell: &mut Shell<'_>) -> Answer {
+        let raw = raw_access(access);
+        let answer = with_shell(shell, |shell| {
+            // SAFETY: the device comes from `make` of this table; access, bytes and shell are valid during the call, and there are as
+            // many bytes as the access has.
+            unsafe { (self.table.read)(self.device, &raw const raw, into.as_mut_ptr(), shell) }
+        });
+        match answer {
+            ANSWER_NOW => Answer::Now,
+            ANSWER_LATER => Answer::Later,
+            ANSWER_UNSUPPORTED => Answer::Unsupported,
+            _ => Answer::Abort,
+        }
+    }
+
+    fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>) {
+        let raw = raw_access(access);
+        with_shell(shell, |shell| {
+            // SAFETY: the device comes from `make` of this table; access, bytes and shell are valid during the call, and there are as
+            // many bytes as the access has.
+            unsafe { (self.table.write)(self.device, &raw const raw, bytes.as_ptr(), shell) }
+        });
+    }
+
+    fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
+        let failure = match outcome {
+            Ok(_) => 0,
+            Err(Failure::Unsupported) => 1,
+            Err(Failure::Aborted) => 2,
+            Err(Failure::TimedOut) => 3,
+            Err(Failure::Poisoned) => 4,
+        };
+        let bytes = outcome.unwrap_or_default();
+        with_shell(shell, |shell| {
+            // SAFETY: the device comes from `make` of this table; bytes and shell are valid during the call.
+            unsafe {
+                (self.table.completed)(
+                    self.device,
+                    tag,
+                    failure,
+                    bytes.as_ptr(),
+                    bytes.len(),
+                    shell,
+                );
+            }
+        });
+    }
+
+    fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
+        with_shell(shell, |shell| {
+            // SAFETY: the device comes from `make` of this table; the shell is valid during the call.
+            unsafe { (self.table.sent)(self.device, tag, shell) }
+        });
+    }
+
+    fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
+        with_shell(shell, |shell| {
+            // SAFETY: the device comes from `make` of this table; the shell is valid during the call.
+            unsafe { (self.table.expired)(self.device, timer, shell) }
+        });
+    }
+}
+
+/// Calls `call` with `shell` in C's manner.
+fn with_shell<T>(shell: &mut Shell<'_>, call: impl FnOnce(*const RawShell) -> T) -> T {
+    let raw = RawShell {
+        now_fs: shell.now_fs(),
+        context: ptr::from_mut(shell).cast(),
+        ask,
+        fail,
+    };
+    call(&raw const raw)
+}
+
+/// The shell behind a context of [`with_shell`].
+///
+/// # Safety
+///
+/// The call that the context belongs to must not have ended, and no other use of the shell may overlap with this one.
+unsafe fn shell_of<'s>(context: *mut c_void) -> &'s mut Shell<'s> {
+    // SAFETY: by the rules of this function.
+    unsafe { &mut *context.cast() }
+}
+
+unsafe extern "C" fn fail(context: *mut c_void, bytes: *const u8, len: usize) {
+    // SAFETY: a model calls this within the call that the context belongs to, with a valid text.
+    let (shell, why) = unsafe { (shell_of(context), list(bytes, len)) };
+    shell.fail(&String::from_utf8_lossy(why));
+}
+
+unsafe extern "C" fn ask(context: *mut c_void, request: *const RawRequest) -> u32 {
+    // SAFETY: a model calls this within the call that the context belongs to, with a valid request.
+    let (shell, raw) = unsafe { (shell_of(context), &*request) };
+    let bytes: &[u8] = match raw.kind {
+        REQUEST_WRITE | REQUEST_ATOMIC | REQUEST_ANSWER => {
+            // SAFETY: the bytes of such a request are valid during this call.
+            unsafe { list(raw.bytes, raw.len as usize) }
+        }
+        _ => &[],
+    };
+    let Some(request) = request_of(raw, bytes) else {
+        return UNKNOWN_REQUEST;
+    };
+    let Ok(function) = u8::try_from(raw.function) else {
+        return number(Misuse::NoSuchFunction);
+    };
+    match shell.of(function).ask(request) {
+        Ok(()) => 0,
+        Err(misuse) => number(misuse),
+    }
+}
+
+fn number(misuse: Misuse) -> u32 {
+    let place = Misuse::ALL.iter().position(|one| *one == misuse);
+    1 + place.unwrap_or(0) as u32
+}
+
+/// A request of a model; none if there is no such kind.
+fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
+    Some(match raw.kind {
+        REQUEST_READ => Request::Read {
+            tag: raw.tag,
+            address: raw.address,
+            len: raw.len,
+        },
+        REQUEST_WRITE => Request::Write {
+            tag: (raw.detail != 0).then_some(raw.tag),
+            address: raw.address,
+            bytes,
+        },
+        REQUEST_ATOMIC => Request::Atomic {
+            tag: raw.tag,
+            operation: match raw.detail {
+                0 => Operation::FetchAdd,
+                1 => Operation::Swap,
+                _ => Operation::CompareAndSwap,
+            },
+            address: raw.address,
+            operands: bytes,
+        },
+        REQUEST_INTERRUPT => Request::Interrupt {
+            vector: u16::try_from(raw.tag).unwrap_or(u16::MAX),
+        },
+        REQUEST_MESSAGE => Request::Message {
+            severity: match raw.detail {
+                0 => Severity::Correctable,
+                1 => Severity::NonFatal,
+                _ => Severity::Fatal,
+            },
+        },
+        REQUEST_TIMER => Request::Timer {
+            timer: raw.tag,
+            after_fs: raw.address,
+        },
+        REQUEST_ANSWER => Request::Answer {
+            ticket: Ticket(raw.tag),
+            bytes: (raw.detail != 0).then_some(bytes),
+        },
+        _ => return None,
+    })
+}
+
+fn raw_access(access: Access) -> RawAccess {
+    RawAccess {
+        function: access.function.into(),
+        bar: access.bar.into(),
+        offset: access.offset,
+        ticket: access.ticket.0,
+        len: access.len,
+    }
+}
+
+/// The values at a pointer, which may be null if there are none.
+///
+/// # Safety
+///
+/// There must be so many values, valid as long as the slice is used.
+unsafe fn list<'l, T>(values: *const T, count: usize) -> &'l [T] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: by the rules of this function.
+    unsafe { slice::from_raw_parts(values, count) }
+}
+
+fn text(raw: RawText) -> String {
+    // SAFETY: by the rules of the interface the texts of a declaration live as long as the library.
+    let bytes = unsafe { list(raw.bytes, raw.len) };
+    str::from_utf8(bytes).unwrap_or("?").to_owned()
+}
+
+fn parameter(raw: &RawParameter) -> Parameter {
+    Parameter {
+        key: text(raw.key),
+        default: setting(&raw.default),
+        help: text(raw.help),
+        source: text(raw.source),
+        within: (raw.is_limited != 0).then(|| (setting(&raw.least), setting(&raw.most))),
+    }
+}
+
+fn setting(raw: &RawSetting) -> Setting {
+    match raw.kind {
+        0 => Setting::Integer(raw.number),
+        1 => Setting::Number(f64::from_bits(raw.number)),
+        2 => Setting::Flag(raw.number != 0),
+        4 => Setting::Bytes(raw.number),
+        5 => Setting::Time(raw.number),
+        6 => Setting::Bandwidth(raw.number),
+        7 => Setting::Frequency(raw.number),
+        _ => Setting::Text(text(raw.text)),
+    }
+}
+
+fn raw_setting(value: &Setting) -> RawSetting {
+    let nothing = RawText {
+        bytes: ptr::null(),
+        len: 0,
+    };
+    let (kind, number, text) = match value {
+        Setting::Integer(number) => (0, *number, nothing),
+        Setting::Number(number) => (1, number.to_bits(), nothing),
+        Setting::Flag(flag) => (2, (*flag).into(), nothing),
+        Setting::Text(text) => (
+            3,
+            0,
+            RawText {
+                bytes: text.as_ptr(),
+                len: text.len(),
+            },
+        ),
+        Setting::Bytes(number) => (4, *number, nothing),
+        Setting::Time(number) => (5, *number, nothing),
+        Setting::Bandwidth(number) => (6, *number, nothing),
+        Setting::Frequency(number) => (7, *number, nothing),
+    };
+    RawSetting { kind, number, text }
+}

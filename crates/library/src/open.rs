@@ -1,0 +1,84 @@
+//! The loading of a library, and the checks that it has a model for this interface.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use peerlane_device::abi::{Entry, SYMBOL, Table, VERSION};
+use thiserror::Error;
+
+use crate::LibraryModel;
+
+/// The reason why a file gives no model.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// There is no such file.
+    #[error(
+        "there is no such file; write the path of the library, such as target/release/libssd.so"
+    )]
+    Missing,
+    /// The system does not load the file as a library.
+    #[error(
+        "it cannot be loaded as a shared library ({0}); build it with crate-type = [\"cdylib\"]"
+    )]
+    NotALibrary(String),
+    /// The library has no model.
+    #[error(
+        "the library has no device model; end it with peerlane_device::export_model!(MyModel);"
+    )]
+    NoModel,
+    /// The library was built with another version of the interface.
+    #[error("the model was built for version {0} of the device interface, and this Peerlane has version {VERSION}; build it with peerlane-device {package}", package = env!("CARGO_PKG_VERSION"))]
+    Version(u32),
+    /// The model has panicked when it was asked for its description.
+    #[error("the model does not describe itself: its description() panicked")]
+    NoDescription,
+}
+
+/// Loads the library at `path`, which runs its initialisers, and returns its model.
+pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {
+    // A name without a folder would be looked for among the system's libraries.
+    let path = path.canonicalize().map_err(|_| LoadError::Missing)?;
+    if !path.is_file() {
+        return Err(LoadError::NotALibrary("not a file".to_owned()));
+    }
+    let name = CString::new(OsStr::as_bytes(path.as_os_str())).map_err(|_| LoadError::Missing)?;
+    // SAFETY: the name ends with a null byte. The library is trusted: whoever runs the simulator has named it.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(LoadError::NotALibrary(last_error()));
+    }
+    // SAFETY: the handle is that of an open library, and the name of the symbol ends with a null byte.
+    let symbol = unsafe { libc::dlsym(handle, SYMBOL.as_ptr().cast()) };
+    if symbol.is_null() {
+        return Err(LoadError::NoModel);
+    }
+    // SAFETY: by the rules of the interface a symbol of this name is a function of this type in every version.
+    let entry: Entry = unsafe { std::mem::transmute(symbol) };
+    // SAFETY: the function takes nothing, and the library is never closed.
+    let table = unsafe { entry() };
+    if table.is_null() {
+        return Err(LoadError::NoModel);
+    }
+    // SAFETY: the first two fields of a table are these numbers in every version.
+    let [version, size] = unsafe { *table.cast::<[u32; 2]>() };
+    if version != VERSION || size as usize != size_of::<Table>() {
+        return Err(LoadError::Version(version));
+    }
+    // SAFETY: a table of this version is complete, and lives as long as its library: until the process ends.
+    let table: &'static Table = unsafe { &*table };
+    LibraryModel::new(table).ok_or(LoadError::NoDescription)
+}
+
+fn last_error() -> String {
+    // SAFETY: the system returns a text with a null byte at its end, or none, which stays until the next call for a library.
+    let error = unsafe { libc::dlerror() };
+    if error.is_null() {
+        return "no reason given".to_owned();
+    }
+    // SAFETY: as above.
+    let text = unsafe { CStr::from_ptr(error) }.to_string_lossy();
+    // The system names the file, which the caller does, too.
+    let text = text.rsplit_once(": ").map_or(&*text, |(_, why)| why);
+    text.to_owned()
+}

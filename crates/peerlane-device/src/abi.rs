@@ -1,0 +1,205 @@
+//! The C interface between the simulator and a library with a model.
+//!
+//! A library exports the function [`SYMBOL`], which returns a [`Table`]. The first two fields of a table are there in every version; the
+//! rest belongs to [`VERSION`], and a simulator with another version refuses the library. All pointers that a call gets are valid during
+//! the call only. Nothing unwinds across the interface: a model that panics says so by [`RawShell::fail`].
+
+use std::ffi::c_void;
+
+/// The version of the interface.
+pub const VERSION: u32 = 1;
+
+/// The name of the function that returns the table, with the null byte at its end.
+pub const SYMBOL: &[u8] = b"peerlane_device_model\0";
+
+/// The type of the function [`SYMBOL`].
+pub type Entry = unsafe extern "C" fn() -> *const Table;
+
+/// The functions of a model.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Table {
+    /// The version of the interface that the library was built with.
+    pub version: u32,
+    /// The size of this table in bytes.
+    pub size: u32,
+    /// Returns the declaration, which is valid as long as the library is loaded.
+    pub describe: unsafe extern "C" fn() -> *const RawDescription,
+    /// Makes a device with values of all parameters, in the order of their declaration; null if it has failed.
+    pub make: unsafe extern "C" fn(*const RawSetting, usize, *const RawShell) -> *mut c_void,
+    /// Destroys a device.
+    pub destroy: unsafe extern "C" fn(*mut c_void),
+    /// `Model::reset`: device, function, shell.
+    pub reset: unsafe extern "C" fn(*mut c_void, u32, *const RawShell),
+    /// `Model::read`: device, access, bytes to fill, shell. Returns one of the `ANSWER` numbers.
+    pub read: unsafe extern "C" fn(*mut c_void, *const RawAccess, *mut u8, *const RawShell) -> u32,
+    /// `Model::write`: device, access, bytes, shell.
+    pub write: unsafe extern "C" fn(*mut c_void, *const RawAccess, *const u8, *const RawShell),
+    /// `Model::completed`: device, tag, number of the failure or 0, bytes, their number, shell.
+    pub completed: unsafe extern "C" fn(*mut c_void, u64, u32, *const u8, usize, *const RawShell),
+    /// `Model::sent`: device, tag, shell.
+    pub sent: unsafe extern "C" fn(*mut c_void, u64, *const RawShell),
+    /// `Model::expired`: device, timer, shell.
+    pub expired: unsafe extern "C" fn(*mut c_void, u64, *const RawShell),
+}
+
+/// The simulator, during one call.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawShell {
+    /// Passed to the functions below.
+    pub context: *mut c_void,
+    /// Simulated time in femtoseconds.
+    pub now_fs: u64,
+    /// Takes a request: 0, or the number of the misuse.
+    pub ask: unsafe extern "C" fn(*mut c_void, *const RawRequest) -> u32,
+    /// Ends the run, with a reason in UTF-8.
+    pub fail: unsafe extern "C" fn(*mut c_void, *const u8, usize),
+}
+
+/// An access to registers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawAccess {
+    /// The function.
+    pub function: u32,
+    /// The BAR.
+    pub bar: u32,
+    /// The offset of the first byte.
+    pub offset: u64,
+    /// The ticket of a read.
+    pub ticket: u64,
+    /// The number of bytes.
+    pub len: u32,
+}
+
+/// A request of a model.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawRequest {
+    /// One of the `REQUEST` numbers.
+    pub kind: u32,
+    /// The function.
+    pub function: u32,
+    /// The tag, the timer, the ticket or the vector.
+    pub tag: u64,
+    /// The address, or the time of a timer in femtoseconds.
+    pub address: u64,
+    /// The bytes of a write, the operands, or the bytes of an answer.
+    pub bytes: *const u8,
+    /// Their number, or that of a read.
+    pub len: u64,
+    /// The operation or the severity, in the order of declaration; 1 for a write with a tag, or for an answer with bytes.
+    pub detail: u32,
+}
+
+/// The kind of a request.
+pub const REQUEST_READ: u32 = 1;
+/// The kind of a request.
+pub const REQUEST_WRITE: u32 = 2;
+/// The kind of a request.
+pub const REQUEST_ATOMIC: u32 = 3;
+/// The kind of a request.
+pub const REQUEST_INTERRUPT: u32 = 4;
+/// The kind of a request.
+pub const REQUEST_MESSAGE: u32 = 5;
+/// The kind of a request.
+pub const REQUEST_TIMER: u32 = 6;
+/// The kind of a request.
+pub const REQUEST_ANSWER: u32 = 7;
+
+/// The number that stands for a request of no kind.
+pub const UNKNOWN_REQUEST: u32 = u32::MAX;
+
+/// `Answer::Now`.
+pub const ANSWER_NOW: u32 = 0;
+/// `Answer::Later`.
+pub const ANSWER_LATER: u32 = 1;
+/// `Answer::Unsupported`.
+pub const ANSWER_UNSUPPORTED: u32 = 2;
+/// `Answer::Abort`.
+pub const ANSWER_ABORT: u32 = 3;
+
+/// A text in UTF-8.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawText {
+    /// Its first byte.
+    pub bytes: *const u8,
+    /// The number of its bytes.
+    pub len: usize,
+}
+
+/// The value of a parameter.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawSetting {
+    /// The type, in the order of declaration of `Setting`.
+    pub kind: u32,
+    /// The number; the bits of a number of 64 bits with a fraction; 1 for true.
+    pub number: u64,
+    /// The text.
+    pub text: RawText,
+}
+
+/// A parameter.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawParameter {
+    /// Its name.
+    pub key: RawText,
+    /// Its meaning.
+    pub help: RawText,
+    /// The source of its default.
+    pub source: RawText,
+    /// Its default.
+    pub default: RawSetting,
+    /// 1 if it has limits.
+    pub is_limited: u32,
+    /// The least value.
+    pub least: RawSetting,
+    /// The most value.
+    pub most: RawSetting,
+}
+
+/// A BAR.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawBar {
+    /// Its number.
+    pub index: u32,
+    /// 1 for an address of 64 bits.
+    pub is_wide: u32,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The declaration of a model.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawDescription {
+    /// The function of the device.
+    pub help: RawText,
+    /// Vendor ID.
+    pub vendor: u32,
+    /// Device ID.
+    pub device: u32,
+    /// Revision ID.
+    pub revision: u32,
+    /// Class code.
+    pub class: u32,
+    /// Number of MSI-X vectors.
+    pub vectors: u32,
+    /// Most outstanding requests.
+    pub tags: u32,
+    /// Most virtual functions.
+    pub virtual_functions: u32,
+    /// The BARs.
+    pub bars: *const RawBar,
+    /// Their number.
+    pub bar_count: usize,
+    /// The parameters.
+    pub parameters: *const RawParameter,
+    /// Their number.
+    pub parameter_count: usize,
+}

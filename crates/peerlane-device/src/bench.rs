@@ -1,0 +1,403 @@
+//! A bench for one model, without a fabric: the test is the software and the memory of the host.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::fmt;
+
+use crate::{
+    Access, Answer, Declare, Description, Failure, Misuse, Model, Operation, Port, Request,
+    Settings, Severity, Shell, Ticket,
+};
+
+/// A model on a bench.
+///
+/// The test accesses registers, [takes](Self::take) each request of the model, and completes it or lets it fail. Time passes only from
+/// timer to timer, while the bench waits for the model.
+///
+/// ```
+/// # use peerlane_device::{Access, Answer, Bar, Bench, Declare, Description, Model, Settings, Shell};
+/// # struct Adder(u32);
+/// # impl Model for Adder {
+/// #     fn reset(&mut self, _: u8, _: &mut Shell<'_>) { self.0 = 0; }
+/// #     fn read(&mut self, access: Access, into: &mut [u8], _: &mut Shell<'_>) -> Answer {
+/// #         access.fill(into, 0, &self.0.to_le_bytes());
+/// #         Answer::Now
+/// #     }
+/// #     fn write(&mut self, _: Access, bytes: &[u8], _: &mut Shell<'_>) {
+/// #         self.0 += u32::from(bytes[0]);
+/// #     }
+/// # }
+/// # impl Declare for Adder {
+/// #     fn description() -> Description {
+/// #         Description { bars: vec![Bar::new(0, 4096)], ..Description::default() }
+/// #     }
+/// #     fn new(_: &Settings) -> Self { Adder(0) }
+/// # }
+/// let mut bench = Bench::new::<Adder>(&Settings::default());
+/// bench.write(0, 0, &[5, 0, 0, 0]).unwrap();
+/// bench.write(0, 0, &[7, 0, 0, 0]).unwrap();
+/// assert_eq!(bench.read(0, 0, 4).unwrap(), [12, 0, 0, 0]);
+/// ```
+pub struct Bench {
+    model: Box<dyn Model>,
+    description: Description,
+    inside: Inside,
+}
+
+/// A request that a model has made on a bench.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// A read of memory.
+    Read {
+        /// The function.
+        function: u8,
+        /// The tag of the model.
+        tag: u64,
+        /// The address of the first byte.
+        address: u64,
+        /// The number of bytes.
+        len: u64,
+    },
+    /// A write to memory.
+    Write {
+        /// The function.
+        function: u8,
+        /// The address of the first byte.
+        address: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// An atomic operation on memory.
+    Atomic {
+        /// The function.
+        function: u8,
+        /// The tag of the model.
+        tag: u64,
+        /// The operation.
+        operation: Operation,
+        /// The address of the value.
+        address: u64,
+        /// The operands.
+        operands: Vec<u8>,
+    },
+    /// An interrupt.
+    Interrupt {
+        /// The function.
+        function: u8,
+        /// The vector.
+        vector: u16,
+    },
+    /// An error message.
+    Message {
+        /// The function.
+        function: u8,
+        /// The severity.
+        severity: Severity,
+    },
+}
+
+/// The reason why a bench cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stalled {
+    /// The model refused the access with Unsupported Request, or has no BAR there.
+    Unsupported,
+    /// The model refused the access with Completer Abort.
+    Aborted,
+    /// The model has not answered, and no timer of it is left.
+    Quiet,
+    /// No request of the model with this tag waits for data.
+    NoSuchTag(u64),
+    /// The data has another length than the request.
+    Length,
+    /// The model has ended the run, with this reason.
+    Failed(String),
+    /// The model sets timers for ever.
+    Endless,
+}
+
+impl fmt::Display for Stalled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stalled::Unsupported => formatter.write_str("unsupported request"),
+            Stalled::Aborted => formatter.write_str("completer abort"),
+            Stalled::Quiet => {
+                formatter.write_str("the model does not answer, and no timer of it is left")
+            }
+            Stalled::NoSuchTag(tag) => {
+                write!(formatter, "no request with tag {tag} waits for data")
+            }
+            Stalled::Length => formatter.write_str("the data has another length than the request"),
+            Stalled::Failed(why) => formatter.write_str(why),
+            Stalled::Endless => write!(
+                formatter,
+                "the model has set {MOST_TIMERS} timers without a request or an answer"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Stalled {}
+
+/// The most timers that pass while the bench waits for the model.
+const MOST_TIMERS: u32 = 1_000_000;
+
+/// The state that the model reaches through the shell.
+#[derive(Default)]
+struct Inside {
+    now_fs: u64,
+    vectors: u16,
+    asked: VecDeque<(Asked, Option<u64>)>,
+    /// Requests that were taken and wait for data, by tag, with their length.
+    outstanding: BTreeMap<u64, u64>,
+    /// Timers with time, order and number.
+    timers: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    timers_set: u64,
+    /// Reads of registers without an answer, with their length.
+    open: BTreeMap<Ticket, u32>,
+    answers: BTreeMap<Ticket, Option<Vec<u8>>>,
+    failed: Option<String>,
+}
+
+impl Port for Inside {
+    fn now_fs(&self) -> u64 {
+        self.now_fs
+    }
+
+    fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
+        request.check()?;
+        match request {
+            Request::Read { tag, address, len } => {
+                let asked = Asked::Read {
+                    function,
+                    tag,
+                    address,
+                    len,
+                };
+                self.asked.push_back((asked, None));
+            }
+            Request::Write {
+                tag,
+                address,
+                bytes,
+            } => {
+                let asked = Asked::Write {
+                    function,
+                    address,
+                    bytes: bytes.to_vec(),
+                };
+                self.asked.push_back((asked, tag));
+            }
+            Request::Atomic {
+                tag,
+                operation,
+                address,
+                operands,
+            } => {
+                let asked = Asked::Atomic {
+                    function,
+                    tag,
+                    operation,
+                    address,
+                    operands: operands.to_vec(),
+                };
+                self.asked.push_back((asked, None));
+            }
+            Request::Interrupt { vector } if vector >= self.vectors => {
+                return Err(Misuse::NoSuchVector);
+            }
+            Request::Interrupt { vector } => {
+                self.asked
+                    .push_back((Asked::Interrupt { function, vector }, None));
+            }
+            Request::Message { severity } => {
+                self.asked
+                    .push_back((Asked::Message { function, severity }, None));
+            }
+            Request::Timer { timer, after_fs } => {
+                let due = self.now_fs.checked_add(after_fs.max(1));
+                let due = due.ok_or(Misuse::TooLate)?;
+                self.timers_set += 1;
+                self.timers.push(Reverse((due, self.timers_set, timer)));
+            }
+            Request::Answer { ticket, bytes } => {
+                let len = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
+                if bytes.is_some_and(|bytes| bytes.len() != *len as usize) {
+                    return Err(Misuse::AnswerLength);
+                }
+                self.open.remove(&ticket);
+                self.answers.insert(ticket, bytes.map(<[u8]>::to_vec));
+            }
+            Request::Fail { why } => {
+                self.failed.get_or_insert_with(|| why.to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Bench {
+    /// A device of a model with these values of its parameters, after its reset.
+    pub fn new<M: Declare + 'static>(settings: &Settings) -> Self {
+        Self::of(Box::new(M::new(settings)), M::description())
+    }
+
+    /// A device of a model with this declaration, after its reset.
+    pub fn of(model: Box<dyn Model>, description: Description) -> Self {
+        let mut bench = Bench {
+            inside: Inside {
+                vectors: description.vectors,
+                ..Inside::default()
+            },
+            model,
+            description,
+        };
+        bench.call(|model, shell| model.reset(0, shell));
+        bench
+    }
+
+    /// Simulated time in femtoseconds.
+    pub fn now_fs(&self) -> u64 {
+        self.inside.now_fs
+    }
+
+    /// Resets the device: requests and timers are dropped.
+    pub fn reset(&mut self) -> Result<(), Stalled> {
+        self.inside.asked.clear();
+        self.inside.outstanding.clear();
+        self.inside.timers.clear();
+        self.inside.open.clear();
+        self.call(|model, shell| model.reset(0, shell));
+        self.check()
+    }
+
+    /// Writes to registers.
+    pub fn write(&mut self, bar: u8, offset: u64, bytes: &[u8]) -> Result<(), Stalled> {
+        let access = self.access(bar, offset, bytes.len())?;
+        self.call(|model, shell| model.write(access, bytes, shell));
+        self.check()
+    }
+
+    /// Reads registers, and waits until the model answers.
+    pub fn read(&mut self, bar: u8, offset: u64, len: u32) -> Result<Vec<u8>, Stalled> {
+        let access = self.access(bar, offset, len as usize)?;
+        let mut bytes = vec![0; len as usize];
+        self.inside.open.insert(access.ticket, len);
+        let answer = self.call(|model, shell| model.read(access, &mut bytes, shell));
+        self.check()?;
+        if answer != Answer::Later {
+            self.inside.open.remove(&access.ticket);
+        }
+        match answer {
+            Answer::Now => Ok(bytes),
+            Answer::Unsupported => Err(Stalled::Unsupported),
+            Answer::Abort => Err(Stalled::Aborted),
+            Answer::Later => {
+                self.wait(|inside| inside.answers.contains_key(&access.ticket))?;
+                let answer = self.inside.answers.remove(&access.ticket);
+                answer.flatten().ok_or(Stalled::Aborted)
+            }
+        }
+    }
+
+    /// Takes the next request of the model, and waits for one if need be. None if no timer of the model is left. A write is sent with
+    /// that; a read or an atomic operation waits for [`complete`](Self::complete) or [`fail`](Self::fail).
+    pub fn take(&mut self) -> Result<Option<Asked>, Stalled> {
+        match self.wait(|inside| !inside.asked.is_empty()) {
+            Err(Stalled::Quiet) => return Ok(None),
+            waited => waited?,
+        }
+        let Some((asked, sent)) = self.inside.asked.pop_front() else {
+            return Ok(None);
+        };
+        match &asked {
+            Asked::Read { tag, len, .. } => {
+                self.inside.outstanding.insert(*tag, *len);
+            }
+            Asked::Atomic {
+                tag,
+                operation,
+                operands,
+                ..
+            } => {
+                let values = 1 + usize::from(*operation == Operation::CompareAndSwap);
+                let len = operands.len() / values;
+                self.inside.outstanding.insert(*tag, len as u64);
+            }
+            _ => {}
+        }
+        if let Some(tag) = sent {
+            self.call(|model, shell| model.sent(tag, shell));
+        }
+        self.check()?;
+        Ok(Some(asked))
+    }
+
+    /// Completes the request with `tag`, which was taken, with data.
+    pub fn complete(&mut self, tag: u64, data: &[u8]) -> Result<(), Stalled> {
+        let len = self.inside.outstanding.get(&tag);
+        let len = len.ok_or(Stalled::NoSuchTag(tag))?;
+        if *len != data.len() as u64 {
+            return Err(Stalled::Length);
+        }
+        self.inside.outstanding.remove(&tag);
+        self.call(|model, shell| model.completed(tag, Ok(data), shell));
+        self.check()
+    }
+
+    /// Lets the request with `tag`, which was taken, fail.
+    pub fn fail(&mut self, tag: u64, why: Failure) -> Result<(), Stalled> {
+        let outstanding = self.inside.outstanding.remove(&tag);
+        outstanding.ok_or(Stalled::NoSuchTag(tag))?;
+        self.call(|model, shell| model.completed(tag, Err(why), shell));
+        self.check()
+    }
+
+    /// Lets time pass to the next timer; false if there is none.
+    pub fn pass(&mut self) -> Result<bool, Stalled> {
+        let Some(Reverse((due, _, timer))) = self.inside.timers.pop() else {
+            return Ok(false);
+        };
+        self.inside.now_fs = due;
+        self.call(|model, shell| model.expired(timer, shell));
+        self.check()?;
+        Ok(true)
+    }
+
+    fn wait(&mut self, is_over: impl Fn(&Inside) -> bool) -> Result<(), Stalled> {
+        for _ in 0..MOST_TIMERS {
+            if is_over(&self.inside) {
+                return Ok(());
+            }
+            if !self.pass()? {
+                return Err(Stalled::Quiet);
+            }
+        }
+        Err(Stalled::Endless)
+    }
+
+    fn access(&mut self, bar: u8, offset: u64, len: usize) -> Result<Access, Stalled> {
+        let mut bars = self.description.bars.iter();
+        let size = bars.find(|one| one.index == bar).map(|one| one.size);
+        let end = offset.checked_add(len as u64);
+        if size.is_none() || end.is_none_or(|end| Some(end) > size) {
+            return Err(Stalled::Unsupported);
+        }
+        self.inside.timers_set += 1;
+        Ok(Access {
+            function: 0,
+            bar,
+            offset,
+            len: len as u32,
+            ticket: Ticket(self.inside.timers_set),
+        })
+    }
+
+    fn call<T>(&mut self, work: impl FnOnce(&mut dyn Model, &mut Shell<'_>) -> T) -> T {
+        work(&mut *self.model, &mut Shell::new(&mut self.inside))
+    }
+
+    fn check(&self) -> Result<(), Stalled> {
+        let failed = self.inside.failed.clone();
+        failed.map_or(Ok(()), |why| Err(Stalled::Failed(why)))
+    }
+}

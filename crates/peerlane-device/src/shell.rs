@@ -1,0 +1,310 @@
+//! The requests of a model to the PCI Express core around it.
+
+use std::fmt;
+
+/// The core around a model, during one call.
+///
+/// Addresses are those of PCI Express. The core cuts requests at pages, at the largest payload and at the largest read request, and sends
+/// posted requests and interrupts in the order in which they were made. While software has not enabled bus mastering, requests wait.
+pub struct Shell<'p> {
+    port: &'p mut dyn Port,
+    function: u8,
+}
+
+/// The other side of a [`Shell`]: a device in a fabric, a [`Bench`](crate::Bench), or the simulator behind the C interface.
+pub trait Port {
+    /// Simulated time in femtoseconds.
+    fn now_fs(&self) -> u64;
+
+    /// Takes a request of a function.
+    fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse>;
+}
+
+/// A request of a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Request<'r> {
+    /// A read of `len` bytes of memory at `address`.
+    Read {
+        /// The number by which the model knows the request.
+        tag: u64,
+        /// The address of the first byte.
+        address: u64,
+        /// The number of bytes.
+        len: u64,
+    },
+    /// A write of `bytes` to memory at `address`.
+    Write {
+        /// The number by which the model knows the request, if it wants to know when it was sent.
+        tag: Option<u64>,
+        /// The address of the first byte.
+        address: u64,
+        /// The bytes.
+        bytes: &'r [u8],
+    },
+    /// An atomic operation on memory at `address`.
+    Atomic {
+        /// The number by which the model knows the request.
+        tag: u64,
+        /// The operation.
+        operation: Operation,
+        /// The address of the value, a multiple of its size.
+        address: u64,
+        /// The operand, or for a compare and swap the value to compare with and then the new one.
+        operands: &'r [u8],
+    },
+    /// Interrupt `vector`.
+    Interrupt {
+        /// The MSI-X vector, from 0.
+        vector: u16,
+    },
+    /// An error message to the root complex.
+    Message {
+        /// The severity of the error.
+        severity: Severity,
+    },
+    /// The call of [`Model::expired`](crate::Model::expired) after a time.
+    Timer {
+        /// The number by which the model knows the timer.
+        timer: u64,
+        /// The time from now, in femtoseconds.
+        after_fs: u64,
+    },
+    /// The answer to a read of registers; no bytes if it is refused.
+    Answer {
+        /// The ticket of the read.
+        ticket: Ticket,
+        /// The bytes, as many as were asked for.
+        bytes: Option<&'r [u8]>,
+    },
+    /// The model cannot go on, which ends the run.
+    Fail {
+        /// The reason.
+        why: &'r str,
+    },
+}
+
+/// The number of a read of registers that the model has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// An atomic operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Adds the operand, of 4 or 8 bytes.
+    FetchAdd,
+    /// Writes the operand, of 4 or 8 bytes.
+    Swap,
+    /// Writes the second operand if the first one equals the value; of 4, 8 or 16 bytes each.
+    CompareAndSwap,
+}
+
+/// The severity of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// `ERR_COR`.
+    Correctable,
+    /// `ERR_NONFATAL`.
+    NonFatal,
+    /// `ERR_FATAL`.
+    Fatal,
+}
+
+/// The reason why the shell rejects a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// A request for no bytes, or for more than 16 MiB.
+    Length,
+    /// The bytes go beyond the last address.
+    Address,
+    /// An atomic operation on a value of another size, or at an address that is no multiple of it.
+    Operand,
+    /// The function has no such vector.
+    NoSuchVector,
+    /// The device has no such function.
+    NoSuchFunction,
+    /// No read of registers waits for an answer with this ticket.
+    NoSuchTicket,
+    /// The answer has another number of bytes than the read.
+    AnswerLength,
+    /// More than 65,536 requests, or 256 MiB of data, wait to be sent.
+    TooMany,
+    /// The time of a timer is beyond the end of simulated time.
+    TooLate,
+}
+
+impl Misuse {
+    /// All reasons, in the order of their numbers in the C interface, from 1 on.
+    pub const ALL: [Self; 9] = [
+        Self::Length,
+        Self::Address,
+        Self::Operand,
+        Self::NoSuchVector,
+        Self::NoSuchFunction,
+        Self::NoSuchTicket,
+        Self::AnswerLength,
+        Self::TooMany,
+        Self::TooLate,
+    ];
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Misuse::Length => "a request is for 1 byte to 16 MiB",
+            Misuse::Address => "the request goes beyond the last address of 64 bits",
+            Misuse::Operand => {
+                "an atomic operation is on 4 or 8 bytes, a compare and swap also on 16, at a multiple of that, with as many bytes for each operand"
+            }
+            Misuse::NoSuchVector => "the function has no such interrupt vector; declare as many as there are",
+            Misuse::NoSuchFunction => "the device has no such function now",
+            Misuse::NoSuchTicket => "no read waits for an answer with this ticket",
+            Misuse::AnswerLength => "an answer has as many bytes as the read asked for",
+            Misuse::TooMany => "more than 65,536 requests or 256 MiB wait to be sent; wait until some have gone",
+            Misuse::TooLate => "the timer is beyond the end of simulated time",
+        })
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+impl<'p> Shell<'p> {
+    /// The shell at `port`, for requests of the physical function.
+    pub fn new(port: &'p mut dyn Port) -> Self {
+        Shell { port, function: 0 }
+    }
+
+    /// The shell for requests of another function.
+    pub fn of(&mut self, function: u8) -> Shell<'_> {
+        Shell {
+            port: self.port,
+            function,
+        }
+    }
+
+    /// Simulated time in femtoseconds.
+    pub fn now_fs(&self) -> u64 {
+        self.port.now_fs()
+    }
+
+    /// Takes any request.
+    pub fn ask(&mut self, request: Request<'_>) -> Result<(), Misuse> {
+        self.port.ask(self.function, request)
+    }
+
+    /// Reads `len` bytes of memory at `address`. [`Model::completed`](crate::Model::completed) brings them, with this tag; requests end in
+    /// any order.
+    pub fn read(&mut self, tag: u64, address: u64, len: u64) -> Result<(), Misuse> {
+        self.ask(Request::Read { tag, address, len })
+    }
+
+    /// Writes `bytes` to memory at `address`, after all earlier writes.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Misuse> {
+        self.ask(Request::Write {
+            tag: None,
+            address,
+            bytes,
+        })
+    }
+
+    /// Writes `bytes` to memory at `address`, after all earlier writes; [`Model::sent`](crate::Model::sent) says when they have left.
+    pub fn write_tagged(&mut self, tag: u64, address: u64, bytes: &[u8]) -> Result<(), Misuse> {
+        self.ask(Request::Write {
+            tag: Some(tag),
+            address,
+            bytes,
+        })
+    }
+
+    /// Makes an atomic operation. [`Model::completed`](crate::Model::completed) brings the value before it.
+    pub fn atomic(
+        &mut self,
+        tag: u64,
+        operation: Operation,
+        address: u64,
+        operands: &[u8],
+    ) -> Result<(), Misuse> {
+        self.ask(Request::Atomic {
+            tag,
+            operation,
+            address,
+            operands,
+        })
+    }
+
+    /// Sends interrupt `vector`, after all earlier writes. While software masks it, it is pending.
+    pub fn interrupt(&mut self, vector: u16) -> Result<(), Misuse> {
+        self.ask(Request::Interrupt { vector })
+    }
+
+    /// Reports an internal error of the device to the root complex, after all earlier writes, if software has enabled such messages.
+    pub fn report(&mut self, severity: Severity) -> Result<(), Misuse> {
+        self.ask(Request::Message { severity })
+    }
+
+    /// Asks for [`Model::expired`](crate::Model::expired) in `after_fs` femtoseconds, one at least. Each call sets one more timer.
+    pub fn wake_after(&mut self, timer: u64, after_fs: u64) -> Result<(), Misuse> {
+        self.ask(Request::Timer { timer, after_fs })
+    }
+
+    /// Answers a read of registers for which the model said [`Answer::Later`](crate::Answer::Later).
+    pub fn answer(&mut self, ticket: Ticket, bytes: &[u8]) -> Result<(), Misuse> {
+        self.ask(Request::Answer {
+            ticket,
+            bytes: Some(bytes),
+        })
+    }
+
+    /// Refuses such a read: Completer Abort.
+    pub fn abort(&mut self, ticket: Ticket) -> Result<(), Misuse> {
+        self.ask(Request::Answer {
+            ticket,
+            bytes: None,
+        })
+    }
+
+    /// Ends the run, because the model cannot go on.
+    pub fn fail(&mut self, why: &str) {
+        // A port always takes it.
+        let _ = self.ask(Request::Fail { why });
+    }
+}
+
+/// The largest request in bytes.
+pub(crate) const LARGEST: u64 = 16 << 20;
+
+impl Request<'_> {
+    /// Checks what every port must refuse, whatever its state: lengths, addresses and operands.
+    pub fn check(&self) -> Result<(), Misuse> {
+        let span = |address: u64, len: u64| {
+            if len == 0 || len > LARGEST {
+                return Err(Misuse::Length);
+            }
+            address
+                .checked_add(len - 1)
+                .map(drop)
+                .ok_or(Misuse::Address)
+        };
+        match *self {
+            Request::Read { address, len, .. } => span(address, len),
+            Request::Write { address, bytes, .. } => span(address, bytes.len() as u64),
+            Request::Atomic {
+                operation,
+                address,
+                operands,
+                ..
+            } => {
+                let (values, widest) = match operation {
+                    Operation::FetchAdd | Operation::Swap => (1, 8),
+                    Operation::CompareAndSwap => (2, 16),
+                };
+                let width = operands.len() / values;
+                let is_right = operands.len() == values * width
+                    && matches!(width, 4 | 8 | 16)
+                    && width <= widest
+                    && address.is_multiple_of(width as u64);
+                is_right.then_some(()).ok_or(Misuse::Operand)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Models that are Python objects: the calls of `peerlane.Device`.
+
+use peerlane_device::{Access, Answer, Failure, Model, Settings, Shell};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt};
+use sim::Maker;
+
+use super::settings::values;
+use super::shell::ModelShell;
+use crate::{ModelError, raised};
+
+/// The maker of devices of a model in Python.
+pub struct ObjectMaker {
+    pub model: String,
+    /// Called with the name of a device and the values of its parameters.
+    pub maker: Py<PyAny>,
+}
+
+impl Maker for ObjectMaker {
+    fn make(&self, device: &str, settings: &Settings) -> Result<Box<dyn Model>, String> {
+        Python::attach(|py| {
+            let made = values(py, settings)
+                .and_then(|values| self.maker.bind(py).call1((device, values)))
+                .and_then(|object| PythonModel::new(&object, &self.model, device));
+            made.map(|model| -> Box<dyn Model> { Box::new(model) })
+                .map_err(|error| {
+                    let (model, text) = (&self.model, error.to_string());
+                    let text = raised::said(&text).to_owned();
+                    raised::keep(py, error, |text| {
+                        ModelError::new_err(format!(
+                            "the model {model} of device {device} cannot be made: {text}"
+                        ))
+                    });
+                    text
+                })
+        })
+    }
+}
+
+/// A Python object as a model.
+pub struct PythonModel {
+    object: Py<PyAny>,
+    shell: Py<ModelShell>,
+    model: String,
+    device: String,
+}
+
+impl PythonModel {
+    /// Makes a model of an object with the methods of `peerlane.Device`.
+    pub fn new(object: &Bound<'_, PyAny>, model: &str, device: &str) -> PyResult<Self> {
+        let py = object.py();
+        let shell = Bound::new(py, ModelShell::default())?;
+        object.setattr(intern!(py, "_shell"), &shell)?;
+        Ok(PythonModel {
+            object: object.clone().unbind(),
+            shell: shell.unbind(),
+            model: model.to_owned(),
+            device: device.to_owned(),
+        })
+    }
+
+    /// Calls the object; an exception ends the run.
+    fn call<T>(
+        &self,
+        shell: &mut Shell<'_>,
+        otherwise: T,
+        call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> T {
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            let done = self.shell.get().lend(shell, || call(object));
+            done.unwrap_or_else(|error| {
+                self.fail(py, shell, error);
+                otherwise
+            })
+        })
+    }
+
+    #[cold]
+    fn fail(&self, py: Python<'_>, shell: &mut Shell<'_>, error: PyErr) {
+        let text = error.to_string();
+        let ns = shell.now_fs() as f64 / 1e6;
+        shell.fail(raised::said(&text));
+        let (model, device) = (&self.model, &self.device);
+        raised::keep(py, error, |text| {
+            ModelError::new_err(format!(
+                "the model {model} of device {device} failed at {ns} ns: {text}"
+            ))
+        });
+    }
+}
+
+impl Model for PythonModel {
+    fn reset(&mut self, function: u8, shell: &mut Shell<'_>) {
+        self.call(shell, (), |object| {
+            let name = intern!(object.py(), "_reset");
+            object.call_method1(name, (function,)).map(drop)
+        });
+    }
+
+    fn read(&mut self, access: Access, into: &mut [u8], shell: &mut Shell<'_>) -> Answer {
+        self.call(shell, Answer::Abort, |object| {
+            let py = object.py();
+            let arguments = (access.bar, access.offset, access.len);
+            let value = if access.function == 0 {
+                object.call_method1(intern!(py, "on_read"), arguments)?
+            } else {
+                let name = intern!(py, "_read_of");
+                object.call_method1(name, (access.function, arguments))?
+            };
+            if value.is_none() {
+                return Ok(Answer::Unsupported);
+            }
+            if let Some(answer) = fill(&value, into)? {
+                return Ok(answer);
+            }
+            let name = intern!(py, "_answer_later");
+            object.call_method1(name, (access.ticket.0, access.len, value, access.function))?;
+            Ok(Answer::Later)
+        })
+    }
+
+    fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>) {
+        self.call(shell, (), |object| {
+            let py = object.py();
+            let arguments = (access.bar, access.offset, PyBytes::new(py, bytes));
+            if access.function > 0 {
+                let name = intern!(py, "_write_of");
+                object.call_method1(name, (access.function, arguments))?;
+                return Ok(());
+            }
+            let engine = object.call_method1(intern!(py, "on_write"), arguments)?;
+            if !engine.is_none() {
+                object.call_method1(intern!(py, "start"), (engine,))?;
+            }
+            Ok(())
+        });
+    }
+
+    fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
+        self.call(shell, (), |object| {
+            let py = object.py();
+            let name = intern!(py, "_completed");
+            let done = match outcome {
+                Ok(data) => object.call_method1(name, (tag, PyBytes::new(py, data))),
+                Err(why) => object.call_method1(name, (tag, why.to_string())),
+            };
+            done.map(drop)
+        });
+    }
+
+    fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
+        self.call(shell, (), |object| {
+            let name = intern!(object.py(), "_completed");
+            object.call_method1(name, (tag, ())).map(drop)
+        });
+    }
+
+    fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
+        self.call(shell, (), |object| {
+            let name = intern!(object.py(), "_completed");
+            object.call_method1(name, (timer, ())).map(drop)
+        });
+    }
+}
+
+/// Fills `into` with the value of registers, an integer or bytes; none if the value is something else, which brings it later.
+fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        if bytes.len() != into.len() {
+            return Err(PyValueError::new_err(format!(
+                "on_read gave {} bytes, and {} were read; give as many",
+                bytes.len(),
+                into.len()
+            )));
+        }
+        into.copy_from_slice(bytes);
+        return Ok(Some(Answer::Now));
+    }
+    if let Ok(number) = value.cast::<PyInt>() {
+        let bits = 8 * into.len();
+        if bits <= 64
+            && let Ok(number) = number.extract::<u64>()
+            && (bits == 64 || number >> bits == 0)
+        {
+            into.copy_from_slice(&number.to_le_bytes()[..into.len()]);
+            return Ok(Some(Answer::Now));
+        }
+        let bytes = number.call_method1("to_bytes", (into.len(), "little"));
+        let bytes = bytes.map_err(|_| {
+            PyValueError::new_err(format!(
+                "on_read gave {number}, which is not an unsigned number of {} bytes",
+                into.len()
+            ))
+        })?;
+        return fill(&bytes, into);
+    }
+    if value.hasattr("__await__")? {
+        return Ok(None);
+    }
+    Err(PyTypeError::new_err(format!(
+        "on_read gave {value}; give a number, bytes, or None where there is no register"
+    )))
+}

@@ -1,0 +1,50 @@
+//! Exceptions of units and device models in Python, which end the run.
+
+use std::cell::RefCell;
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+thread_local! {
+    /// The first exception of a unit or a model in this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Whether there is an exception in this thread that nobody has [taken](take).
+pub fn is_there() -> bool {
+    RAISED.with_borrow(Option::is_some)
+}
+
+/// Takes the exception of this thread.
+pub fn take() -> Option<PyErr> {
+    RAISED.take()
+}
+
+/// Returns `done`, or the exception that was raised meanwhile.
+pub fn unless_raised<T>(done: T) -> PyResult<T> {
+    take().map_or(Ok(done), Err)
+}
+
+/// Keeps an exception as the cause of another, which `outer` makes of the text of the first. An interrupt from the keyboard is no
+/// failure of a unit or a model.
+pub fn keep(py: Python<'_>, error: PyErr, outer: impl FnOnce(&str) -> PyErr) {
+    // The frames of the traceback hold the shell, which belongs to this thread.
+    if let (Some(traceback), Ok(module)) = (error.traceback(py), py.import("traceback")) {
+        let _ = module.call_method1("clear_frames", (traceback,));
+    }
+    let raised = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        error
+    } else {
+        let raised = outer(said(&error.to_string()));
+        raised.set_cause(py, Some(error));
+        raised
+    };
+    RAISED.with_borrow_mut(|first| {
+        first.get_or_insert(raised);
+    });
+}
+
+/// The text of an exception, without the colon of an empty message.
+pub fn said(text: &str) -> &str {
+    text.trim_end().trim_end_matches(':')
+}

@@ -1,0 +1,174 @@
+//! The attributes of a card, as its driver reads them from registers: errors, and performance counters.
+
+use session::{Attribute, Counter, ErrorRegister, Failure, Reply};
+use sim::{AccessError, CardPlace, card_registers as registers};
+
+use crate::cards;
+use crate::handles::Named;
+use crate::server::Server;
+
+/// A function that allows the simulation to continue.
+type Watch<'w> = &'w mut dyn FnMut() -> bool;
+
+/// Fields of the control register of the performance counters.
+const FREEZE: u64 = 1 << 8;
+const CODE: u32 = 16;
+const CODES: u64 = 0xf << CODE;
+const PORT: u32 = 20;
+const PORTS: u64 = 3 << PORT;
+const FILTER: u64 = 1 << 23;
+/// The bits of a counter's register that count; the others repeat the code of the event.
+const COUNT: u64 = (1 << 60) - 1;
+
+impl Server {
+    pub(crate) fn load_attribute(
+        &mut self,
+        object: u32,
+        attribute: Attribute,
+        watch: Watch<'_>,
+    ) -> Result<u64, Failure> {
+        let object = cards::named(object, &self.cards)?;
+        if let Attribute::Error(register) = attribute {
+            let address = self.error_register(object, register)?;
+            self.pass(self.thread.costs().system_call, watch);
+            return self.load_register(address, watch);
+        }
+        if attribute == Attribute::UserClock {
+            return self.user_clock(object, watch);
+        }
+        let management = self.management(object, attribute)?;
+        self.pass(self.thread.costs().system_call, watch);
+        if attribute == Attribute::ClockCounter {
+            return self.load_register(management + registers::CLOCK_COUNTER, watch);
+        }
+        let control = self.load_register(management + registers::FABRIC_CONTROL, watch)?;
+        match attribute {
+            Attribute::IsFrozen => Ok(u64::from(control & FREEZE != 0)),
+            Attribute::IsCounting(port) => Ok(u64::from(is_counting(control, port))),
+            Attribute::Counter(counter, port) if is_counting(control, port) => {
+                let selected = control & !CODES | code(counter) << CODE;
+                self.store_register(management + registers::FABRIC_CONTROL, selected, watch)?;
+                let value = self.load_register(management + registers::FABRIC_COUNTER, watch)?;
+                Ok(value & COUNT)
+            }
+            _ => Ok(0),
+        }
+    }
+
+    pub(crate) fn store_attribute(
+        &mut self,
+        object: u32,
+        attribute: Attribute,
+        value: u64,
+        watch: Watch<'_>,
+    ) -> Result<Reply, Failure> {
+        let object = cards::named(object, &self.cards)?;
+        if let Attribute::Error(register) = attribute {
+            let address = self.error_register(object, register)?;
+            self.pass(self.thread.costs().system_call, watch);
+            self.store_register(address, value, watch)?;
+            return Ok(Reply::Done);
+        }
+        let address = self.management(object, attribute)? + registers::FABRIC_CONTROL;
+        self.pass(self.thread.costs().system_call, watch);
+        let control = self.load_register(address, watch)?;
+        let control = match attribute {
+            Attribute::IsFrozen if value == 0 => control & !FREEZE,
+            Attribute::IsFrozen => control | FREEZE,
+            // Counters are disabled by enabling others.
+            Attribute::IsCounting(_) if value == 0 => return Err(Failure::Invalid),
+            Attribute::IsCounting(None) => control & !FILTER,
+            Attribute::IsCounting(Some(port)) => {
+                control & !PORTS | FILTER | u64::from(port) << PORT
+            }
+            _ => return Err(Failure::NotSupported),
+        };
+        self.store_register(address, control, watch)?;
+        Ok(Reply::Done)
+    }
+
+    fn user_clock(&mut self, object: Named, watch: Watch<'_>) -> Result<u64, Failure> {
+        let slot = object.slot.ok_or(Failure::NotFound)?;
+        self.pass(self.thread.costs().system_call, watch);
+        let name = &self.cards[object.card].place.name;
+        let card = self.simulation.card(name);
+        let clock = card.map_err(|_| Failure::Exception)?.clock(slot);
+        Ok(clock.ok_or(Failure::NotFound)?.0)
+    }
+
+    fn load_register(&mut self, address: u64, watch: Watch<'_>) -> Result<u64, Failure> {
+        let loaded = self.thread.load_word(&mut self.simulation, address, watch);
+        loaded.map_err(|_: AccessError| Failure::Exception)
+    }
+
+    fn store_register(
+        &mut self,
+        address: u64,
+        value: u64,
+        watch: Watch<'_>,
+    ) -> Result<(), Failure> {
+        let bytes = value.to_le_bytes();
+        let simulation = &mut self.simulation;
+        let stored = self.thread.store(simulation, address, &bytes, watch);
+        stored.map_err(|_| Failure::Exception)
+    }
+
+    /// The address of the management engine of a device that has the attribute.
+    fn management(&self, object: Named, attribute: Attribute) -> Result<u64, Failure> {
+        let place = &self.cards[object.card].place;
+        let port = match attribute {
+            Attribute::Counter(_, port) | Attribute::IsCounting(port) => port,
+            _ => None,
+        };
+        let has_port = port.is_none_or(|port| usize::from(port) < place.slots.len());
+        if object.slot.is_some() || !has_port {
+            return Err(Failure::NotFound);
+        }
+        Ok(place.management)
+    }
+
+    fn error_register(&self, object: Named, register: ErrorRegister) -> Result<u64, Failure> {
+        let place = &self.cards[object.card].place;
+        error_address(place, object.slot, register).ok_or(Failure::NotFound)
+    }
+}
+
+/// Whether the counters of a port, or those of all, are enabled.
+fn is_counting(control: u64, port: Option<u8>) -> bool {
+    let selected = (control & FILTER != 0).then_some((control & PORTS) >> PORT);
+    selected == port.map(u64::from)
+}
+
+/// The code of a counter in the control register.
+fn code(counter: Counter) -> u64 {
+    match counter {
+        Counter::LinkRead => 0,
+        Counter::LinkWrite => 1,
+        Counter::RegisterRead => 6,
+        Counter::RegisterWrite => 7,
+    }
+}
+
+/// The address of an error register of the device, or of the port of a slot; none if it belongs to the other kind of object.
+fn error_address(place: &CardPlace, slot: Option<usize>, register: ErrorRegister) -> Option<u64> {
+    let offset = match register {
+        ErrorRegister::Management => registers::OWN_ERRORS,
+        ErrorRegister::FirstManagement => registers::FIRST_OWN_ERROR,
+        ErrorRegister::NextManagement => registers::NEXT_OWN_ERROR,
+        ErrorRegister::Link => registers::LINK_ERRORS,
+        ErrorRegister::SecondLink => registers::SECOND_LINK_ERRORS,
+        ErrorRegister::Nonfatal => registers::NONFATAL_ERRORS,
+        ErrorRegister::Fatal => registers::FATAL_ERRORS,
+        ErrorRegister::Injected => registers::INJECT,
+        ErrorRegister::Port => return port(place, slot, registers::PORT_ERRORS),
+        ErrorRegister::FirstPort => return port(place, slot, registers::FIRST_PORT_ERROR),
+        ErrorRegister::MalformedRequest => {
+            return port(place, slot, registers::MALFORMED_REQUEST);
+        }
+    };
+    slot.is_none().then_some(place.management + offset)
+}
+
+fn port(place: &CardPlace, slot: Option<usize>, offset: u64) -> Option<u64> {
+    Some(place.slots.get(slot?)?.port + offset)
+}

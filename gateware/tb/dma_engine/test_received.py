@@ -1,0 +1,155 @@
+"""Packets that the engine has no use for change nothing, and each request is answered once."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from dma_engine.test_dma_engine_core import FIRST, SOURCE, law
+from dma_engine.world import (
+    BAR,
+    COUNT,
+    ENGINE,
+    PATTERN,
+    PEER,
+    PEERS,
+    READ,
+    REGISTERS,
+    STATUS,
+    TAGS,
+    TIMER,
+    WRITE,
+    World,
+    pattern,
+    poison,
+    write,
+)
+from handshake import often
+
+MESSAGE, MESSAGE_DATA = 0x34, 0x74
+LOCKED_READ, IO_READ, IO_WRITE, FETCH_ADD, WIDE_SWAP = 0x01, 0x02, 0x42, 0x4C, 0x6D
+FAULTS = ("unsupported_request", "malformed_tlp", "poisoned_tlp", "unexpected_completion")
+
+
+def header(kind: int, dwords: int, *, wide: bool, enables: int = 0xF) -> bytes:
+    """A header whose address, if it is one, is that of the first register."""
+    head = struct.pack(">BBH", kind, 0, dwords) + struct.pack(">HBB", 8, 9, enables)
+    return head + struct.pack(">Q" if wide else ">I", BAR)
+
+
+async def faults(world: World) -> dict[str, int]:
+    """The counters of packets that were wrong."""
+    counters = await world.counters()
+    return {name: counters[name] for name in FAULTS}
+
+
+@law(SOURCE)
+async def messages_and_writes_of_nothing_change_nothing(dut: Any) -> None:
+    """With and without data; the packets behind them are whole."""
+    world = await World(dut).begin(receive=often(91, 0.2))
+    before = await faults(world)
+    world.store(PATTERN, struct.pack("<Q", FIRST))
+    nothing = header(0x40, 1, wide=False, enables=0) + b"\xff" * 4
+    for packet in (
+        header(MESSAGE, 0, wide=True),
+        header(MESSAGE_DATA, 1, wide=True) + b"\xff" * 4,
+        header(MESSAGE_DATA, 3, wide=True) + b"\xff" * 12,
+        nothing,
+    ):
+        world.queue.append((REGISTERS, packet, 0))
+        world.queue.append((PEERS, nothing, 0))
+        assert await world.load(PATTERN, 8) == struct.pack("<Q", FIRST)
+        assert await world.load(0, 8) == bytes(8)
+    assert not world.completions
+    assert await faults(world) == before
+
+
+@law(SOURCE)
+async def each_request_of_another_kind_is_unsupported(dut: Any) -> None:
+    """I/O, atomic operations and locked reads, with their data behind the header."""
+    world = await World(dut).begin(send=often(92, 0.3))
+    packets = [
+        header(LOCKED_READ, 1, wide=False),
+        header(IO_READ, 1, wide=False),
+        header(IO_WRITE, 1, wide=False) + bytes(4),
+        header(FETCH_ADD, 1, wide=False) + bytes(4),
+        header(WIDE_SWAP, 2, wide=True) + bytes(8),
+    ]
+    for packet in packets:
+        world.queue.append((REGISTERS, packet, 0))
+        await world.cycles(80)
+        (answer,) = world.completions
+        world.completions.clear()
+        assert (answer[0], answer[6] >> 5, answer[10], len(answer)) == (0x0A, 1, 9, 12)
+        assert struct.unpack_from(">H", answer, 4) == (ENGINE,)
+    assert (await faults(world))["unsupported_request"] == len(packets)
+
+
+@law(SOURCE)
+async def a_read_of_no_bytes_is_answered_with_one_dword(dut: Any) -> None:
+    """Software reads so to know that its writes have arrived (PCIe Base 2.2.5)."""
+    world = await World(dut).begin()
+    world.queue.append((REGISTERS, header(0x00, 1, wide=False, enables=0), 0))
+    await world.cycles(80)
+    (answer,) = world.completions
+    assert (answer[0], answer[6] >> 5, answer[10], len(answer)) == (0x4A, 0, 9, 16)
+    assert struct.unpack_from(">H", answer, 6)[0] & 0xFFF == 1, "it counts as one byte"
+
+
+@law(SOURCE)
+async def a_poisoned_write_changes_no_register_and_starts_nothing(dut: Any) -> None:
+    """The unit starts with the good one behind it."""
+    world = await World(dut).begin()
+    command = struct.pack("<QQII", 0x10000, 500, 0, 1)
+    world.queue.append((REGISTERS, poison(write(BAR + PEER, command)), 0))
+    assert await world.load(PEER, len(command)) == bytes(len(command))
+    assert await world.word(PEER + STATUS) == 0
+    assert not world.writes
+    assert (await faults(world))["poisoned_tlp"] == 1
+    world.start(PEER, (0x10000, 500), 1, first=FIRST)
+    await world.ends(2)
+    assert world.content(0x10000, 500) == pattern(FIRST, 500)
+
+
+@law(SOURCE, lists="engine")
+async def reads_count_the_cycles_in_which_they_wait(dut: Any) -> None:
+    """For tags where requests are small, for space where they are large, and wrong completions."""
+    world = await World(dut, mrrs=128).begin()
+    waits = []
+    for mrrs in (128, 4096):
+        before = await world.counters()
+        dut.max_read_request_i.value = (mrrs // 128).bit_length() - 1
+        world.mrrs = mrrs
+        world.describe(READ, [(0x10000, 3 * TAGS * 128 if mrrs == 128 else 3 * mrrs)])
+        world.start(READ, (0, 1), 1)
+        await world.ends(1)
+        assert await world.word(READ + STATUS) == 2
+        took = await world.word(READ + TIMER)
+        after = await world.counters()
+        waits.append([after[name] - before[name] for name in ("tags", "outstanding")])
+        assert sum(waits[-1]) < took
+    (tags, _), (_, space) = waits
+    assert tags > 0, waits
+    assert space > 0, waits
+    world.refusals = {len(world.reads): COUNT}
+    world.start(READ, (0, 1), 1)
+    await world.ends(1)
+    assert await world.word(READ + STATUS) == 3
+    assert (await faults(world))["malformed_tlp"] == 1
+
+
+@law(SOURCE)
+async def the_answer_to_a_register_read_leaves_before_packets_that_wait(dut: Any) -> None:
+    """While two units fill the link: at most the packet that leaves and one more come before it."""
+    world = await World(dut).begin(send=often(93, 0.5))
+    world.describe(WRITE, [(0x20000, 4096)])
+    world.start(PEER, (0x90000, 6000), 1, first=FIRST)
+    world.start(WRITE, (0, 1), 2, first=FIRST)
+    while not world.writes:
+        await world.cycles(1)
+    for _ in range(8):
+        sent = len(world.writes)
+        await world.word(STATUS)
+        assert len(world.writes) - sent <= 3
+    await world.ends(2)
+    await world.ends(0)

@@ -1,0 +1,53 @@
+//! The user clock of an accelerator: the clock at which the simulated unit runs.
+
+#![expect(unsafe_code, reason = "functions of the C interface")]
+
+use std::ffi::c_int;
+
+use session::{Attribute, Request};
+
+use crate::abi::{Code, entry, user_pointer};
+use crate::state::with;
+
+const MHZ: u64 = 1_000_000;
+
+/// The frequencies that the published library sets, in MHz.
+const LOWEST: u64 = 25;
+const HIGHEST: u64 = 1200;
+
+/// Sets the higher clock, in MHz; the lower one is half of it.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaSetUserClock(handle: usize, high: u64, low: u64, _flags: c_int) -> u32 {
+    entry(|| {
+        with(|state| {
+            let handle = state.handles.find(handle)?.accelerator()?.handle;
+            if !(LOWEST..=HIGHEST).contains(&high) || low > high {
+                return Err(Code::InvalidParam);
+            }
+            let hertz = high * MHZ;
+            state
+                .call(Request::SetClock { handle, hertz }, None)
+                .map(drop)
+        })
+    })
+}
+
+/// Returns the clocks in Hz.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetUserClock(
+    handle: usize,
+    high_clk: *mut u64,
+    low_clk: *mut u64,
+    _flags: c_int,
+) -> u32 {
+    entry(|| {
+        let (high, low) = (user_pointer(high_clk)?, user_pointer(low_clk)?);
+        let hertz = with(|state| {
+            let token = state.handles.find(handle)?.accelerator()?.token();
+            state.load_attribute(token, Attribute::UserClock)
+        })?;
+        high.put(hertz);
+        low.put(hertz / 2);
+        Ok(())
+    })
+}

@@ -1,0 +1,309 @@
+"""The class from which device models in Python are derived."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
+
+from peerlane import _core
+from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
+from peerlane.models.parameter import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A BAR: its size, a power of two, and the bits of its address."""
+
+    size: int | str
+    bits: Literal[32, 64] = 32
+
+
+class Device:
+    """A device model; derive from it, say what the device is, and override what it does.
+
+    The simulator calls `on_reset`, `on_read` and `on_write`, each at one point of simulated time.
+    An engine is an `async` method: it waits for memory (`dma_read`, `dma_write`, atomics), for time
+    (`sleep`), for a `Signal` or another engine. `on_write` may return an engine, which is
+    started then, and `on_read` may be `async`, so that the reader waits for it.
+
+    A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
+    `peerlane run FILE --model NAME=FILE.py:CLASS`.
+
+    Args:
+        values: Values of parameters.
+
+    Raises:
+        TypeError: There is no such parameter.
+        ValueError: A parameter has no such value.
+    """
+
+    name: ClassVar[str | None] = None
+    """The name of the model in scenarios; that of the class with hyphens, if it is `None`."""
+    vendor_id: ClassVar[int] = 0xFFF0
+    device_id: ClassVar[int] = 1
+    revision_id: ClassVar[int] = 0
+    class_code: ClassVar[int] = 0x12_0000
+    """Base class, sub-class and programming interface: a processing accelerator."""
+    bars: ClassVar[Mapping[int, int | str | Bar]] = {}
+    """The size of each BAR, such as `{0: "4 KiB", 2: Bar("1 MiB", bits=64)}`."""
+    msix_vectors: ClassVar[int] = 0
+    """Interrupt vectors; their table is in a BAR of its own."""
+    tags: ClassVar[int] = 32
+    """Most reads and atomic operations of memory that are outstanding at once, as packets."""
+    virtual_functions: ClassVar[int] = 0
+    """Most virtual functions (SR-IOV) that a device can have."""
+
+    _shell: _core.ModelShell
+    _tasks: Tasks
+
+    def __new__(cls, *args: object, **values: object) -> Device:  # noqa: ARG004, PYI034 - see below
+        """Makes the parts that a class with an `__init__` of its own need not know."""
+        device = super().__new__(cls)
+        device._shell = cast("_core.ModelShell", NoShell())
+        device._tasks = Tasks()
+        return device
+
+    def __init__(self, **values: object) -> None:
+        known = parameters(type(self))
+        for key, value in values.items():
+            if key not in known:
+                advice = _core.advice(key, sorted(known)) if known else "it has none"
+                raise TypeError(f"{type(self).__name__} has no parameter {key!r}; {advice}")
+            setattr(self, key, value)
+
+    def on_reset(self) -> None:
+        """Restores the state after power-on; the first call, and after each reset.
+
+        Engines were ended before. `function` is the function that was reset; 0 is all of them.
+        """
+
+    def on_read(
+        self, bar: int, offset: int, length: int
+    ) -> int | bytes | Awaitable[int | bytes] | None:
+        """Software, or another device, reads registers.
+
+        Args:
+            bar: The BAR.
+            offset: The first byte in it.
+            length: The number of bytes.
+
+        Returns:
+            The bytes, or a little-endian number of as many; `None` where there is no register,
+            which is an unsupported request.
+        """
+        del bar, offset, length
+        return None
+
+    def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[object] | None:
+        """Software, or another device, writes registers; returns an engine to start, or `None`."""
+        del bar, offset, data
+        return None
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+        return self._shell.now_fs / 1e6
+
+    @property
+    def function(self) -> int:
+        """The function that is accessed or reset, or that the engine is of; 0 is the physical."""
+        return self._tasks.function
+
+    def start(self, engine: Awaitable[Result]) -> Task[Result]:
+        """Starts an engine beside all others; `await` of what it returns waits for its end.
+
+        An exception that the engine does not catch ends the run.
+        """
+        return self._tasks.start(engine)
+
+    def signal(self) -> Signal:
+        """A new place at which engines wait: `await signal`, until `signal.set()`."""
+        return Signal(self._tasks)
+
+    async def sleep(self, ns: float) -> None:
+        """Waits for so many nanoseconds; at least a femtosecond passes."""
+        tag = self._tasks.tag()
+        self._shell.wake_after(tag, ns, self.function)
+        await Answer[object](tag)
+
+    async def dma_read(self, address: int, length: int) -> bytes:
+        """Reads memory, or another device, by as many requests as need be.
+
+        Raises:
+            RequestError: There is no data, because nobody serves the address, for example.
+            ValueError: The length is not 1 byte to 16 MiB, or too much is under way.
+        """
+        tag = self._tasks.tag()
+        self._shell.read(tag, address, length, self.function)
+        return await Answer[bytes](tag)
+
+    async def dma_write(self, address: int, data: bytes) -> None:
+        """Writes memory, or another device, after all earlier writes; waits until it has left.
+
+        Raises:
+            ValueError: The length is not 1 byte to 16 MiB, or too much is under way.
+        """
+        tag = self._tasks.tag()
+        self._shell.write(tag, address, bytes(data), self.function)
+        await Answer[object](tag)
+
+    def post(self, address: int, data: bytes) -> None:
+        """Writes memory as `dma_write` does, without waiting."""
+        self._shell.write(None, address, bytes(data), self.function)
+
+    async def fetch_add(self, address: int, value: int, *, size: int = 8) -> int:
+        """Adds `value` to `size` bytes of memory, 4 or 8; returns what was there before."""
+        return await self._atomic("fetch_add", address, size, value % (1 << 8 * size))
+
+    async def swap(self, address: int, value: int, *, size: int = 8) -> int:
+        """Writes `value` to `size` bytes of memory, 4 or 8; returns what was there before."""
+        return await self._atomic("swap", address, size, value)
+
+    async def compare_and_swap(
+        self, address: int, expected: int, value: int, *, size: int = 8
+    ) -> int:
+        """Writes `value` if `expected` is there; returns what was there. `size` is 4, 8 or 16."""
+        return await self._atomic("compare_and_swap", address, size, expected, value)
+
+    async def _atomic(self, operation: str, address: int, size: int, *operands: int) -> int:
+        tag = self._tasks.tag()
+        data = b"".join(one.to_bytes(size, "little") for one in operands)
+        self._shell.atomic(tag, operation, address, data, self.function)
+        return int.from_bytes(await Answer[bytes](tag), "little")
+
+    def interrupt(self, vector: int = 0) -> None:
+        """Sends an interrupt after all earlier writes; while software masks it, it is pending."""
+        self._shell.interrupt(vector, self.function)
+
+    def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
+        """Reports an error of the device itself, by a message if software has enabled it."""
+        self._shell.report(severity, self.function)
+
+    def _reset(self, function: int) -> None:
+        self._tasks.close(function)
+        self._as(function, self.on_reset)
+
+    def _read_of(
+        self, function: int, access: tuple[int, int, int]
+    ) -> int | bytes | Awaitable[int | bytes] | None:
+        value: int | bytes | Awaitable[int | bytes] | None
+        value = self._as(function, self.on_read, *access)
+        return value
+
+    def _write_of(self, function: int, access: tuple[int, int, bytes]) -> None:
+        def write() -> None:
+            engine = self.on_write(*access)
+            if engine is not None:
+                self.start(engine)
+
+        self._as(function, write)
+
+    def _as(self, function: int, call: Any, *arguments: object) -> Any:  # noqa: ANN401 - of any call
+        outer, self._tasks.function = self._tasks.function, function
+        try:
+            return call(*arguments)
+        finally:
+            self._tasks.function = outer
+
+    def _answer_later(
+        self, ticket: int, length: int, answer: Awaitable[int | bytes | None], function: int
+    ) -> None:
+        async def engine() -> None:
+            value = await answer
+            if isinstance(value, int):
+                value = value.to_bytes(length, "little")
+            self._shell.answer(ticket, value)
+
+        self._as(function, self.start, engine())
+
+    def _completed(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
+        self._tasks.answer(tag, outcome)
+
+
+def parameters(model: type[Device]) -> dict[str, Parameter[Any]]:
+    """The parameters of a model by their names, in the order of declaration."""
+    found: dict[str, Parameter[Any]] = {}
+    for base in reversed(model.__mro__):
+        found |= {key: one for key, one in vars(base).items() if isinstance(one, Parameter)}
+    return found
+
+
+def name_of(model: type[Device]) -> str:
+    """The name of a model in scenarios."""
+    hyphened = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", model.__name__).replace("_", "-")
+    return model.name or hyphened.lower()
+
+
+CALLS = {
+    "on_reset": (),
+    "on_read": ("bar", "offset", "length"),
+    "on_write": ("bar", "offset", "data"),
+}
+"""The methods that the simulator calls, with their arguments."""
+
+
+def declaration(model: type[Device]) -> _core.Declaration:
+    """The declaration of a model, as the simulator takes it.
+
+    Raises:
+        ValueError: The class is not what a model must be; the message says what to write.
+    """
+    own = model.__name__
+    for method, arguments in CALLS.items():
+        found = getattr(model, method)
+        right = f"def {method}({', '.join(('self', *arguments))})"
+        if not callable(found):
+            raise ValueError(f"{own}.{method} is no method; write {right}")  # noqa: TRY004
+        try:
+            inspect.signature(found).bind("self", *arguments)
+        except TypeError as error:
+            raise ValueError(
+                f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
+            ) from None
+    declared: object = model.bars
+    if not isinstance(declared, Mapping):
+        right = 'bars = {0: "4 KiB"}'
+        raise ValueError(f"{own}.bars is {declared!r}; write {right}")  # noqa: TRY004 - as above
+    bars = [_bar(own, number, bar) for number, bar in declared.items()]
+    if model.bars and model.on_read is Device.on_read and model.on_write is Device.on_write:
+        right = "def on_read(self, bar, offset, length), or on_write(self, bar, offset, data)"
+        raise ValueError(f"{own} has BARs, and nothing that answers; write {right}")
+    return {
+        "help": (inspect.getdoc(model) or own).split("\n\n")[0].replace("\n", " "),
+        "vendor_id": _number(own, model, "vendor_id", 16),
+        "device_id": _number(own, model, "device_id", 16),
+        "revision_id": _number(own, model, "revision_id", 8),
+        "class_code": _number(own, model, "class_code", 24),
+        "bars": bars,
+        "vectors": _number(own, model, "msix_vectors", 16),
+        "tags": _number(own, model, "tags", 16),
+        "virtual_functions": _number(own, model, "virtual_functions", 8),
+        "parameters": [one.declared() for one in parameters(model).values()],
+    }
+
+
+def _number(own: str, model: type[Device], key: str, bits: int) -> int:
+    value = getattr(model, key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
+        raise ValueError(f"{own}.{key} is {value!r}; write a whole number of {bits} bits")
+    return value
+
+
+def _bar(own: str, number: object, bar: int | str | Bar) -> tuple[int, int, bool]:
+    size, bits = (bar.size, bar.bits) if isinstance(bar, Bar) else (bar, 32)
+    is_number = isinstance(number, int) and 0 <= number <= 5  # noqa: PLR2004 - the BARs that there are
+    if not is_number or bits not in {32, 64}:
+        raise ValueError(f"{own}.bars has {number!r}: {bar!r}; write 0 to 5, and 32 or 64 bits")
+    try:
+        bytes_ = _core.parameter_value("bytes", "bars", size)
+    except ValueError as error:
+        raise ValueError(f"{own}.bars[{number}]: {error}") from None
+    return cast("int", number), cast("int", bytes_), bits == 64  # noqa: PLR2004 - as above

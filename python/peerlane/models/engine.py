@@ -1,0 +1,144 @@
+"""Engines of device models: coroutines that wait for answers, timers and each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine, Generator
+
+    from peerlane._core import ModelShell
+
+Result = TypeVar("Result")
+
+_Waited = "int | Task[Any] | Signal"
+"""What a coroutine waits for: an answer with a tag, the end of a task, or a signal."""
+
+
+class RequestError(Exception):
+    """A request of a device has no data: "unsupported request", "completion timeout" and others."""
+
+
+class Task(Generic[Result]):
+    """An engine that runs beside others: `await` waits for its end, and gives its value."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Result], function: int) -> None:
+        self.coroutine = coroutine
+        self.function = function
+        self.waiters: list[Task[Any]] = []
+        self.is_done = False
+        self._value: Result | None = None
+
+    def __await__(self) -> Generator[Task[Result], None, Result]:
+        if not self.is_done:
+            yield self
+        return self._value  # type: ignore[return-value]
+
+    def end(self, value: Result) -> None:
+        """Keeps the value of the engine, which has ended."""
+        self.is_done = True
+        self._value = value
+
+
+class Signal:
+    """A place at which engines wait until another part of the device goes on."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.waiters: list[Task[Any]] = []
+        self._tasks = tasks
+
+    def __await__(self) -> Generator[Signal, None, None]:
+        yield self
+
+    def set(self) -> None:
+        """Lets all engines go on that wait now."""
+        self._tasks.go_on_all(self)
+
+
+class Answer(Generic[Result]):
+    """An awaitable that ends when the simulator answers the request, or the timer, with a tag."""
+
+    def __init__(self, tag: int) -> None:
+        self._tag = tag
+
+    def __await__(self) -> Generator[int, Result, Result]:
+        return (yield self._tag)
+
+
+class Tasks:
+    """All engines of a device."""
+
+    def __init__(self) -> None:
+        self._by_tag: dict[int, Task[Any]] = {}
+        self._running: dict[Task[Any], None] = {}
+        self._tags = 0
+        self.function = 0
+
+    def tag(self) -> int:
+        """A tag that no request of the device has had."""
+        self._tags += 1
+        return self._tags
+
+    def start(self, work: Awaitable[Result]) -> Task[Result]:
+        """Starts an engine, which runs until it waits.
+
+        Raises:
+            TypeError: It is no coroutine.
+        """
+        if not hasattr(work, "send"):
+            right = "give the call of an async function, such as self.start(self.copy())"
+            raise TypeError(f"{work!r} is no engine; {right}")
+        task: Task[Result] = Task(work, self.function)  # type: ignore[arg-type]
+        self._running[task] = None
+        self._go_on(task, None)
+        return task
+
+    def answer(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
+        """Lets the engine go on that waits for a request or a timer with this tag."""
+        task = self._by_tag.pop(tag, None)
+        if task is None:
+            return
+        if isinstance(outcome, str):
+            self._go_on(task, None, RequestError(outcome))
+        else:
+            self._go_on(task, outcome)
+
+    def go_on_all(self, waited: Task[Any] | Signal, value: object = None) -> None:
+        """Lets the engines go on that wait for a task or a signal."""
+        waiters, waited.waiters = waited.waiters, []
+        for task in waiters:
+            if task in self._running:
+                self._go_on(task, value)
+
+    def close(self, function: int) -> None:
+        """Ends the engines of a function without letting them go on; all, if it is function 0."""
+        for task in [one for one in self._running if function in (0, one.function)]:
+            self._running.pop(task, None)
+            task.coroutine.close()
+        self._by_tag = {tag: task for tag, task in self._by_tag.items() if task in self._running}
+
+    def _go_on(self, task: Task[Any], value: object, error: Exception | None = None) -> None:
+        outer, self.function = self.function, task.function
+        try:
+            waited = task.coroutine.throw(error) if error else task.coroutine.send(value)
+        except StopIteration as end:
+            self._running.pop(task, None)
+            task.end(end.value)
+            self.go_on_all(task)
+        else:
+            if isinstance(waited, int):
+                self._by_tag[waited] = task
+            elif isinstance(waited, Task | Signal):
+                waited.waiters.append(task)
+            else:
+                right = "await calls of the device alone, such as self.sleep(ns)"
+                raise TypeError(f"an engine waits for {waited!r}; {right}")
+        finally:
+            self.function = outer
+
+
+class NoShell:
+    """The shell of a device that is in no simulation."""
+
+    def __getattr__(self, name: str) -> ModelShell:
+        raise RuntimeError("the device is in no simulation and on no bench yet")

@@ -1,0 +1,221 @@
+"""Where models come from: classes, objects, files of Python, and libraries."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+from functools import lru_cache
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.models.device import Device, declaration, name_of, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from typing_extensions import TypeIs
+
+
+class Library:
+    """A model in a shared library, such as `Library("target/release/libssd.so")`.
+
+    Args:
+        path: The library.
+
+    Raises:
+        ValueError: There is no model in it, or one for another version of the interface.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self.name = self.path.stem.removeprefix("lib").replace("_", "-")
+        load(self.name, self)
+
+
+Source = type[Device] | Device | Library | str | PathLike[str]
+"""A model: a class, an object that is the one device, or a file (`FILE.py:CLASS`, `libNAME.so`)."""
+
+
+def name(source: type[Device] | Device | Library) -> str:
+    """The name that a model has by itself."""
+    if isinstance(source, Library):
+        return source.name
+    return name_of(source if isinstance(source, type) else type(source))
+
+
+def load_all(models: Mapping[str, Source]) -> list[_core.DeviceModel]:
+    """Loads models by their names in scenarios.
+
+    Raises:
+        ValueError: One is not a model; the message says why.
+    """
+    return [load(name, source) for name, source in models.items()]
+
+
+def load(name: str, source: object) -> _core.DeviceModel:
+    """Loads a model, which runs its code; `name` is its name in scenarios.
+
+    Raises:
+        TypeError: It is no source of a model.
+        ValueError: It is not a model; the message says why.
+    """
+    if isinstance(source, Library):
+        source = source.path
+    if isinstance(source, str | PathLike):
+        path, wanted = _split(fspath(source))
+        if path.suffix != ".py":
+            return _library(name, path, _changed(path))
+        return _of_file(name, path, wanted, _changed(path))
+    if isinstance(source, type) and issubclass(source, Device):
+        return _of_class(name, source)  # type: ignore[arg-type]
+    if isinstance(source, Device):
+        return _of_object(name, source)
+    right = "give a class derived from peerlane.Device, an object of it, a Library or a file"
+    raise TypeError(f"{source!r} is no device model; {right}")
+
+
+def settings_of(device: Device) -> dict[str, Any]:
+    """The parameters of a device that have other values than their defaults."""
+    known = parameters(type(device))
+    return {key: value for key, value in vars(device).items() if key in known}
+
+
+Own = type[Device] | Device | Library
+
+
+def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str, Own]]:
+    """The name of a model in a scenario, and all models of the scenario with it.
+
+    Two models of one name are told apart by a number.
+
+    Raises:
+        TypeError: It is not a model.
+        ValueError: It is an object that is a device of the scenario already.
+    """
+    if not _is_model(model):
+        right = "give a built-in model's name, a class derived from peerlane.Device, or a Library"
+        raise TypeError(f"{model!r} is no device model; {right}")
+    first = known_as = name(model)
+    number = 1
+    while known_as in models:
+        known = models[known_as]
+        if isinstance(model, Device) and known is model:
+            own = type(model).__name__
+            right = f"give each device its own {own}(), or the class"
+            raise ValueError(f"this {own} is another device of the fabric already; {right}")
+        if not isinstance(model, Device) and _is_same(known, model):
+            return known_as, dict(models)
+        number += 1
+        known_as = f"{first}-{number}"
+    return known_as, {**models, known_as: model}
+
+
+def _is_model(model: object) -> TypeIs[Own]:
+    is_class = isinstance(model, type) and issubclass(model, Device)
+    return is_class or isinstance(model, Device | Library)
+
+
+def _is_same(one: Own, other: Own) -> bool:
+    if isinstance(one, Library) and isinstance(other, Library):
+        return one.path == other.path
+    return one is other
+
+
+def refuse_many(models: Mapping[str, Own]) -> None:
+    """Refuses objects where a fabric is simulated several times at once.
+
+    Raises:
+        ValueError: There is one.
+    """
+    objects = [model for model in models.values() if isinstance(model, Device)]
+    if objects:
+        own = type(objects[0]).__name__
+        raise ValueError(
+            f"an object of {own} is one device, and many are simulated; give the class {own}"
+        )
+
+
+def _split(source: str) -> tuple[Path, str]:
+    """The file, and the class in it that is wanted, if one is named."""
+    found = re.fullmatch(r"(.*\.py):(\w*)", source)
+    return (Path(found[1]), found[2]) if found else (Path(source), "")
+
+
+def _changed(path: Path) -> int:
+    """The time of the last change of a file, so that a changed one is loaded anew."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _library(name: str, path: Path, changed: int) -> _core.DeviceModel:
+    del changed
+    return _core.load_model(name, str(path))
+
+
+@lru_cache(maxsize=64)
+def _of_class(name: str, model: type[Device]) -> _core.DeviceModel:
+    def make(device: str, values: dict[str, Any]) -> Device:
+        del device
+        return _with_values(model(), values)
+
+    return _core.DeviceModel(name, declaration(model), make)
+
+
+def _of_object(name: str, device: Device) -> _core.DeviceModel:
+    def make(_: str, values: dict[str, Any]) -> Device:
+        return _with_values(device, values)
+
+    return _core.DeviceModel(name, declaration(type(device)), make)
+
+
+def _with_values(device: Device, values: dict[str, Any]) -> Device:
+    for key, value in values.items():
+        setattr(device, key, value)
+    return device
+
+
+@lru_cache(maxsize=64)
+def _of_file(name: str, path: Path, wanted: str, changed: int) -> _core.DeviceModel:
+    del changed
+    module = _module(path)
+    found = [
+        one
+        for _, one in inspect.getmembers(module, inspect.isclass)
+        if issubclass(one, Device) and one.__module__ == module.__name__
+    ]
+    named = [one for one in found if one.__name__ == wanted] if wanted else found
+    if len(named) != 1:
+        names = [one.__name__ for one in found]
+        if not names:
+            raise ValueError(f"{path} has no class derived from peerlane.Device; write one")
+        advice = _core.advice(wanted, names) if wanted else f"write {path}:{names[0]}"
+        has = f"no class {wanted!r}" if wanted else f"several models ({', '.join(names)})"
+        raise ValueError(f"{path} has {has}; {advice}")
+    try:
+        return _of_class(name, named[0])  # type: ignore[arg-type]
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _module(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; write the path of a Python file or a library")
+    name = f"peerlane_model_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module

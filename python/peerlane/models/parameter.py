@@ -1,0 +1,152 @@
+"""Parameters of device models, which scenarios set."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Self, TypeVar, overload
+
+from peerlane._core import parameter_value
+
+Value = TypeVar("Value", int, float, bool, str)
+
+Written = str | int | float | bool
+
+DECLARED = tuple[str, str, Written, str, str, tuple[Written, Written] | None]
+"""A parameter as the simulator takes it: key, kind, default, help, source, and limits."""
+
+
+class Parameter(Generic[Value]):
+    """A parameter of a device model, as an attribute of its class.
+
+    A device has the value as its own attribute. `Parameter(32)` is a number, `Parameter.time("1
+    us")` a time, which the device has in nanoseconds.
+
+    Args:
+        default: The value where a scenario sets none; its type is that of all values.
+        help: The meaning, in one or two sentences.
+        source: Where the default comes from.
+        least: The least value that is possible, with `most`.
+        most: The most.
+
+    Raises:
+        ValueError: Default or limits are no such values.
+    """
+
+    def __init__(
+        self,
+        default: Value,
+        *,
+        help: str = "",  # noqa: A002 - as in `peerlane list`
+        source: str = "the model's author",
+        least: Value | None = None,
+        most: Value | None = None,
+    ) -> None:
+        self._declare(type(default).__name__, default, help, source, (least, most))
+
+    @classmethod
+    def time(
+        cls,
+        default: str,
+        *,
+        help: str = "",  # noqa: A002 - as above
+        source: str = "the model's author",
+        least: str | None = None,
+        most: str | None = None,
+    ) -> Parameter[float]:
+        """A time such as "150 ns", which a device has in nanoseconds."""
+        made: Parameter[float] = cls._of("time", default, help, source, (least, most))
+        return made
+
+    @classmethod
+    def size(
+        cls,
+        default: str,
+        *,
+        help: str = "",  # noqa: A002 - as above
+        source: str = "the model's author",
+        least: str | None = None,
+        most: str | None = None,
+    ) -> Parameter[int]:
+        """A number of bytes such as "4 KiB"."""
+        made: Parameter[int] = cls._of("bytes", default, help, source, (least, most))
+        return made
+
+    @classmethod
+    def bandwidth(
+        cls,
+        default: str,
+        *,
+        help: str = "",  # noqa: A002 - as above
+        source: str = "the model's author",
+        least: str | None = None,
+        most: str | None = None,
+    ) -> Parameter[int]:
+        """A rate such as "2 GB/s", which a device has in bytes per second."""
+        made: Parameter[int] = cls._of("bandwidth", default, help, source, (least, most))
+        return made
+
+    @classmethod
+    def frequency(
+        cls,
+        default: str,
+        *,
+        help: str = "",  # noqa: A002 - as above
+        source: str = "the model's author",
+        least: str | None = None,
+        most: str | None = None,
+    ) -> Parameter[int]:
+        """A frequency such as "250 MHz", which a device has in cycles per second."""
+        made: Parameter[int] = cls._of("frequency", default, help, source, (least, most))
+        return made
+
+    @classmethod
+    def _of(
+        cls,
+        kind: str,
+        default: str,
+        help: str,  # noqa: A002 - as above
+        source: str,
+        limits: tuple[str | None, str | None],
+    ) -> Any:  # noqa: ANN401 - a parameter of the type that the kind has
+        parameter = cls.__new__(cls)
+        parameter._declare(kind, default, help, source, limits)  # noqa: SLF001 - of this class
+        return parameter
+
+    def _declare(
+        self,
+        kind: str,
+        default: Written,
+        help: str,  # noqa: A002 - as above
+        source: str,
+        limits: tuple[Written | None, Written | None],
+    ) -> None:
+        least, most = limits
+        if (least is None) != (most is None):
+            raise ValueError("a parameter has both limits or none; give least and most")
+        self.key = ""
+        self._kind = kind
+        self._written = default
+        self._default = parameter_value(kind, "default", default)
+        self._help = help
+        self._source = source
+        self._limits = None if least is None or most is None else (least, most)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.key = name
+
+    @overload
+    def __get__(self, device: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, device: object, owner: type) -> Value: ...
+    def __get__(self, device: object | None, owner: type) -> Self | Value:
+        if device is None:
+            return self
+        value: Value = device.__dict__.get(self.key, self._default)
+        return value
+
+    def __set__(self, device: object, value: Value) -> None:
+        device.__dict__[self.key] = parameter_value(self._kind, self.key, value)
+
+    def declared(self) -> DECLARED:
+        """The parameter as the simulator takes it."""
+        help_ = self._help or self.key.replace("_", " ").capitalize() + "."
+        return (self.key, self._kind, self._written, help_, self._source, self._limits)

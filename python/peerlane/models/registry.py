@@ -1,0 +1,52 @@
+"""The models that scenarios of this process can name, besides the built-in ones.
+
+A program or the command line puts them here. A scenario names a model and never loads one.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.models.loading import Source, load_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_registered: dict[str, _core.DeviceModel] = {}
+
+
+@contextmanager
+def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
+    """Lets the scenarios of this process name `models` for a while.
+
+    Raises:
+        ValueError: One is not a model, or has the name of a built-in one.
+    """
+    before = dict(_registered)
+    _registered.update({model.name: model for model in load_all(models)})
+    try:
+        _core.catalogue(all_models())  # refuses names
+        yield
+    finally:
+        _registered.clear()
+        _registered.update(before)
+
+
+def all_models(models: Mapping[str, Source] | None = None) -> list[_core.DeviceModel]:
+    """The registered models, and `models` besides or instead of those of the same name."""
+    return list((_registered | {one.name: one for one in load_all(models or {})}).values())
+
+
+def catalogue() -> dict[str, list[dict[str, Any]]]:
+    """All models, profiles and parameters, with those of registered models."""
+    return _catalogue(tuple(_registered.values()))
+
+
+@lru_cache(maxsize=8)
+def _catalogue(models: tuple[_core.DeviceModel, ...]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(_core.catalogue(list(models)))
+    return found

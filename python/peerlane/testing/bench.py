@@ -1,0 +1,165 @@
+"""A bench for one device: the test is the software, and the memory of the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from peerlane.models.loading import load
+from peerlane.models.loading import name as name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peerlane.models.loading import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that a device made.
+
+    `kind` is "read", "write", "atomic", "interrupt" or "message"; `what` is the operation of an
+    atomic request or the severity of a message, and `vector` the number of an interrupt.
+    """
+
+    kind: Literal["read", "write", "atomic", "interrupt", "message"]
+    address: int = 0
+    length: int = 0
+    data: bytes = b""
+    vector: int = 0
+    what: str = ""
+    function: int = 0
+    tag: int = 0
+
+
+class Bench:
+    """One device, without a fabric.
+
+    A test accesses registers with `read` and `write`, and takes the requests of the device one by
+    one: `take`, then `complete` or `fail`. With `memory` the bench answers reads, writes and atomic
+    operations there by itself in `run`, and keeps the other requests.
+
+    Time passes only while the bench waits for the device, from timer to timer.
+
+    Args:
+        model: A class derived from `peerlane.Device`, an object of it, a `peerlane.Library` or a
+            file.
+        memory: The memory of the host from address 0 on.
+        values: Values of parameters.
+
+    Raises:
+        ModelError: The device has failed; an exception of a model in Python is the cause. So for
+            all calls.
+        ValueError: It is not a model, or has no such parameters.
+    """
+
+    def __init__(
+        self,
+        model: Source,
+        *,
+        memory: bytearray | None = None,
+        **values: str | float,
+    ) -> None:
+        name = "device" if isinstance(model, str) or hasattr(model, "__fspath__") else None
+        self._core = load(name or name_of(model), model).bench(values)  # type: ignore[arg-type]
+        self.memory = bytearray() if memory is None else memory
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+        return self._core.now_ns
+
+    def reset(self) -> None:
+        """Resets the device; its requests and timers are dropped."""
+        self._core.reset()
+
+    def write(self, bar: int, offset: int, value: int | bytes, length: int = 4) -> None:
+        """Writes registers: bytes, or a little-endian number of `length` bytes.
+
+        Raises:
+            RuntimeError: No BAR of the device has these bytes.
+        """
+        data = value if isinstance(value, bytes) else value.to_bytes(length, "little")
+        self._core.write(bar, offset, data)
+
+    def read(self, bar: int, offset: int, length: int = 4) -> int:
+        """Reads registers as a little-endian number, and waits until the device answers.
+
+        Raises:
+            RuntimeError: The device refuses it, has no such register, or does not answer.
+        """
+        return int.from_bytes(self.read_bytes(bar, offset, length), "little")
+
+    def read_bytes(self, bar: int, offset: int, length: int) -> bytes:
+        """Reads registers as `read` does, as bytes."""
+        return self._core.read(bar, offset, length)
+
+    def take(self) -> Asked | None:
+        """The next request of the device; `None` if it makes none, and no timer of it is left.
+
+        A write is sent with that. A read or an atomic operation waits for `complete` or `fail`.
+        """
+        found = self._core.take()
+        if found is None:
+            return None
+        kind, function, tag, address, length, data, what = found
+        vector = tag if kind == "interrupt" else 0
+        return Asked(kind, address, length, data, vector, what, function, tag)  # type: ignore[arg-type]
+
+    def complete(self, asked: Asked, data: bytes) -> None:
+        """Completes a read or an atomic operation with data.
+
+        Raises:
+            ValueError: It does not wait for data, or for another number of bytes.
+        """
+        self._core.complete(asked.tag, data)
+
+    def fail(self, asked: Asked, why: str = "unsupported request") -> None:
+        """Lets a read or an atomic operation fail.
+
+        Args:
+            asked: The request.
+            why: "unsupported request", "completer abort", "completion timeout" or "poisoned data".
+
+        Raises:
+            ValueError: It does not wait for data, or there is no such reason.
+        """
+        self._core.fail(asked.tag, why)
+
+    def pass_time(self) -> bool:
+        """Lets time pass to the next timer of the device; false if there is none."""
+        return self._core.pass_time()
+
+    def run(self) -> list[Asked]:
+        """Serves the requests from `memory` until the device makes none, and returns them all.
+
+        A read or an atomic operation beyond the memory is an unsupported request, and a write there
+        is lost, as in a fabric.
+        """
+        return list(self._served())
+
+    def _served(self) -> Iterator[Asked]:
+        while (asked := self.take()) is not None:
+            end = asked.address + asked.length
+            is_inside = end <= len(self.memory)
+            if asked.kind == "write" and is_inside:
+                self.memory[asked.address : end] = asked.data
+            elif asked.kind in {"read", "atomic"} and is_inside:
+                old = bytes(self.memory[asked.address : end])
+                if asked.kind == "atomic":
+                    self.memory[asked.address : end] = _changed(asked, old)
+                self.complete(asked, old)
+            elif asked.kind in {"read", "atomic"}:
+                self.fail(asked)
+            yield asked
+
+
+def _changed(asked: Asked, old: bytes) -> bytes:
+    """The value that an atomic operation leaves."""
+    first, second = asked.data[: asked.length], asked.data[asked.length :]
+    if asked.what == "swap":
+        return first
+    if asked.what == "compare_and_swap":
+        return second if old == first else old
+    total = int.from_bytes(old, "little") + int.from_bytes(first, "little")
+    return (total % (1 << 8 * asked.length)).to_bytes(asked.length, "little")

@@ -1,0 +1,454 @@
+"""Device models of one's own in Python: in a fabric, on the command line, and what goes wrong."""
+
+# ruff: noqa: ARG002, RUF012 - device models as users write them
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peerlane import (
+    Device,
+    Fabric,
+    HostThread,
+    ModelError,
+    Parameter,
+    RequestError,
+    ScenarioError,
+    Simulation,
+    registered_models,
+)
+from peerlane.cli.application import run_command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+
+DOORBELL, STATUS = 0x10, 0x18
+SOURCE, TARGET, LENGTH = 0x00, 0x08, 0x14
+
+
+class MySsd(Device):
+    """Copies host memory when its doorbell rings, and says so by an interrupt."""
+
+    vendor_id = 0x1234
+    device_id = 0x5678
+    class_code = 0x01_0802
+    bars = {0: "4 KiB"}
+    msix_vectors = 2
+
+    latency = Parameter.time("1 us", help="Time from the doorbell to the first read.")
+    depth = Parameter(4, help="Commands at once.", least=1, most=16)
+
+    def on_reset(self) -> None:
+        self.registers = bytearray(4096)
+        self.copies = 0
+
+    def on_read(self, bar: int, offset: int, length: int) -> bytes:
+        return bytes(self.registers[offset : offset + length])
+
+    def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None] | None:
+        self.registers[offset : offset + len(data)] = data
+        return self.copy() if offset == DOORBELL else None
+
+    def number(self, offset: int, length: int = 8) -> int:
+        return int.from_bytes(self.registers[offset : offset + length], "little")
+
+    async def copy(self) -> None:
+        await self.sleep(self.latency)
+        data = await self.dma_read(self.number(SOURCE), self.number(LENGTH, 4))
+        await self.dma_write(self.number(TARGET), data)
+        self.copies += 1
+        self.registers[STATUS] = self.copies
+        self.interrupt(1)
+
+
+def fabric(model: type[Device] | Device = MySsd, **settings: str | int) -> Fabric:
+    begun = Fabric("own").host("h0").switch("s0", "h0")
+    return begun.device("ssd", "s0", model=model, **settings)
+
+
+def base(simulation: Simulation) -> int:
+    return simulation.tree().nodes["ssd"].regions[0].base
+
+
+async def command(thread: HostThread, registers: int, source: int, target: int, size: int) -> None:
+    await thread.store(registers + SOURCE, source)
+    await thread.store(registers + TARGET, target)
+    await thread.store(registers + LENGTH, size, 4)
+    await thread.store(registers + DOORBELL, 1, 4)
+
+
+def test_a_register_of_a_device_answers_in_a_fabric() -> None:
+    class Echo(Device):
+        bars = {0: 4096}
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return bar << 24 | offset << 8 | length
+
+    simulation = fabric(Echo()).simulation()
+    assert simulation.read("h0", base(simulation) + 0x20, 4) == (0x20 << 8 | 4).to_bytes(
+        4, "little"
+    )
+
+
+def test_a_device_copies_memory_and_signals_an_interrupt() -> None:
+    simulation = fabric(latency="3 us").simulation()
+    data = bytes(range(251)) * 40
+    source, target = (simulation.allocate("h0", 1 << 16) for _ in range(2))
+    simulation.fill("h0", source + 5, data)
+    thread = simulation.host_thread("h0")
+
+    async def program() -> float:
+        await command(thread, base(simulation), source + 5, target + 3, len(data))
+        began = thread.now_ns
+        message = simulation.vector("ssd", 1).message
+        await thread.interrupt(message)
+        return thread.now_ns - began
+
+    took = thread.run(program())
+    assert simulation.memory("h0", target + 3, len(data)) == data
+    assert took > 3000
+    assert simulation.read("h0", base(simulation) + STATUS, 1) == b"\1"
+
+
+def test_a_class_makes_a_device_of_its_own_for_each_name_and_an_object_is_one_device() -> None:
+    begun = Fabric("two").host("h0").switch("s0", "h0")
+    begun = begun.device("a", "s0", model=MySsd, depth=2).device("b", "s0", model=MySsd)
+    assert begun.to_toml().count('model = "my-ssd"') == 2
+    own = MySsd(depth=7)
+    one = fabric(own)
+    assert "depth = 7" in one.to_toml()
+    one.simulation()
+    assert own.depth == 7
+    with pytest.raises(ValueError, match="another device of the fabric already; give each"):
+        one.device("again", "s0", model=own)
+    other = one.copy().device("more", "s0", model=MySsd())
+    assert 'model = "my-ssd-2"' in other.to_toml()
+    with pytest.raises(ValueError, match="one device, and many are simulated; give the class"):
+        one.sweep({"devices.ssd.depth": [1, 2]})
+
+
+def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
+    order: list[str] = []
+
+    class Engines(Device):
+        bars = {0: "4 KiB"}
+
+        def on_reset(self) -> None:
+            self.bell = self.signal()
+            self.start(self.worker())
+
+        async def worker(self) -> None:
+            while True:
+                await self.bell
+                order.append("rung")
+
+        async def on_read(self, bar: int, offset: int, length: int) -> int:
+            first = self.start(self.dma_read(0x1000, 8))
+            second = self.start(self.dma_read(0x2000, 8))
+            await self.sleep(500)
+            both = await second + await first
+            self.bell.set()
+            try:
+                await self.dma_read(1 << 60, 4)
+            except RequestError as error:
+                order.append(str(error))
+            old = await self.fetch_add(0x1000, 5)
+            assert await self.compare_and_swap(0x1000, old + 5, 1) == old + 5
+            return sum(both) + await self.swap(0x1000, 0)
+
+    simulation = fabric(Engines()).simulation()
+    simulation.fill("h0", 0x1000, bytes([1] * 8))
+    simulation.fill("h0", 0x2000, bytes([2] * 8))
+    assert simulation.read("h0", base(simulation), 8) == (24 + 1).to_bytes(8, "little")
+    assert order == ["rung", "unsupported request"]
+
+
+def test_a_reset_ends_the_engines_and_comes_before_what_follows() -> None:
+    class Sleeper(Device):
+        bars = {0: "4 KiB"}
+        resets = 0
+
+        def on_reset(self) -> None:
+            self.resets += 1
+            self.woken = 0
+
+        async def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            await self.sleep(10_000)
+            self.woken += 1
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return self.resets << 8 | self.woken
+
+    device = Sleeper()
+    simulation = fabric(device).simulation()
+    simulation.write("h0", base(simulation), b"\1\0\0\0")
+    simulation.run_until(simulation.now_ns + 3_000)
+    function = simulation.tree().nodes["ssd"].id
+    control = simulation.config_read("h0", function, 0x78)
+    express = next(
+        place
+        for place in range(0x40, 0x100, 4)
+        if simulation.config_read("h0", function, place) & 0xFF == 0x10
+    )
+    del control
+    simulation.config_write("h0", function, express + 8, 1 << 15)
+    simulation.run_until(simulation.now_ns + 300_000)
+    assert (device.resets, device.woken) == (2, 0)
+
+
+class Broken(Device):
+    """Fails in as many ways as it has registers."""
+
+    bars = {0: "4 KiB"}
+
+    def on_read(self, bar: int, offset: int, length: int) -> object:  # type: ignore[override]  # noqa: PLR0911
+        match offset:
+            case 0x00:
+                return 1 // 0
+            case 0x08:
+                return 1 << 40
+            case 0x10:
+                return b"too long"
+            case 0x18:
+                return "text"
+            case 0x20:
+                self.interrupt(3)
+            case 0x28:
+                return self.forever()
+            case 0x30:
+                return self.wrong()
+            case _:
+                return None
+        return 0
+
+    async def forever(self) -> int:
+        while True:
+            await self.sleep(0)
+
+    async def wrong(self) -> int:
+        await _Strange()  # type: ignore[misc]
+        return 0
+
+
+class _Strange:
+    def __await__(self) -> Iterator[str]:
+        yield "strange"
+
+
+@pytest.mark.parametrize(
+    ("offset", "why"),
+    [
+        (0x00, "ZeroDivisionError: integer division or modulo by zero"),
+        (0x08, "on_read gave 1099511627776, which is not an unsigned number of 4 bytes"),
+        (0x10, "on_read gave 8 bytes, and 4 were read"),
+        (0x18, "TypeError: on_read gave text; give a number, bytes, or None"),
+        (0x20, "the function has no such interrupt vector"),
+        (0x28, "it was called 100000 times within 1 ns, and would go on for ever"),
+        (0x30, "an engine waits for 'strange'; await calls of the device alone"),
+    ],
+)
+def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) -> None:
+    simulation = fabric(Broken()).simulation()
+    place = base(simulation)
+    with pytest.raises(ModelError, match=r"the model broken of device ssd failed at \d") as raised:
+        simulation.read("h0", place + offset, 4)
+    assert why in str(raised.value)
+    with pytest.raises(ModelError):
+        simulation.run()
+
+
+def test_what_no_register_answers_is_an_unsupported_request() -> None:
+    simulation = fabric(Broken()).simulation()
+    with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
+        simulation.read("h0", base(simulation) + 0x100, 4)
+    with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
+        simulation.read("h0", base(simulation) + 4094, 4)
+
+
+def test_a_device_asks_only_while_it_is_called() -> None:
+    device = MySsd()
+    with pytest.raises(RuntimeError, match="in no simulation and on no bench yet"):
+        device.interrupt()
+    fabric(device).simulation()
+    with pytest.raises(RuntimeError, match="only while the simulation or a bench calls it"):
+        device.interrupt()
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("bars = {7: '4 KiB'}", "bars has 7"),
+        (
+            "bars = {0: '3 KiB'}\n    on_read = lambda self, bar, offset, length: 0",
+            "BAR 0 has 3072 bytes; write a power of two",
+        ),
+        ("bars = '4 KiB'", "bars is '4 KiB'; write bars = {0"),
+        ("bars = {0: '4 KiB'}\n    on_read = Device.on_read", "nothing that answers"),
+        ("on_read = lambda self: 0", "cannot be called as the simulator does"),
+        ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number of 16 bits"),
+        ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
+        ("tags = 1000", "1000 tags are not possible; write 1 to 768"),
+    ],
+)
+def test_a_class_that_is_no_model_is_refused_with_one_message(body: str, why: str) -> None:
+    names: dict[str, type[Device]] = {}
+    exec(f"class Wrong(Device):\n    {body}\n", {"Device": Device, "Parameter": Parameter}, names)  # noqa: S102
+    with pytest.raises(ValueError, match=why):
+        fabric(names["Wrong"])
+
+
+def test_parameters_are_checked_where_they_are_set() -> None:
+    with pytest.raises(TypeError, match=r"MySsd has no parameter 'depht'; did you mean .depth"):
+        MySsd(depht=1)
+    with pytest.raises(ValueError, match="the parameter latency"):
+        MySsd(latency="1 parsec")
+    with pytest.raises(ScenarioError, match="is out of range; write a value from 1 up to 16"):
+        fabric(depth=17).simulation()
+    with pytest.raises(ScenarioError, match="depth"):
+        fabric(depth="deep").simulation()
+    with pytest.raises(ScenarioError, match="devices have no key 'depht'; did you mean 'depth'"):
+        fabric(depht=1)
+    with pytest.raises(ValueError, match='"dma" is the name of a built-in model'):
+        Simulation(fabric().to_toml(), models={"dma": MySsd})
+
+
+def test_a_device_that_cannot_be_made_is_told_with_its_cause() -> None:
+    class Fragile(MySsd):
+        def __init__(self) -> None:
+            raise OSError("no such flash")
+
+    with pytest.raises(ModelError, match="fragile of device ssd cannot be made: OSError: no such"):
+        fabric(Fragile).simulation()
+
+
+SCENARIO = """\
+[hosts.h0]
+[devices.ssd]
+upstream = "h0"
+model = "ssd"
+depth = 8
+[[flows]]
+from = "h0"
+to = "ssd"
+size = "64 B"
+"""
+
+MODEL = '''\
+"""A drive."""
+from peerlane import Device, Parameter
+
+
+class Ssd(Device):
+    """Takes what is written."""
+
+    bars = {0: "64 KiB"}
+    depth = Parameter(4, help="Commands at once.")
+
+    def on_write(self, bar: int, offset: int, data: bytes) -> None:
+        if self.depth == 9:
+            raise LookupError("nine is too many")
+'''
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    scenario, model = tmp_path / "own.toml", tmp_path / "ssd.py"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    model.write_text(MODEL, encoding="utf-8")
+    return str(scenario), str(model)
+
+
+def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    status = run_command_line(arguments)
+    out, err = capfd.readouterr()
+    return status, " ".join((out + err).split())
+
+
+def test_a_scenario_names_a_model_and_the_command_line_loads_it(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    status, text = said(["run", scenario], capfd)
+    assert status == 2
+    assert 'unknown model "ssd"' in text
+    assert "--model ssd=FILE" in text
+    for command in ("run", "show", "explain"):
+        status, text = said([command, scenario, "--model", f"ssd={model}:Ssd"], capfd)
+        assert status == 0, text
+    changed = ["--set", "devices.ssd.depth=9"]
+    status, text = said(["run", scenario, "--model", f"ssd={model}", *changed], capfd)
+    assert status == 1
+    assert "Traceback (most recent call last)" in text
+    assert "the model ssd of device ssd failed at" in text
+    assert "LookupError: nine is too many" in text
+    vary = ["--vary", "devices.ssd.depth=1..8*2"]
+    status, text = said(["sweep", scenario, "--model", f"ssd={model}", *vary], capfd)
+    assert status == 0, text
+    status, text = said(["list", "--model", f"ssd={model}"], capfd)
+    assert status == 0
+    assert "Commands at once." in text
+    # Nothing is left behind for the next command.
+    assert said(["run", scenario], capfd)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("ssd", "'ssd' is no model; write NAME=FILE.py"),
+        ("ssd=nowhere.py", "there is no file nowhere.py"),
+        ("ssd=nowhere.so", "there is no such file"),
+        ("dma={model}", '"dma" is the name of a built-in model; write another one'),
+        ("ssd={model}:Sdd", "has no class 'Sdd'; did you mean"),
+        ("ssd={scenario}", "cannot be loaded as a shared library"),
+    ],
+)
+def test_what_is_no_model_is_one_clear_message(
+    files: tuple[str, str], option: str, why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    option = option.format(model=model, scenario=scenario)
+    status, text = said(["run", scenario, "--model", option], capfd)
+    assert status == 2
+    assert why in text
+    assert "Traceback" not in text
+
+
+def test_registered_models_are_known_for_a_while() -> None:
+    text = SCENARIO.replace("depth = 8", "depth = 2")
+    with registered_models({"ssd": MySsd}):
+        assert Simulation(text).run().failures == []
+    with pytest.raises(ScenarioError, match="unknown model"):
+        Simulation(text)
+
+
+def test_a_new_model_in_python_passes_its_tests_and_runs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, text = said(["new", "model", "--python", "my-drive"], capfd)
+    assert status == 0
+    assert "my_drive.py is written" in text
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "3 passed" in ran.stdout
+    Path("own.toml").write_text(
+        '[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "my-drive"\nlatency = "2 us"\n',
+        encoding="utf-8",
+    )
+    assert said(["show", "own.toml", "--model", "my-drive=my_drive.py:MyDrive"], capfd)[0] == 0
+    status, text = said(["new", "model", "--python", "my-drive"], capfd)
+    assert status == 2
+    assert "my_drive.py exists, and nothing is overwritten" in text
+    for wrong in (["My Drive", "--python"], ["x"], ["x", "--python", "--rust"]):
+        assert said(["new", "model", *wrong], capfd)[0] == 2

@@ -1,0 +1,81 @@
+"""What a session says besides the output of its program: times, links, captures."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opae_programs import told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opae_programs import Programs
+
+
+def evidence(programs: Programs, path: Path, *options: str) -> dict[str, Any]:
+    """What `opae run --json` says of a sweep of 2 MiB each way."""
+    afu, arguments = told(programs, "dma_sweep")
+    command = [str(programs.program("dma_sweep")), *arguments]
+    done = programs.run(command, afu, "--json", str(path), *options)
+    assert done.status == 0, done.err
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_times_of_a_session_are_of_links_copies_system_calls_and_the_program(
+    programs: Programs, tmp_path: Path
+) -> None:
+    found = evidence(programs, tmp_path / "times.json")
+    times = found["times"]
+    assert sum(times.values()) == pytest.approx(found["simulated_ns"], abs=1)
+    assert all(value >= 0 for value in times.values())
+    # 2 MiB each way at the rates of the host, and the short transfers after them.
+    copies = 2**21 / 6.96 + 2**21 / 6.26
+    assert copies < times["copies_ns"] < 1.5 * copies
+    assert 0 < times["link_ns"] < found["simulated_ns"] - times["copies_ns"]
+    assert times["configuration_ns"] == 0
+    for link in found["links"]:
+        assert link["payload_bytes"] > 2**21
+        assert link["used"] == pytest.approx(link["busy_ns"] / found["simulated_ns"])
+    constants = {one["name"]: one for one in found["constants"]}
+    assert constants["buffer_write_rate"]["origin"] == "calibrated"
+    assert "sweep/host-to-fpga" in constants["buffer_write_rate"]["source"]
+    assert (constants["poll"]["value"], constants["poll"]["origin"]) == ("80 ns", "default")
+
+
+def test_captures_of_a_session_are_those_of_a_run(programs: Programs, tmp_path: Path) -> None:
+    trace, pcap = tmp_path / "t.jsonl", tmp_path / "t.pcap"
+    captures = ["--trace", str(trace), "--pcap", str(pcap)]
+    found = evidence(programs, tmp_path / "a.json", *captures)
+    plain = evidence(programs, tmp_path / "b.json")
+    del found["wall_seconds"], plain["wall_seconds"]
+    assert found == plain
+    lines = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    for direction in ("down", "up"):
+        sent = [one for one in lines if one.get("direction") == direction and "tlp" in one]
+        payload = sum(one.get("bytes", 0) for one in sent if "arrival" not in one)
+        (link,) = (one for one in found["links"] if one["direction"] == direction)
+        assert payload >= link["payload_bytes"] > 2**21
+    assert pcap.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_outputs_of_a_session_are_refused_before_the_program_runs(
+    programs: Programs, tmp_path: Path
+) -> None:
+    program, run = programs.program("two"), programs.peerlane
+    words, folder = tmp_path / "words", tmp_path / "folder"
+    words.write_text("")
+    folder.mkdir()
+    for option in ("--json", "--trace", "--pcap"):
+        run("opae", "run", option, program, program).refuses(option, "reads")
+        run("opae", "run", option, words, "cat", words).refuses(option, "reads")
+        run("opae", "run", option, tmp_path / "no" / "x", "true").refuses("there is no folder")
+        run("opae", "run", option, folder, "true").refuses("is a folder")
+        run("opae", "run", option, "-", "true").refuses("goes to a file")
+    run("opae", "run", "--json", "x", "--trace", "x", "true").refuses("the file of --json")
+    run("opae", "run", "--kind", "MWr", "true").refuses("--trace FILE")
+    run("opae", "run", "--trace", "x", "--at", "no", "true").refuses("no", "server-card")
+    assert not any(tmp_path.glob("x"))

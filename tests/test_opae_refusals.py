@@ -1,0 +1,166 @@
+"""Wrong use of sessions, and programs that mean harm: one message each, and others go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from opae_programs import EXAMPLES
+from peerlane.opae import library_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from conftest import Run, Write
+    from opae_programs import Programs
+
+ALONE = """
+[hosts.h0]
+[devices.a]
+upstream = "h0"
+"""
+
+
+def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    text = tmp_path / "text.gbs"
+    text.write_text("no bitstream at all")
+    for image in ("nothing", str(text)):
+        peerlane("opae", "conf", image).refuses(image)
+        peerlane("opae", "run", "--afu", image, "true").refuses(image)
+    peerlane("opae", "run", "/no/such/program").refuses("there is no program", "/no/such/program")
+    peerlane("opae", "run", str(text)).refuses("cannot be run")
+    peerlane("opae", "run", "--card", "b", "--afu", "dma_afu", "true").refuses("b")
+    peerlane("opae", "dma-test", "--size", "9999 GiB").refuses("do not fit")
+    peerlane("opae", "dma-test", "--size", "much").refuses("much")
+    peerlane("opae", "diag", "--multi-cl", "3").refuses("1, 2 or 4")
+    # The unit moves a line a cycle at most.
+    few = json.loads(peerlane("opae", "diag", "write", "--lines", "4", "--json", "-").out)
+    assert (few[0]["cycles"], few[0]["write_bytes_per_second"]) == (4, 25.6e9)
+    without = scenario(text=ALONE)
+    peerlane("opae", "run", "--scenario", without, "true").refuses("no FPGA card", "fpga-card")
+    peerlane("opae", "dma-test", "--scenario", without).refuses("no card", "fpga-card")
+
+
+CROWD = """
+import os, resource, socket, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+held = []
+for _ in range(400):
+    process = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    process.connect(os.environ["PEERLANE_SESSION"])
+    held.append(process)
+held[-1].settimeout(20)
+sys.exit(0 if held[-1].recv(1) == b"" else 3)
+"""
+"""Connects more often than a session has descriptors: the last connection is closed at once."""
+
+
+def test_a_program_that_connects_too_often_ends_itself_alone(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    crowd = tmp_path / "crowd.py"
+    crowd.write_text(CROWD)
+    script = f"{sys.executable} {crowd} && {programs.program('two')} copy"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        done = programs.by(peerlane_process).run(["sh", "-c", script], "nlb_mode_0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (done.status, done.out) == (0, "copied\n"), done.err
+
+
+def test_a_bitstream_that_names_a_model_runs_it_only_if_it_was_given(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model, image = tmp_path / "model.py", tmp_path / "model.gbs"
+    source = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
+    model.write_text(f"{source}\nprint('run')\n", encoding="utf-8")
+    run = programs.by(peerlane_process)
+    assert peerlane_process("opae", "pack", str(model), str(image)).status == 0
+    conf = [sys.executable, "-m", "peerlane", "opae", "conf", str(image)]
+    refused = run.run(conf, "dma_afu")
+    assert refused.status != 0
+    assert f"names the model {model}" in refused.err
+    assert "--model" in refused.err
+    assert "run\n" not in refused.out
+    assert run.run(conf, "dma_afu", "--model", str(model)).status == 0
+    peerlane_process("opae", "run", "--afu", str(image), "true").refuses(f"names the model {model}")
+
+
+def test_a_bitstream_that_is_truncated_or_for_another_card_is_refused(
+    programs: Programs, tmp_path: Path
+) -> None:
+    good = (programs.folder / "nlb.gbs").read_bytes()
+    interface = good.index(b"interface-uuid") + len(b'interface-uuid":"')
+    unknown = good.index(b"accelerator-type-uuid") + len(b'accelerator-type-uuid":"')
+    wrong = {
+        "empty": (b"", "does not begin with"),
+        "short": (good[:18], "does not begin with"),
+        "truncated": (good[:100], "more than the rest of the file"),
+        "other": (good[:interface] + b"0000" + good[interface + 4 :], "is for the interface 0000"),
+        "unknown": (good[:unknown] + b"0000" + good[unknown + 4 :], "is not built in"),
+    }
+    for name, (content, message) in wrong.items():
+        image = tmp_path / f"{name}.gbs"
+        image.write_bytes(content)
+        for command in (("run", "--afu", image, "true"), ("conf", image)):
+            programs.peerlane("opae", *command).refuses(message)
+
+
+def test_a_scenario_without_a_card_or_host_is_refused(peerlane: Run, scenario: Write) -> None:
+    without = scenario(text=ALONE)
+    for command in (("run", "true"), ("run", "--afu", "dma_afu", "true"), ("info",), ("diag",)):
+        where, *rest = command
+        peerlane("opae", where, "--scenario", without, *rest).refuses("card", "fpga-card")
+    peerlane("opae", "conf", "--scenario", without, "dma_afu").refuses("no card", "fpga-card")
+    peerlane("opae", "run", "--host", "x", "true").refuses("x")
+
+
+def test_memory_with_code_is_not_pinned(programs: Programs) -> None:
+    assert programs.run([str(programs.program("code"))], "dma_afu").status == 0
+
+
+def test_folders_of_sessions_that_were_killed_are_removed(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old = time.time() - 3600
+    sockets = {name: tmp_path / f"peerlane-{name}" / "session" for name in ("dead", "alive")}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        for path in sockets.values():
+            path.parent.mkdir()
+        server.bind(str(sockets["alive"]))
+        server.listen()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as dead:
+            dead.bind(str(sockets["dead"]))
+        for path in sockets.values():
+            os.utime(path, (old, old))
+        assert programs.run(["true"], "dma_afu").status == 0
+    assert not sockets["dead"].parent.exists()
+    assert sockets["alive"].exists()
+
+
+def test_without_a_session_a_program_is_told_how_to_get_one(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library_folder()))
+    monkeypatch.delenv("PEERLANE_SESSION", raising=False)
+    two = [str(programs.program("two")), "copy"]
+    alone = subprocess.run(two, capture_output=True, text=True, check=False, timeout=60)
+    assert alone.returncode != 0
+    (line,) = [line for line in alone.stderr.splitlines() if "peerlane" in line]
+    assert f"peerlane opae run {two[0]}" in line
+    monkeypatch.setenv("PEERLANE_SESSION", "/nowhere")
+    alone = subprocess.run(two, capture_output=True, text=True, check=False, timeout=60)
+    assert "/nowhere" in alone.stderr

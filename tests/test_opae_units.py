@@ -1,0 +1,198 @@
+"""Accelerators in Python below programs of sessions, and what becomes of their faults."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opae_programs import EXAMPLES
+from peerlane import Simulation, _core
+from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators
+
+if TYPE_CHECKING:
+    from conftest import Run
+    from opae_programs import Programs
+
+NOT_AN_AFU = """
+from peerlane.opae import Afu
+
+class Broken(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        raise LookupError("no such thing")
+"""
+
+
+def test_an_accelerator_of_ones_own_is_used_from_a_program(
+    programs: Programs, peerlane_process: Run
+) -> None:
+    checksum = str(programs.program("checksum"))
+    done = programs.by(peerlane_process).run([checksum, "64"], str(EXAMPLES / "checksum_afu.py"))
+    assert (done.status, "right" in done.out) == (0, True), done.err
+
+
+def test_an_accelerator_that_fails_ends_the_run_with_its_traceback(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model = tmp_path / "broken.py"
+    model.write_text(NOT_AN_AFU)
+    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    assert done.status == 1
+    assert done.err.count("Traceback (most recent call last)") == 1
+    assert f'File "{model}", line 8, in store' in done.err
+    last = done.err.splitlines()[-1]
+    assert last == "error: the accelerator Broken failed: LookupError: no such thing"
+
+
+SPINS = """
+import os, signal, socket, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN) if "stays" in sys.argv else None
+process = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+process.connect(os.environ["PEERLANE_SESSION"])
+print(os.getpid(), flush=True)
+while True:
+    time.sleep(1)
+"""
+"""A program that is connected, and never ends by itself."""
+
+
+def test_a_failed_accelerator_leaves_no_process_behind(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model, spins = tmp_path / "broken.py", tmp_path / "spins.py"
+    model.write_text(NOT_AN_AFU)
+    spins.write_text(SPINS)
+    script = f"""
+        {sys.executable} {spins} & {sys.executable} {spins} stays &
+        sleep 1; {programs.program("checksum")} 64; echo status $? >&2; wait; exit 0
+    """
+    done = programs.by(peerlane_process).run(["sh", "-c", script], str(model))
+    assert done.status == 1
+    # The program that used the card is told that the session has gone, and ends by itself.
+    assert re.search(r"status [1-9]", done.err)
+    assert "LookupError: no such thing" in done.err
+    processes = done.out.split()
+    assert len(processes) == 2
+    assert not any(runs(process) for process in processes)
+
+
+def runs(process: str) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        stat = (Path("/proc") / process / "stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("method", ["reset", "store", "wake", "read_done", "write_done"])
+def test_an_accelerator_that_fails_in_any_call_ends_the_run(
+    programs: Programs, peerlane_process: Run, tmp_path: Path, method: str
+) -> None:
+    model = tmp_path / "broken.py"
+    text = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
+    before, _, after = text.partition("async def checksum")
+    broken = ["class Broken(Checksum):", "    __init__ = lambda self: Checksum.reset(self)"]
+    broken += [f"    def {method}(self, *args):", "        raise LookupError('no such thing')"]
+    lines = [before, *broken, f"async def checksum{after}"]
+    model.write_text("\n".join(lines), encoding="utf-8")
+    checksum = str(programs.program("checksum"))
+    done = programs.by(peerlane_process).run([checksum, "64"], f"{model}:Broken")
+    assert done.status == 1
+    assert done.err.count("\nLookupError: no such thing") == 1
+    assert done.err.endswith("the accelerator Broken failed: LookupError: no such thing\n")
+
+
+class Recorder(Afu):
+    """Keeps the names of the calls that it gets."""
+
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def reset(self) -> None:
+        self.calls.append("reset")
+
+    def load(self, shell: Shell, offset: int, length: int) -> int:
+        del shell, length
+        self.calls.append("load")
+        if offset == 0x88:
+            raise LookupError("no such register")
+        return 7
+
+    def wake(self, shell: Shell) -> None:
+        del shell
+        self.calls.append("wake")
+
+
+@pytest.fixture
+def recorder() -> tuple[Recorder, Simulation, Accelerator]:
+    """A unit that records its calls, in a card."""
+    unit = Recorder()
+    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
+    simulation = Simulation(text)
+    image = _core.write_bitstream("recorder", unit.uuid, "recorder.py")
+    simulation.load_image("card", image, lambda _: unit)
+    (accelerator,) = accelerators(simulation)
+    return unit, simulation, accelerator
+
+
+def test_a_reset_comes_before_the_first_access(
+    recorder: tuple[Recorder, Simulation, Accelerator],
+) -> None:
+    unit, _, accelerator = recorder
+    assert accelerator.thread.run(accelerator.load(0x80)) == 7
+    assert unit.calls[0] == "reset"
+    assert unit.calls.index("reset") < unit.calls.index("load")
+
+
+def test_an_exception_of_a_unit_ends_a_run_in_python(
+    recorder: tuple[Recorder, Simulation, Accelerator],
+) -> None:
+    unit, simulation, accelerator = recorder
+    with pytest.raises(UnitError, match="Recorder failed: LookupError") as raised:
+        accelerator.thread.run(accelerator.load(0x88))
+    assert isinstance(raised.value.__cause__, LookupError)
+    assert unit.calls[-1] == "load"
+    simulation.run_until(simulation.now_ns + 1000)
+    assert unit.calls[-1] == "load"
+
+
+UNIT = """
+from peerlane.opae import Afu
+
+class Unit(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+"""
+
+
+WRONG_UNITS = {
+    "no-uuid": (UNIT.replace("3a77", "none"), "Unit.uuid is 'none8c9e", "write uuid ="),
+    "number": (f"{UNIT}    uuid = 17", "Unit.uuid is 17", "no UUID"),
+    "no-method": (f"{UNIT}    load = 5", "Unit.load is no method", "(self, shell, offset, length)"),
+    "arguments": (f"{UNIT}    def store(self, at): 0", "Unit.store", "(self, shell, offset, data)"),
+    "no-class": ("class Unit: uuid = 1", "no class derived from peerlane.opae.Afu", "write one"),
+    "two": (f"{UNIT}class Other(Unit): 0", "several classes", ":CLASS"),
+    "needs": (f"{UNIT}    def __init__(self, x): 0", "Unit() cannot be made", "TypeError"),
+    "raises": (f"{UNIT}    def __init__(self): 1 / 0", "cannot be made", "ZeroDivisionError"),
+    "syntax": ("def (", "cannot be loaded", "SyntaxError"),
+}
+"""Files of units that are wrong, with parts of the one message."""
+
+
+@pytest.mark.parametrize("name", WRONG_UNITS)
+def test_a_wrong_unit_is_refused_with_what_would_be_right(
+    peerlane: Run, tmp_path: Path, name: str
+) -> None:
+    text, *words = WRONG_UNITS[name]
+    unit = tmp_path / "unit.py"
+    unit.write_text(text, encoding="utf-8")
+    for command in (("run", "--afu", unit, "true"), ("conf", unit), ("pack", unit, "x.gbs")):
+        peerlane("opae", *command).refuses(str(unit), *words)
