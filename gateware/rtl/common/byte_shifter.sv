@@ -117,4 +117,8 @@ module byte_shifter #(
     end
   end
 
+`ifdef FORMAL
+  `include "byte_shifter.svh"
+`endif
+
 endmodule
