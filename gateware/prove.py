@@ -65,7 +65,8 @@ class Proof:
     """A circuit with its parameters, the depth of the proof and that of covers and mutants.
 
     Cells of `cut` have any output. Without induction the proof is from reset on, up to its depth.
-    `needs` are the modules below, or patterns of their names. With `clocks` its clocks are free, and a step is any time.
+    `needs` are the modules below, or patterns of their names. With `clocks` its clocks are free,
+    and a step is any time.
     """
 
     module: str
