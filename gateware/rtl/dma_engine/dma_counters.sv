@@ -55,23 +55,35 @@ module dma_counters #(
 
   assign count_o = int'(number_i) < COUNTERS ? 64'(counts_q[number_i]) : '0;
 
-  // The number of bytes is added a cycle later: header, sum and counter are not in one path.
+  // What happens is counted a cycle later: header, handshake and sum are not in one path.
+  logic        sent_q;
+  logic        received_q;
+  logic        waits_q;
+  logic [6:0]  events_q;
   logic [12:0] sent_bytes_q;
   logic [12:0] received_bytes_q;
 
   always_ff @(posedge clk_i) begin
+    sent_q           <= sent;
+    received_q       <= received;
+    waits_q          <= tx_valid_i && !tx_ready_i;
+    events_q         <= events_i;
     sent_bytes_q     <= sent ? sent_bytes : '0;
     received_bytes_q <= received ? received_bytes : '0;
-    counts_q[peerlane_pkg::DMA_COUNTER_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_TLPS] + BITS'(sent);
+    counts_q[peerlane_pkg::DMA_COUNTER_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_TLPS] + BITS'(sent_q);
     counts_q[peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES] <= counts_q[peerlane_pkg::DMA_COUNTER_PAYLOAD_BYTES] + BITS'(sent_bytes_q);
-    counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] + BITS'(received);
+    counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_TLPS] + BITS'(received_q);
     counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES] <= counts_q[peerlane_pkg::DMA_COUNTER_RECEIVED_PAYLOAD_BYTES] + BITS'(received_bytes_q);
-    counts_q[WIRE] <= counts_q[WIRE] + BITS'(tx_valid_i && !tx_ready_i);
+    counts_q[WIRE] <= counts_q[WIRE] + BITS'(waits_q);
     for (int k = 0; k < COUNTERS - WIRE - 1; k = k + 1) begin
-      if (events_i[k]) counts_q[WIRE+1+k] <= counts_q[WIRE+1+k] + 1'b1;
+      if (events_q[k]) counts_q[WIRE+1+k] <= counts_q[WIRE+1+k] + 1'b1;
     end
     if (rst_i) begin
       for (int k = 0; k < COUNTERS; k = k + 1) counts_q[k] <= '0;
+      sent_q           <= 1'b0;
+      received_q       <= 1'b0;
+      waits_q          <= 1'b0;
+      events_q         <= '0;
       sent_bytes_q     <= '0;
       received_bytes_q <= '0;
     end
