@@ -24,7 +24,7 @@ SBY = """\
 [options]
 mode {mode}
 depth {depth}
-
+{clocks}
 [engines]
 smtbmc {options}yices
 
@@ -42,6 +42,9 @@ prep -top {module}
 
 FLAT = "flatten; memory_map; opt -full; setundef -undriven -anyseq; setundef -init -zero"
 """No hierarchy, no memories, and registers that begin as 0, as an FPGA configures them."""
+
+CLOCKED = FLAT + "; clk2fflogic"
+"""Clocks are signals as others are: they change at any step, together or apart."""
 
 ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 """A mutant is judged by its own property alone."""
@@ -62,7 +65,8 @@ class Proof:
     """A circuit with its parameters, the depth of the proof and that of covers and mutants.
 
     Cells of `cut` have any output. Without induction the proof is from reset on, up to its depth.
-    `needs` are the modules below, or patterns of their names.
+    `needs` are the modules below, or patterns of their names. With `clocks` its clocks are free,
+    and a step is any time.
     """
 
     module: str
@@ -70,6 +74,7 @@ class Proof:
     cover: int = 20
     induction: bool = True
     flat: bool = False
+    clocks: bool = False
     soak: bool = False
     parameters: dict[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
@@ -114,8 +119,9 @@ class Proof:
         job = SBY.format(
             mode=mode,
             depth=self.cover if change or mode == "cover" else self.depth,
-            options="--nopresat " if self.flat else "",
-            flat=FLAT if self.flat else "",
+            options="--nopresat " if self.flat or self.clocks else "",
+            clocks="multiclock on\n" if self.clocks else "",
+            flat=CLOCKED if self.clocks else FLAT if self.flat else "",
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters="\n".join(chosen),

@@ -191,6 +191,13 @@ def page(text: str, sizes: dict[str, list[Row]]) -> str:
     return f"{before}{BEGIN}\n{tables}\n{END}{after}"
 
 
+def publish(sizes: dict[str, list[Row]]) -> None:
+    """Write sizes.toml and the page's tables."""
+    store(sizes)
+    text = PAGE.read_text(encoding="utf-8")  # it may have been edited meanwhile
+    PAGE.write_text(page(text, sizes), encoding="utf-8")
+
+
 def main() -> None:
     """Synthesize the modules that are named, or CIRCUITS."""
     parser = argparse.ArgumentParser(description="Synthesize circuits, and write their sizes.")
@@ -228,6 +235,7 @@ def main() -> None:
     sizes = stored()
     for family, measure, circuits in families:
         old = {(row["circuit"], row["parameters"]): row for row in sizes[family]}
+        order = [(named(one)["circuit"], named(one)["parameters"]) for one in circuits]
         rows = []
         for circuit in circuits:
             began = time.monotonic()
@@ -240,14 +248,12 @@ def main() -> None:
                     family, *(f"{k}={v}" for k, v in old[key].items()), f"{took:.0f} s", flush=True
                 )
                 # A run takes long: what it has measured stays if it is ended.
-                sizes[family] = list(old.values())
-                store(sizes)
+                sizes[family] = [old[one] for one in order if one in old]
+                publish(sizes)
             if key in old:
                 rows.append(old[key])
         sizes[family] = rows
-    store(sizes)
-    text = PAGE.read_text(encoding="utf-8")  # it may have been edited meanwhile
-    PAGE.write_text(page(text, sizes), encoding="utf-8")
+    publish(sizes)
 
 
 if __name__ == "__main__":

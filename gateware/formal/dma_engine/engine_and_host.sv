@@ -17,7 +17,7 @@ module engine_and_host #(
   // Beats of the longest packet to the engine.
   localparam int BEATS = 5;
   // Cycles within which a unit ends when nothing moves at the ports any more.
-  localparam int CALM = 12;
+  localparam int CALM = 20;
 
   logic reset_q;
   initial reset_q = 1'b1;

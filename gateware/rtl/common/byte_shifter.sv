@@ -134,4 +134,8 @@ module byte_shifter #(
     end
   end
 
+`ifdef FORMAL
+  `include "byte_shifter.svh"
+`endif
+
 endmodule

@@ -102,4 +102,8 @@ module fifo_cdc #(
     end
   end
 
+`ifdef FORMAL
+  `include "fifo_cdc.svh"
+`endif
+
 endmodule

@@ -73,4 +73,8 @@ module payload_cutter #(
     if (rst_i) begun_q <= 1'b0;
   end
 
+`ifdef FORMAL
+  `include "payload_cutter.svh"
+`endif
+
 endmodule

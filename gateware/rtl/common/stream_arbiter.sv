@@ -84,4 +84,8 @@ module stream_arbiter #(
     if (rst_i) locked_q <= 1'b0;
   end
 
+`ifdef FORMAL
+  `include "stream_arbiter.svh"
+`endif
+
 endmodule

@@ -62,4 +62,8 @@ module stream_register #(
     if (rst_i) valid_q <= 1'b0;
   end
 
+`ifdef FORMAL
+  `include "stream_register.svh"
+`endif
+
 endmodule

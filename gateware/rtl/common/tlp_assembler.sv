@@ -96,4 +96,8 @@ module tlp_assembler #(
     if (rst_i) at_q <= 2'd0;
   end
 
+`ifdef FORMAL
+  `include "tlp_assembler.svh"
+`endif
+
 endmodule

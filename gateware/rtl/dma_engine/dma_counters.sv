@@ -76,19 +76,31 @@ module dma_counters #(
     end
   end
 
-  // The number of bytes is added a cycle later: header, sum and counter are not in one path.
+  // What happens is counted a cycle later: header, handshake and sum are not in one path.
+  logic        sent_q;
+  logic        received_q;
+  logic        waits_q;
+  logic [6:0]  happened_q;
   logic [12:0] sent_bytes_q;
   logic [12:0] received_bytes_q;
 
   always_ff @(posedge clk_i) begin
+    sent_q           <= sent;
+    received_q       <= received;
+    waits_q          <= tx_valid_i && !tx_ready_i;
+    happened_q       <= events_i;
     sent_bytes_q     <= sent ? sent_bytes : '0;
     received_bytes_q <= received ? received_bytes : '0;
-    if (sent) tlps_q <= tlps_q + 1'b1;
+    if (sent_q) tlps_q <= tlps_q + 1'b1;
     if (sent_bytes_q != '0) payload_bytes_q <= payload_bytes_q + BITS'(sent_bytes_q);
-    if (received) received_tlps_q <= received_tlps_q + 1'b1;
+    if (received_q) received_tlps_q <= received_tlps_q + 1'b1;
     if (received_bytes_q != '0) received_payload_bytes_q <= received_payload_bytes_q + BITS'(received_bytes_q);
-    if (tx_valid_i && !tx_ready_i) wire_q <= wire_q + 1'b1;
+    if (waits_q) wire_q <= wire_q + 1'b1;
     if (rst_i) begin
+      sent_q                   <= 1'b0;
+      received_q               <= 1'b0;
+      waits_q                  <= 1'b0;
+      happened_q               <= '0;
       sent_bytes_q             <= '0;
       received_bytes_q         <= '0;
       tlps_q                   <= '0;
@@ -102,9 +114,9 @@ module dma_counters #(
   // Loops that stay loops cost a simulation nothing in a cycle without an event.
   always_ff @(posedge clk_i) begin
     /* verilator unroll_disable */
-    if (rst_i || events_i != '0) for (int k = 0; k < EVENTS; k = k + 1) begin
+    if (rst_i || happened_q != '0) for (int k = 0; k < EVENTS; k = k + 1) begin
       if (rst_i) events_q[k] <= '0;
-      else if (events_i[k]) events_q[k] <= events_q[k] + 1'b1;
+      else if (happened_q[k]) events_q[k] <= events_q[k] + 1'b1;
     end
   end
 
