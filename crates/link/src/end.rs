@@ -459,13 +459,11 @@ impl LinkEnd {
         if may_leave_out && self.refresh.fall_asleep(now) {
             return;
         }
-        let interval = if may_sleep && self.refresh.is_scheduled(now) {
-            self.refreshes().interval()
-        } else {
-            self.refresh.interval()
-        };
+        let is_scheduled = may_sleep && self.refresh.is_scheduled(now);
+        let schedule = is_scheduled.then(|| self.refreshes());
+        let interval = schedule.map_or(self.refresh.interval(), RefreshSchedule::interval);
         self.receiver.settle(now);
-        let oldest = self.receiver.refresh(now, interval);
+        let oldest = self.receiver.refresh(now, interval, schedule);
         if oldest.is_some() || self.receiver.has_pending_updates() {
             let next = oldest.unwrap_or(now) + interval;
             self.set(LinkTimer::RefreshCredit, next, cx);

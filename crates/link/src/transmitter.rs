@@ -172,11 +172,17 @@ impl Transmitter {
         self.counters.add_dllps(count, &self.timing);
     }
 
-    /// Takes the wire, as far as it was free before `now`, for a DLLP that became due at `due` and told nothing new. Returns whether it was.
+    /// Takes the wire for a DLLP that became due at `due` and told nothing new, if the wire was free for it before `now`. Returns whether
+    /// it was. Such a DLLP then has the next slot, even if the slot begins after `now`.
     #[cold]
     pub(crate) fn repeat_dllp(&mut self, due: Time, now: Time, cx: &mut impl LinkContext) -> bool {
-        let at = self.next_slot(due.max(self.busy_until), cx);
-        if at >= now {
+        let free = due.max(self.busy_until);
+        if free >= now {
+            return false;
+        }
+        let at = self.next_slot(free, cx);
+        let is_behind_sets = at > free && at == self.busy_until;
+        if is_behind_sets && at >= now {
             return false;
         }
         self.counters.dllp_bytes += u64::from(DLLP_BYTES);

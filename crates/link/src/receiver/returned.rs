@@ -111,20 +111,25 @@ impl Receiver {
         oldest
     }
 
-    /// Makes an UpdateFC pending for every limit that was last sent `interval` before `now`. Returns the time at which the oldest
-    /// of the others was last sent.
-    pub(crate) fn refresh(&mut self, now: Time, interval: Span) -> Option<Time> {
-        let mut oldest = None;
-        for (channel, buffers) in self.channels.iter().enumerate() {
-            for class in Class::ALL {
-                let buffers = &buffers[class.index()];
-                if !buffers.is_limited() {
-                } else if buffers.announced_at + interval <= now {
-                    self.pending_updates |= 1 << (channel * 3 + class.index());
-                } else if oldest.is_none_or(|oldest| buffers.announced_at < oldest) {
-                    oldest = Some(buffers.announced_at);
-                }
+    /// Marks the limits to be sent again that were sent an `interval` ago or earlier. Returns the earliest time at which a limit was sent
+    /// that is to be sent again after that, if there is one; those that are marked count as sent by the `schedule`, where there is one.
+    pub(crate) fn refresh(
+        &mut self,
+        now: Time,
+        interval: Span,
+        schedule: Option<RefreshSchedule>,
+    ) -> Option<Time> {
+        let mut oldest: Option<Time> = None;
+        for (number, buffers) in self.channels.iter().flatten().enumerate() {
+            if !buffers.is_limited() {
+                continue;
             }
+            let mut sent = Some(buffers.announced_at);
+            if buffers.announced_at + interval <= now {
+                self.pending_updates |= 1 << number;
+                sent = schedule.map(|schedule| schedule.after(buffers.announced_at));
+            }
+            oldest = oldest.into_iter().chain(sent).min();
         }
         oldest
     }
