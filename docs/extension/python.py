@@ -12,6 +12,7 @@ SECTIONS = {
     "varying": "Sweeps of any keys",
     "network": "Networks under load",
     "programs": "Programs on simulated hosts",
+    "models": "Device models of one's own",
     "_core": "Errors",
 }
 """The parts of the package, with the headings of what is public of them."""

@@ -139,26 +139,24 @@ static TURN: Mutex<()> = Mutex::new(());
 
 struct Echo(Settings);
 
-impl Echo {
-    fn hear(&self, what: String, shell: &mut Shell<'_>) {
-        let now = shell.now_fs();
-        HEARD.lock().unwrap().push(format!("{what} at {now}"));
-        for one in ASKS.lock().unwrap().iter() {
-            let said = shell.of(one.function).ask(one.request());
-            HEARD.lock().unwrap().push(format!("{said:?}"));
-        }
+fn hear(what: &str, shell: &mut Shell<'_>) {
+    let now = shell.now_fs();
+    HEARD.lock().unwrap().push(format!("{what} at {now}"));
+    for one in ASKS.lock().unwrap().iter() {
+        let said = shell.of(one.function).ask(one.request());
+        HEARD.lock().unwrap().push(format!("{said:?}"));
     }
 }
 
 impl Model for Echo {
     fn reset(&mut self, function: u8, shell: &mut Shell<'_>) {
-        self.hear(format!("reset {function} {:?}", self.0), shell);
+        hear(&format!("reset {function} {:?}", self.0), shell);
     }
 
     fn read(&mut self, access: Access, into: &mut [u8], shell: &mut Shell<'_>) -> Answer {
         assert!(access.offset != PANIC, "asked to panic");
         into.fill(access.bar);
-        self.hear(format!("{access:?}"), shell);
+        hear(&format!("{access:?}"), shell);
         match access.offset % 4 {
             0 => Answer::Now,
             1 => Answer::Later,
@@ -168,19 +166,19 @@ impl Model for Echo {
     }
 
     fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>) {
-        self.hear(format!("{access:?} {bytes:?}"), shell);
+        hear(&format!("{access:?} {bytes:?}"), shell);
     }
 
     fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
-        self.hear(format!("{tag} {outcome:?}"), shell);
+        hear(&format!("{tag} {outcome:?}"), shell);
     }
 
     fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
-        self.hear(format!("sent {tag}"), shell);
+        hear(&format!("sent {tag}"), shell);
     }
 
     fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
-        self.hear(format!("expired {timer}"), shell);
+        hear(&format!("expired {timer}"), shell);
     }
 }
 
@@ -236,17 +234,16 @@ impl Port for Desk {
             return Ok(());
         }
         self.asked.push(Owned::of(function, request));
-        self.answer(self.asked.len() - 1)
+        answer(self.asked.len() - 1)
     }
 }
 
-impl Desk {
-    fn answer(&self, number: usize) -> Result<(), Misuse> {
-        let misuses = Misuse::ALL.len() + 1;
-        Misuse::ALL
-            .get(number % misuses)
-            .map_or(Ok(()), |misuse| Err(*misuse))
-    }
+/// What the simulator's end says of a request, by its number.
+fn answer(number: usize) -> Result<(), Misuse> {
+    let misuses = Misuse::ALL.len() + 1;
+    Misuse::ALL
+        .get(number % misuses)
+        .map_or(Ok(()), |misuse| Err(*misuse))
 }
 
 fn device(settings: &Settings) -> Box<dyn Model> {
@@ -272,7 +269,7 @@ proptest! {
         HEARD.lock().unwrap().clear();
         device.expired(1, &mut Shell::new(&mut desk));
         ASKS.lock().unwrap().clear();
-        let answers: Vec<String> = (0..asks.len()).map(|number| format!("{:?}", desk.answer(number))).collect();
+        let answers: Vec<String> = (0..asks.len()).map(|number| format!("{:?}", answer(number))).collect();
         prop_assert_eq!(&HEARD.lock().unwrap()[1..], answers);
         prop_assert_eq!(desk.asked, asks);
     }

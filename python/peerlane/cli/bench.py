@@ -124,7 +124,7 @@ def bench_messages(
 def bench_devices(
     accesses: Annotated[
         int, typer.Option(min=1, metavar="N", help="Accesses of each device in each direction.")
-    ] = 100_000,
+    ] = 400_000,
     repeat: Annotated[
         int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
     ] = 5,

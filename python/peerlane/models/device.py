@@ -53,7 +53,7 @@ class Device:
     class_code: ClassVar[int] = 0x12_0000
     """Base class, sub-class and programming interface: a processing accelerator."""
     bars: ClassVar[Mapping[int, int | str | Bar]] = {}
-    """The size of each BAR, such as `{0: "4 KiB", 2: Bar("1 MiB", bits=64)}`."""
+    """The size of each BAR by its number: a text such as "4 KiB", bytes, or a `Bar`."""
     msix_vectors: ClassVar[int] = 0
     """Interrupt vectors; their table is in a BAR of its own."""
     tags: ClassVar[int] = 32
