@@ -47,7 +47,7 @@ impl Foreign {
         }
     }
 
-    /// The registers that a request is for, if a BAR of the model holds all of them.
+    /// The registers that a request is for, if they are all in one BAR of the model.
     fn target(&self, request: &MemoryRequest) -> Option<Target> {
         let (first, len) = (request.first_byte(), u64::from(request.byte_len()));
         if self.has_virtual_functions
