@@ -65,7 +65,7 @@ class Device:
     _tasks: Tasks
 
     def __new__(cls, *args: object, **values: object) -> Device:  # noqa: ARG004, PYI034 - see below
-        """Makes the private parts, so that an `__init__` of a class need not call that of `Device`."""
+        """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
         device = super().__new__(cls)
         device._shell = cast("_core.ModelShell", NoShell())
         device._tasks = Tasks()
