@@ -238,7 +238,7 @@ impl Foreign {
             return;
         };
         one.ended += u64::from(part.len);
-        // After a failure the rest is not asked for.
+        // A request that has failed ends when none of its packets is outstanding, even if not all of it was asked for.
         let is_over = one.ended == one.len || one.failed.is_some() && one.ended == one.asked;
         if !is_over {
             return;
