@@ -22,7 +22,7 @@ pub(crate) struct Client {
 pub(crate) struct Pace {
     /// The number of calls that are still awaited with a sleep.
     asleep: u32,
-    /// That number after the last call that came too late.
+    /// The value of `asleep` after the last call that came too late.
     last: u32,
 }
 
