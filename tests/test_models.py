@@ -23,6 +23,7 @@ from peerlane import (
     registered_models,
 )
 from peerlane.cli.application import run_command_line
+from peerlane.testing import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -131,6 +132,41 @@ def test_a_class_makes_a_device_of_its_own_for_each_name_and_an_object_is_one_de
     assert 'model = "my-ssd-2"' in other.to_toml()
     with pytest.raises(ValueError, match="one device, and many are simulated; give the class"):
         one.sweep({"devices.ssd.depth": [1, 2]})
+
+
+def test_an_object_keeps_its_own_settings_wherever_it_is_used() -> None:
+    class Rated(MySsd):
+        rate = Parameter.bandwidth("1 GB/s")
+        buffer = Parameter.size("4 KiB")
+        engine_clock = Parameter.frequency("100 MHz")
+
+    own = Rated(latency="2 us", rate="3 GB/s", buffer="8 KiB", engine_clock="250 MHz", depth=7)
+    wanted = {
+        "latency": 2000.0,
+        "rate": 3 * 10**9,
+        "buffer": 8192,
+        "engine_clock": 250 * 10**6,
+        "depth": 7,
+    }
+    assert 'latency = "2 us"' in fabric(own).to_toml()
+
+    def has() -> dict[str, float]:
+        return {key: getattr(own, key) for key in wanted}
+
+    fabric(own).simulation()
+    assert has() == wanted
+    Bench(own, depth=3)
+    assert has() == wanted | {"depth": 3}
+    Bench(own)
+    assert has() == wanted
+    own.latency, own.rate, own.buffer, own.engine_clock = 1500.25, 7, 4096, 50
+    wanted |= {"latency": 1500.25, "rate": 7, "buffer": 4096, "engine_clock": 50}
+    fabric(own).simulation()
+    assert has() == wanted
+    Simulation(fabric().to_toml().replace("my-ssd", "c"), models={"c": own})
+    assert has() == wanted
+    with pytest.raises(ValueError, match="depth"):
+        Bench(Rated(depth=17))
 
 
 def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:

@@ -235,7 +235,7 @@ class Fabric:
         known = self._models
         known_as, models = with_model(known, model)
         if not isinstance(model, type | Library):
-            settings = settings_of(model) | settings
+            settings = {**settings_of(model), **settings}
         with registered_models(models):
             check_keys("devices", settings)
         self._add("devices", name, {"model": known_as} | attached(to, settings))

@@ -6,11 +6,12 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from peerlane import _core
 from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
-from peerlane.models.parameter import Parameter
+from peerlane.models.parameter import Parameter, Written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -250,8 +251,14 @@ CALLS = {
 """The methods that the simulator calls, with their arguments."""
 
 
-def declaration(model: type[Device]) -> _core.Declaration:
+def declaration(
+    model: type[Device], defaults: Mapping[str, Written] = MappingProxyType({})
+) -> _core.Declaration:
     """The declaration of a model, as the simulator takes it.
+
+    Args:
+        model: The class.
+        defaults: Defaults of parameters in place of those of the class.
 
     Raises:
         ValueError: The class is not what a model must be; the message says what to write.
@@ -286,7 +293,7 @@ def declaration(model: type[Device]) -> _core.Declaration:
         "vectors": _number(own, model, "msix_vectors", 16),
         "tags": _number(own, model, "tags", 16),
         "virtual_functions": _number(own, model, "virtual_functions", 8),
-        "parameters": [one.declared() for one in parameters(model).values()],
+        "parameters": [one.declared(defaults.get(key)) for key, one in parameters(model).items()],
     }
 
 

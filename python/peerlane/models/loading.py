@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.models.device import Device, declaration, name_of, parameters
+from peerlane.models.device import Device, declaration, name_of
+from peerlane.models.parameter import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
     from typing_extensions import TypeIs
+
+    from peerlane.models.parameter import Written
 
 
 class Library:
@@ -79,10 +82,9 @@ def load(name: str, source: object) -> _core.DeviceModel:
     raise TypeError(f"{source!r} is no device model; {right}")
 
 
-def settings_of(device: Device) -> dict[str, Any]:
-    """The parameters that were set on a device, with their values."""
-    known = parameters(type(device))
-    return {key: value for key, value in vars(device).items() if key in known}
+def settings_of(device: Device) -> dict[str, Written]:
+    """The parameters that were set on a device, with their values as scenarios have them."""
+    return dict(vars(device).get(OWN, {}))
 
 
 Own = type[Device] | Device | Library
@@ -173,12 +175,15 @@ def _of_object(name: str, device: Device) -> _core.DeviceModel:
     def make(_: str, values: dict[str, Any]) -> Device:
         return _with_values(device, values)
 
-    return _core.DeviceModel(name, declaration(type(device)), make)
+    return _core.DeviceModel(name, declaration(type(device), settings_of(device)), make)
 
 
 def _with_values(device: Device, values: dict[str, Any]) -> Device:
+    own = settings_of(device)
     for key, value in values.items():
         setattr(device, key, value)
+    # The values of one simulation do not become the object's own ones.
+    vars(device)[OWN] = own
     return device
 
 
@@ -216,6 +221,6 @@ def _module(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     return module

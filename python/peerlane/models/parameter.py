@@ -10,6 +10,12 @@ Value = TypeVar("Value", int, float, bool, str)
 
 Written = str | int | float | bool
 
+UNITS = {"time": "ns", "bytes": "B", "bandwidth": "B/s", "frequency": "Hz"}
+"""The units of the quantities of a device, by the kind of their parameters."""
+
+OWN = "_own"
+"""The attribute of a device with the values that its program has set, as scenarios have them."""
+
 DECLARED = tuple[str, str, Written, str, str, tuple[Written, Written] | None]
 """A parameter as the simulator takes it: key, kind, default, help, source, and limits."""
 
@@ -145,8 +151,17 @@ class Parameter(Generic[Value]):
 
     def __set__(self, device: object, value: Value) -> None:
         device.__dict__[self.key] = parameter_value(self._kind, self.key, value)
+        device.__dict__.setdefault(OWN, {})[self.key] = self._as_written(value)
 
-    def declared(self) -> DECLARED:
-        """The parameter as the simulator takes it."""
+    def _as_written(self, value: Written) -> Written:
+        """A value as a scenario has it: a quantity has a unit there."""
+        if isinstance(value, str) or self._kind not in UNITS:
+            return value
+        digits = f"{value:.6f}".rstrip("0").rstrip(".") if self._kind == "time" else f"{value}"
+        return f"{digits} {UNITS[self._kind]}"
+
+    def declared(self, default: Written | None = None) -> DECLARED:
+        """The parameter as the simulator takes it, with another default if one is given."""
         help_ = self._help or self.key.replace("_", " ").capitalize() + "."
-        return (self.key, self._kind, self._written, help_, self._source, self._limits)
+        written = self._written if default is None else default
+        return (self.key, self._kind, written, help_, self._source, self._limits)
