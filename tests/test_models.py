@@ -454,6 +454,16 @@ def test_what_is_no_model_is_one_clear_message(
     assert "Traceback" not in text
 
 
+def test_a_model_file_that_ends_the_program_is_refused(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    Path(model).write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
+    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
+    assert status == 2
+    assert "ssd.py cannot be loaded: SystemExit: 3" in text
+
+
 def test_registered_models_are_known_for_a_while() -> None:
     text = SCENARIO.replace("depth = 8", "depth = 2")
     with registered_models({"ssd": MySsd}):
