@@ -533,6 +533,54 @@ def test_virtual_functions_of_a_device_are_told_apart() -> None:
         fabric(Many, virtual_functions=4).simulation()
 
 
+def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
+    class Senders(Device):
+        bars = {0: "4 KiB"}
+        virtual_functions = 1
+
+        def on_reset(self) -> None:
+            self.done: list[str] = []
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return 0
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None]:
+            return self.send()
+
+        async def send(self) -> None:
+            own = self.function
+            at = 0x4000 + 8 * own
+            await self.dma_write(at, bytes([own + 1]) * 8)
+            self.done.append(f"write {own}")
+            await self.fetch_add(at, 1)
+            self.done.append(f"atomic {own}")
+            await self.dma_read(at, 8)
+            self.done.append(f"read {own}")
+
+    def master(may: tuple[bool, bool]) -> None:
+        for number, one in zip((function, virtual), may, strict=True):
+            simulation.config_write("h0", number, 4, 2 | 4 * one, size=2)
+
+    device = Senders()
+    simulation = fabric(device, virtual_functions=1).simulation()
+    node = simulation.tree().nodes["ssd"]
+    bases = {region.what: region.base for region in node.regions}
+    function = node.id
+    (virtual,) = node.virtual_functions
+    own = ["write {}", "atomic {}", "read {}"]
+    for blocked in (1, 0):
+        device.done = []
+        master((blocked != 0, blocked != 1))
+        places = (bases["bar0"], bases["vf-bar0"])
+        simulation.write("h0", places[blocked], b"\1\0\0\0")
+        simulation.write("h0", places[1 - blocked], b"\1\0\0\0")
+        simulation.run()
+        assert device.done == [step.format(1 - blocked) for step in own]
+        master((True, True))
+        simulation.run()
+        assert device.done[3:] == [step.format(blocked) for step in own]
+
+
 def test_a_device_reports_an_error_of_its_own() -> None:
     class Ill(Device):
         bars = {0: "4 KiB"}

@@ -92,6 +92,13 @@ impl Endpoint {
             .is_some_and(ConfigSpace::bus_master_enable)
     }
 
+    /// Whether the function at `place` exists and may send atomic operation requests; if not, it keeps them. AtomicOp Requester Enable of the
+    /// physical function applies to its virtual ones (PCIe Base 9.3.5).
+    pub fn is_atomic_requester_at(&self, place: FunctionPlace) -> bool {
+        let space = self.functions.space(FunctionPlace::Own);
+        self.is_bus_master_at(place) && space.atomic_requester_enable()
+    }
+
     /// Address and data of the memory write that signals interrupt `vector` of the function at `place`; none while the function
     /// does not exist, its MSI is disabled, or it has fewer vectors.
     pub fn msi_of(&self, place: FunctionPlace, vector: u8) -> Option<(u64, u32)> {

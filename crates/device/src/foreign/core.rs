@@ -61,7 +61,7 @@ pub(super) enum Posted {
 }
 
 impl Posted {
-    fn place(&self) -> FunctionPlace {
+    pub(super) fn place(&self) -> FunctionPlace {
         match self {
             Posted::Write { place, .. }
             | Posted::Interrupt(place, _)

@@ -6,8 +6,29 @@ use peerlane_device::{Operation, Severity};
 use protocol::{AtomicOperation, FunctionId, Header, MemoryRequest, Tag};
 use transaction::FunctionPlace;
 
-use super::Foreign;
 use super::core::{NonPosted, Part, Posted};
+use super::{Foreign, function_of};
+
+/// The functions whose next request may not be sent.
+#[derive(Default)]
+struct Held([u64; 4]);
+
+impl Held {
+    fn bit(place: FunctionPlace) -> (usize, u64) {
+        let function = function_of(place);
+        (usize::from(function / 64), 1 << (function % 64))
+    }
+
+    fn has(&self, place: FunctionPlace) -> bool {
+        let (word, bit) = Self::bit(place);
+        self.0[word] & bit != 0
+    }
+
+    fn add(&mut self, place: FunctionPlace) {
+        let (word, bit) = Self::bit(place);
+        self.0[word] |= bit;
+    }
+}
 
 impl Foreign {
     /// Sends a packet, if one may be sent. Returns whether the queues have changed.
@@ -15,52 +36,75 @@ impl Foreign {
         if !self.endpoint.is_open(fx) {
             return false;
         }
-        let can_post = self.can_post();
-        let can_read = self.can_read(fx);
-        if can_read && (self.core.is_turn_of_reads || !can_post) {
+        let post = self.next_post();
+        let read = self.next_read(fx);
+        if let Some(at) = read.filter(|_| self.core.is_turn_of_reads || post.is_none()) {
             self.core.is_turn_of_reads = false;
-            self.send_part(fx);
+            self.send_part(at, fx);
             return true;
         }
-        if can_post {
+        if let Some(at) = post {
             self.core.is_turn_of_reads = true;
-            self.post(fx);
+            self.post(at, fx);
             return true;
         }
         false
     }
 
-    /// Whether the next posted request may be sent. Error messages need no bus mastering (PCIe Base 7.5.1.1.3).
-    fn can_post(&self) -> bool {
-        match self.core.posted.front() {
-            Some((_, Posted::Write { place, .. })) => self.endpoint.is_bus_master_at(*place),
-            Some((_, Posted::Interrupt(..) | Posted::Message(..))) => true,
-            None => false,
+    /// The place in the queue of the first posted request that may be sent. Functions do not wait for each other: each has its own Bus
+    /// Master Enable. Error messages need no bus mastering (PCIe Base 7.5.1.1.3), and wait for earlier writes of their function.
+    fn next_post(&self) -> Option<usize> {
+        let mut held = Held::default();
+        for (at, (_, posted)) in self.core.posted.iter().enumerate() {
+            let place = posted.place();
+            if held.has(place) {
+                continue;
+            }
+            match posted {
+                Posted::Write { .. } if !self.endpoint.is_bus_master_at(place) => held.add(place),
+                _ => return Some(at),
+            }
+            if !self.has_virtual_functions {
+                return None;
+            }
         }
+        None
     }
 
-    /// Whether the next non-posted request may be sent. It does not overtake posted ones (PCIe Base 2.4.1).
-    fn can_read(&self, fx: &mut Effects<'_, Self>) -> bool {
-        let Some(one) = self.next_non_posted() else {
-            return false;
-        };
-        if let Some((order, _)) = self.core.posted.front()
-            && *order < one.order
-        {
-            return false;
+    /// The place in the queue of the first non-posted request that may be sent. It overtakes no posted one of its function (PCIe Base 2.4.1).
+    fn next_read(&self, fx: &mut Effects<'_, Self>) -> Option<usize> {
+        let mut held = Held::default();
+        for (at, slot) in self.core.to_send.iter().enumerate() {
+            let Some(one) = &self.core.slots[*slot] else {
+                continue;
+            };
+            if held.has(one.place) {
+                continue;
+            }
+            let is_allowed = if one.atomic.is_some() {
+                self.endpoint.is_atomic_requester_at(one.place)
+            } else {
+                self.endpoint.is_bus_master_at(one.place)
+            };
+            if is_allowed && !self.is_behind_posted(one) {
+                // Tags are common to all functions.
+                let (address, len) = self.next_range(one);
+                let fits = self.core.outstanding.fits(address, len, fx.now());
+                return fits.then_some(at);
+            }
+            if !self.has_virtual_functions {
+                return None;
+            }
+            held.add(one.place);
         }
-        let is_allowed = if one.atomic.is_some() {
-            self.endpoint.is_atomic_requester()
-        } else {
-            self.endpoint.is_bus_master_at(one.place)
-        };
-        let (address, len) = self.next_range(one);
-        is_allowed && self.core.outstanding.fits(address, len, fx.now())
+        None
     }
 
-    fn next_non_posted(&self) -> Option<&NonPosted> {
-        let slot = *self.core.to_send.front()?;
-        self.core.slots[slot].as_ref()
+    /// Whether an earlier posted request of its function is not sent yet.
+    fn is_behind_posted(&self, one: &NonPosted) -> bool {
+        let posted = self.core.posted.iter();
+        let mut earlier = posted.take_while(|(order, _)| *order < one.order);
+        earlier.any(|(_, posted)| posted.place() == one.place)
     }
 
     /// The address and the length of the next packet of a request.
@@ -75,13 +119,13 @@ impl Foreign {
         (address, left.min(room) as u32)
     }
 
-    /// Sends the next packet of a read or an atomic operation.
-    fn send_part(&mut self, fx: &mut Effects<'_, Self>) {
-        let Some(one) = self.next_non_posted() else {
+    /// Sends the next packet of the read or the atomic operation at this place in the queue.
+    fn send_part(&mut self, at: usize, fx: &mut Effects<'_, Self>) {
+        let slot = self.core.to_send[at];
+        let Some(one) = &self.core.slots[slot] else {
             return;
         };
         let (address, len) = self.next_range(one);
-        let slot = self.core.to_send[0];
         let Some(one) = &mut self.core.slots[slot] else {
             return;
         };
@@ -95,7 +139,7 @@ impl Foreign {
         };
         one.asked += u64::from(len);
         if one.asked == one.len {
-            self.core.to_send.pop_front();
+            self.core.to_send.remove(at);
         }
         let tag = self.core.outstanding.begin(part, (address, len), fx.now());
         let id = self.endpoint.id_of(one.place);
@@ -113,9 +157,9 @@ impl Foreign {
         self.endpoint.hand_over(packet, fx);
     }
 
-    /// Sends the next packet of the posted requests.
-    fn post(&mut self, fx: &mut Effects<'_, Self>) {
-        match self.core.posted.front_mut() {
+    /// Sends the next packet of the posted request at this place in the queue.
+    fn post(&mut self, at: usize, fx: &mut Effects<'_, Self>) {
+        match self.core.posted.get_mut(at) {
             Some((
                 _,
                 Posted::Write {
@@ -127,19 +171,19 @@ impl Foreign {
                 },
             )) => {
                 let id = self.endpoint.id_of(*place);
-                let at = *address + *sent as u64;
-                let largest = u64::from(self.endpoint.max_payload()) - at % 4;
-                let room = MemoryRequest::room_at(at).min(largest) as usize;
+                let from = *address + *sent as u64;
+                let largest = u64::from(self.endpoint.max_payload()) - from % 4;
+                let room = MemoryRequest::room_at(from).min(largest) as usize;
                 let len = room.min(bytes.len() - *sent);
-                let header = Header::memory_write(id, at, len as u32).expect(IN_PAGE);
+                let header = Header::memory_write(id, from, len as u32).expect(IN_PAGE);
                 let packet = fx.store().claim();
-                let lead = (at % 4) as usize;
+                let lead = (from % 4) as usize;
                 fx.store()[packet].write(header, Stamp::default())[lead..lead + len]
                     .copy_from_slice(&bytes[*sent..*sent + len]);
                 *sent += len;
                 let (is_last, size, tag) = (*sent == bytes.len(), bytes.len(), *tag);
                 if is_last {
-                    self.core.posted.pop_front();
+                    self.core.posted.remove(at);
                     self.core.bytes -= size as u64;
                 }
                 self.endpoint.hand_over(packet, fx);
@@ -149,14 +193,14 @@ impl Foreign {
             }
             Some((_, Posted::Interrupt(place, vector))) => {
                 let (place, vector) = (*place, *vector);
-                self.core.posted.pop_front();
+                self.core.posted.remove(at);
                 if let Some(packet) = self.endpoint.interrupt(place, vector, fx) {
                     self.endpoint.hand_over(packet, fx);
                 }
             }
             Some((_, Posted::Message(place, severity))) => {
                 let (place, severity) = (*place, severity_of(*severity));
-                self.core.posted.pop_front();
+                self.core.posted.remove(at);
                 if let Some(packet) = self.message(place, severity, fx) {
                     self.endpoint.hand_over(packet, fx);
                 }
