@@ -92,7 +92,7 @@ impl Endpoint {
             .is_some_and(ConfigSpace::bus_master_enable)
     }
 
-    /// Whether the function at `place` exists and may send atomic operation requests; if not, it keeps them. AtomicOp Requester Enable of the
+    /// Whether the function at `place` exists and may send atomic operation requests; if not, it keeps them. `AtomicOp` Requester Enable of the
     /// physical function applies to its virtual ones (PCIe Base 9.3.5).
     pub fn is_atomic_requester_at(&self, place: FunctionPlace) -> bool {
         let space = self.functions.space(FunctionPlace::Own);
