@@ -15,8 +15,10 @@ pub const TARGET: u64 = 0x08;
 pub const LENGTH: u64 = 0x10;
 /// A write of any value starts the copy.
 pub const DOORBELL: u64 = 0x14;
-/// Number of blocks that were copied; all ones after a copy that failed.
+/// Number of blocks that were copied.
 pub const COUNT: u64 = 0x18;
+/// 1 if the last copy failed, otherwise 0.
+pub const STATUS: u64 = 0x1c;
 
 const MICROSECOND: u64 = 1_000_000_000;
 const VECTOR: u16 = 0;
@@ -36,8 +38,16 @@ impl Copier {
         u64::from_le_bytes(number)
     }
 
-    fn set_count(&mut self, count: u32) {
-        self.registers[COUNT as usize..][..4].copy_from_slice(&count.to_le_bytes());
+    fn set(&mut self, offset: u64, value: u32) {
+        self.registers[offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Sets the registers that software reads after a copy, and signals the interrupt.
+    fn end(&mut self, is_copied: bool, shell: &mut Shell<'_>) {
+        let count = self.number(COUNT, 4) as u32;
+        self.set(COUNT, count.wrapping_add(is_copied.into()));
+        self.set(STATUS, (!is_copied).into());
+        shell.interrupt(VECTOR).expect("the device has vector 0");
     }
 }
 
@@ -63,15 +73,14 @@ impl Model for Copier {
     fn expired(&mut self, _timer: u64, shell: &mut Shell<'_>) {
         let (source, length) = (self.number(SOURCE, 8), self.number(LENGTH, 4));
         if shell.read(TAG, source, length).is_err() {
-            self.set_count(u32::MAX);
+            self.end(false, shell);
         }
     }
 
     fn completed(&mut self, _tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
-        let copied = outcome.is_ok_and(|data| shell.write(self.number(TARGET, 8), data).is_ok());
-        let count = self.number(COUNT, 4) as u32;
-        self.set_count(if copied { count + 1 } else { u32::MAX });
-        shell.interrupt(VECTOR).expect("the device has vector 0");
+        let target = self.number(TARGET, 8);
+        let is_copied = outcome.is_ok_and(|data| shell.write(target, data).is_ok());
+        self.end(is_copied, shell);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The device on a bench, without a fabric.
 
-use copier::{COUNT, Copier, DOORBELL, LENGTH, SOURCE, TARGET};
+use copier::{COUNT, Copier, DOORBELL, LENGTH, SOURCE, STATUS, TARGET};
 use peerlane_device::{Asked, Bench, Declare, Failure, Setting, Settings};
 
 fn rung(latency_ns: u64) -> Bench {
@@ -41,7 +41,7 @@ fn a_block_is_read_after_the_latency_and_written_before_the_interrupt() {
 }
 
 #[test]
-fn a_failed_read_is_told_and_nothing_is_written() {
+fn a_failed_read_is_told_and_the_next_copy_succeeds() {
     let mut bench = rung(1);
     let Some(Asked::Read { tag, .. }) = bench.take().unwrap() else {
         panic!("the device reads first");
@@ -51,5 +51,24 @@ fn a_failed_read_is_told_and_nothing_is_written() {
         bench.take().unwrap(),
         Some(Asked::Interrupt { .. })
     ));
-    assert_eq!(bench.read(0, COUNT, 4).unwrap(), [0xff; 4]);
+    assert_eq!(bench.read(0, COUNT, 4).unwrap(), [0; 4]);
+    assert_eq!(bench.read(0, STATUS, 4).unwrap(), [1, 0, 0, 0]);
+    bench.write(0, DOORBELL, &[1, 0, 0, 0]).unwrap();
+    let Some(Asked::Read { tag, .. }) = bench.take().unwrap() else {
+        panic!("the device reads first");
+    };
+    bench.complete(tag, b"bytes").unwrap();
+    assert_eq!(bench.read(0, COUNT, 4).unwrap(), [1, 0, 0, 0]);
+    assert_eq!(bench.read(0, STATUS, 4).unwrap(), [0; 4]);
+}
+
+#[test]
+fn a_copy_of_no_bytes_fails() {
+    let mut bench = rung(1);
+    bench.write(0, LENGTH, &[0; 4]).unwrap();
+    assert!(matches!(
+        bench.take().unwrap(),
+        Some(Asked::Interrupt { .. })
+    ));
+    assert_eq!(bench.read(0, STATUS, 4).unwrap(), [1, 0, 0, 0]);
 }
