@@ -326,6 +326,20 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         ("bars = '4 KiB'", "bars is '4 KiB'; write bars = {0"),
         ("bars = {0: '4 KiB'}\n    on_read = Device.on_read", "nothing that answers"),
         ("on_read = lambda self: 0", "cannot be called as the simulator does"),
+        (
+            "bars = {0: '4 GiB'}\n    on_read = lambda self, bar, offset, length: 0",
+            "BAR 0 of 32 bits has 4294967296 bytes; write 2147483648 .* a BAR of 64 bits",
+        ),
+        (
+            "bars = {0: 1 << 63}\n    on_read = lambda self, bar, offset, length: 0",
+            "is out of range; write a number up to",
+        ),
+        ("datapath = Parameter(1)", 'parameter "datapath" has the name of a key of all devices'),
+        ("lanes = Parameter(1)", 'parameter "lanes" has the name of a key of all devices'),
+        ("upstream = Parameter(1)", 'parameter "upstream" has the name of a key of all devices'),
+        ("model = Parameter(1)", 'parameter "model" has the name of a key of all devices'),
+        ("name = Parameter('x')", "name is an attribute of every device; give the parameter"),
+        ("start = Parameter(1)", "start is an attribute of every device; give the parameter"),
         ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number of 16 bits"),
         ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
         ("tags = 1000", "1000 tags are not possible; write 1 to 768"),
@@ -343,6 +357,8 @@ def test_parameters_are_checked_where_they_are_set() -> None:
         MySsd(depht=1)
     with pytest.raises(ValueError, match="the parameter latency"):
         MySsd(latency="1 parsec")
+    with pytest.raises(ValueError, match=r"the parameter depth: .* is out of range; write"):
+        MySsd(depth=1 << 64)
     with pytest.raises(ScenarioError, match="is out of range; write a value from 1 up to 16"):
         fabric(depth=17).simulation()
     with pytest.raises(ScenarioError, match="depth"):

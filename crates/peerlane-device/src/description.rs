@@ -279,6 +279,12 @@ impl Description {
                     bar.index, bar.size
                 ));
             }
+            if bar.size > LARGEST_NARROW_BAR && !bar.wide {
+                return Some(format!(
+                    "BAR {} of 32 bits has {} bytes; write {LARGEST_NARROW_BAR} (2 GiB) at most, or declare a BAR of 64 bits",
+                    bar.index, bar.size
+                ));
+            }
             if let Some(number) = bar.numbers().find(|number| taken.contains(number)) {
                 return Some(format!(
                     "BAR {number} is declared twice; give each BAR its own number, and leave the number after a BAR of 64 bits free"
@@ -361,6 +367,9 @@ const BARS: u8 = 6;
 
 /// The smallest memory BAR of a device (PCIe Base 7.5.1.2.1).
 const SMALLEST_BAR: u64 = 128;
+
+/// The largest BAR of 32 bits (PCIe Base 7.5.1.2.1).
+const LARGEST_NARROW_BAR: u64 = 2 << 30;
 
 /// The largest MSI-X table (PCIe Base 7.7.2.2).
 const MOST_VECTORS: u16 = 2048;

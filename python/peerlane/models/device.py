@@ -275,6 +275,10 @@ def declaration(
             raise ValueError(
                 f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
             ) from None
+    for key in parameters(model):
+        if hasattr(Device, key):
+            right = "give the parameter another name"
+            raise ValueError(f"{own}.{key} is an attribute of every device; {right}")
     declared: object = model.bars
     if not isinstance(declared, Mapping):
         right = 'bars = {0: "4 KiB"}'

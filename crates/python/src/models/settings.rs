@@ -13,7 +13,13 @@ pub fn setting(kind: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Sett
     let value = if value.is_instance_of::<PyBool>() {
         Value::Flag(value.extract()?)
     } else if value.is_instance_of::<PyInt>() {
-        Value::Integer(value.extract()?)
+        let number = value.extract::<i64>();
+        Value::Integer(number.map_err(|_| {
+            wrong(format!(
+                "{value} is out of range; write a number up to {}",
+                i64::MAX
+            ))
+        })?)
     } else if value.is_instance_of::<PyFloat>() {
         Value::Float(value.extract()?)
     } else if value.is_instance_of::<PyString>() {

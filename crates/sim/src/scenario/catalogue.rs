@@ -165,6 +165,23 @@ pub fn catalogue_with(outside: &Models) -> Catalogue {
     }
 }
 
+/// The keys of every device and of its link, and the arguments of `Fabric.device`.
+pub(super) fn keys_of_devices() -> Vec<&'static str> {
+    let structure = STRUCTURE.iter().filter(|(place, ..)| {
+        *place == "upstream" || place.split(", ").any(|section| section == "devices")
+    });
+    let mut keys = vec!["name"];
+    keys.extend(structure.map(|(_, key, ..)| *key));
+    let sets = [
+        LinkParameters::declarations(),
+        PortParameters::declarations(),
+        NodeParameters::declarations(),
+        EndpointParameters::declarations(),
+    ];
+    keys.extend(sets.iter().flatten().map(|one| one.key));
+    keys
+}
+
 /// The sections that have a key of this name.
 pub(super) fn places_of(key: &str) -> Vec<String> {
     let parameters = catalogue().parameters.into_iter();

@@ -6,6 +6,7 @@ use cosim::Missing;
 use device::{CircuitChoice, EndpointParameters, ForeignModel, ForeignParameters, LeafParameters};
 use kernel::{Declaration, Parameters};
 
+use super::catalogue::keys_of_devices;
 use crate::registry::registry;
 
 macro_rules! device_parameters {
@@ -91,6 +92,7 @@ impl Models {
                     "{name:?} is the name of a built-in model; write another one"
                 ));
             }
+            Self::check(model)?;
             if models[..number].iter().any(|other| other.name() == name) {
                 return Err(format!(
                     "there are two models {name:?}; give each its own name"
@@ -98,6 +100,21 @@ impl Models {
             }
         }
         Ok(Models(models))
+    }
+
+    /// Checks that each parameter of a model has a name that no key of every device has: such a key would hide it.
+    pub fn check(model: &ForeignModel) -> Result<(), String> {
+        let keys = keys_of_devices();
+        let hidden = model.description().parameters.iter();
+        let hidden = hidden
+            .map(|one| &one.key)
+            .find(|key| keys.contains(&key.as_str()));
+        hidden.map_or(Ok(()), |key| {
+            Err(format!(
+                "the model {:?}: its parameter {key:?} has the name of a key of all devices; give it another one",
+                model.name()
+            ))
+        })
     }
 
     /// All models.
