@@ -193,6 +193,82 @@ def test_a_model_for_another_version_of_the_interface_is_refused(
         Library(library)
 
 
+def test_a_table_of_another_size_is_refused(c_library: Callable[[str], Path]) -> None:
+    library = c_library(
+        "static const unsigned table[64] = {1, 8};\n"
+        "const void *peerlane_device_model(void) { return table; }\n"
+    )
+    right = r"table says that it has 8 bytes, and a table of version 1 .* has 80; build it"
+    with pytest.raises(ValueError, match=right):
+        Library(library)
+
+
+def test_a_library_that_needs_another_symbol_is_refused_with_the_whole_reason(
+    c_library: Callable[[str], Path],
+) -> None:
+    with pytest.raises(ValueError, match=r"\(undefined symbol: of_nobody\); build it"):
+        Library(c_library("extern int of_nobody(void); int begun(void) { return of_nobody(); }\n"))
+
+
+C_MODEL = """\
+#include <stddef.h>
+#include <stdint.h>
+struct text { const char *bytes; size_t len; };
+struct bar { uint32_t index, is_wide; uint64_t size; };
+static const struct bar bars[] = {{BAR, 0, 4096}};
+static const struct {
+    struct text help;
+    uint32_t vendor, device, revision, class, vectors, tags, virtual_functions;
+    const struct bar *bars; size_t bar_count; const void *parameters; size_t parameter_count;
+} description = {{"C", 1}, VENDOR, 1, 0, 0x120000, 0, 1, 0, bars, 1, 0, 0};
+struct request {
+    uint32_t kind, function; uint64_t tag, address; const void *bytes; uint64_t len;
+    uint32_t detail;
+};
+struct shell {
+    void *context; uint64_t now; uint32_t (*ask)(void *, const struct request *); void *fail;
+};
+static int device;
+static const void *describe(void) { return &description; }
+static void *make(const void *values, size_t count, const void *shell) { return &device; }
+static void nothing(void) {}
+static uint32_t read(void *of, const void *access, uint8_t *into, const struct shell *shell) {
+    struct request null = {2, 0, 0, 0, 0, 8, 0}, long_ = {2, 0, 0, 0, &device, 1ull << 62, 0};
+    into[0] = shell->ask(shell->context, &null);
+    into[1] = shell->ask(shell->context, &long_);
+    return 0;
+}
+static const struct {
+    uint32_t version, size;
+    const void *describe, *make, *destroy, *reset, *read, *write, *completed, *sent, *expired;
+} table = {1, 80, describe, make, nothing, nothing, read, nothing, nothing, nothing, nothing};
+const void *peerlane_device_model(void) { return &table; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("bar", "vendor", "why"),
+    [
+        (256, 1, "the model's number of a BAR is 256; write a number of 8 bits"),
+        (0, 0x1_0001, "the model's vendor ID is 65537; write a number of 16 bits"),
+    ],
+)
+def test_a_number_of_a_declaration_with_too_many_bits_is_refused(
+    c_library: Callable[[str], Path], bar: int, vendor: int, why: str
+) -> None:
+    text = C_MODEL.replace("BAR", str(bar)).replace("VENDOR", str(vendor))
+    with pytest.raises(ValueError, match=why):
+        Library(c_library(text))
+
+
+def test_a_request_without_its_bytes_or_with_too_many_is_refused(
+    c_library: Callable[[str], Path],
+) -> None:
+    library = c_library(C_MODEL.replace("BAR", "0").replace("VENDOR", "1"))
+    length = 1
+    assert Bench(Library(library)).read_bytes(0, 0, 2) == bytes([length, length])
+
+
 def test_a_library_without_a_model_is_refused(c_library: Callable[[str], Path]) -> None:
     with pytest.raises(ValueError, match="the library has no device model; end it with"):
         Library(c_library("int nothing;\n"))

@@ -4,66 +4,50 @@ use std::ffi::c_void;
 use std::{ptr, slice, str};
 
 use peerlane_device::abi::{
-    ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, REQUEST_ANSWER, REQUEST_ATOMIC,
+    ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, LARGEST_REQUEST, REQUEST_ANSWER, REQUEST_ATOMIC,
     REQUEST_INTERRUPT, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER, REQUEST_WRITE, RawAccess,
-    RawDescription, RawParameter, RawRequest, RawSetting, RawShell, RawText, Table,
+    RawBar, RawDescription, RawParameter, RawRequest, RawSetting, RawShell, RawText, Table,
     UNKNOWN_REQUEST,
 };
 use peerlane_device::{
-    Access, Answer, Bar, Description, Failure, Misuse, Model, Operation, Parameter, Port, Request,
-    Setting, Settings, Severity, Shell, Ticket,
+    Access, Answer, Bar, Declare, Description, Failure, Misuse, Model, Operation, Parameter, Port,
+    Request, Setting, Settings, Severity, Shell, Ticket, table,
 };
 
+use crate::LoadError;
+
 /// A model in a library.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LibraryModel {
     table: &'static Table,
-    description: *const RawDescription,
+    description: Description,
 }
 
-// SAFETY: the declaration and the table never change, and live as long as the process.
-unsafe impl Send for LibraryModel {}
-// SAFETY: the declaration and the table never change, so threads can read them at the same time.
-unsafe impl Sync for LibraryModel {}
-
 impl LibraryModel {
-    /// The model with this table; none if its description cannot be made.
-    pub fn new(table: &'static Table) -> Option<Self> {
-        // SAFETY: the function takes nothing.
-        let description = unsafe { (table.describe)() };
-        (!description.is_null()).then_some(LibraryModel { table, description })
+    /// The model with this table.
+    ///
+    /// # Safety
+    ///
+    /// The functions of the table must keep to the rules of [`peerlane_device::abi`], as those of [`peerlane_device::table`] do. They and the
+    /// declaration must stay as long as the process.
+    pub unsafe fn new(table: &'static Table) -> Result<Self, LoadError> {
+        // SAFETY: the function takes nothing, and keeps to the rules.
+        let raw = unsafe { (table.describe)().as_ref() };
+        let raw = raw.ok_or(LoadError::NoDescription)?;
+        // SAFETY: the caller keeps to the rules of this function.
+        let description = unsafe { description(raw) }?;
+        Ok(LibraryModel { table, description })
+    }
+
+    /// A model of this program, behind the interface of libraries.
+    pub fn of<M: Declare + 'static>() -> Result<Self, LoadError> {
+        // SAFETY: such a table keeps to the rules, and its functions are of this program.
+        unsafe { Self::new(table::<M>()) }
     }
 
     /// The declaration of the model.
-    pub fn description(&self) -> Description {
-        // SAFETY: the pointer was checked, and what it points to lives as long as the library.
-        let raw = unsafe { &*self.description };
-        // SAFETY: by the rules of the interface there are so many BARs and parameters, which live as long as the library.
-        let (bars, parameters) = unsafe {
-            (
-                list(raw.bars, raw.bar_count),
-                list(raw.parameters, raw.parameter_count),
-            )
-        };
-        Description {
-            help: text(raw.help),
-            vendor: raw.vendor as u16,
-            device: raw.device as u16,
-            revision: raw.revision as u8,
-            class: raw.class,
-            bars: bars
-                .iter()
-                .map(|bar| Bar {
-                    index: bar.index as u8,
-                    size: bar.size,
-                    wide: bar.is_wide != 0,
-                })
-                .collect(),
-            vectors: raw.vectors as u16,
-            tags: raw.tags as u16,
-            virtual_functions: raw.virtual_functions as u8,
-            parameters: parameters.iter().map(parameter).collect(),
-        }
+    pub fn description(&self) -> &Description {
+        &self.description
     }
 
     /// Makes a device with these values of the parameters, in the order of their declaration. Returns the message of a panic of the model.
@@ -87,6 +71,46 @@ impl LibraryModel {
             device,
         }))
     }
+}
+
+/// The declaration that a library has.
+///
+/// # Safety
+///
+/// There must be as many BARs and parameters as the declaration says, and its texts must be valid.
+unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
+    // SAFETY: the caller keeps to the rules of this function.
+    let (bars, parameters) = unsafe {
+        (
+            list(raw.bars, raw.bar_count),
+            list(raw.parameters, raw.parameter_count),
+        )
+    };
+    let bar = |bar: &RawBar| {
+        Ok(Bar {
+            index: narrowed("number of a BAR", bar.index)?,
+            size: bar.size,
+            wide: bar.is_wide != 0,
+        })
+    };
+    Ok(Description {
+        help: text(raw.help),
+        vendor: narrowed("vendor ID", raw.vendor)?,
+        device: narrowed("device ID", raw.device)?,
+        revision: narrowed("revision ID", raw.revision)?,
+        class: raw.class,
+        bars: bars.iter().map(bar).collect::<Result<_, _>>()?,
+        vectors: narrowed("number of vectors", raw.vectors)?,
+        tags: narrowed("number of tags", raw.tags)?,
+        virtual_functions: narrowed("number of virtual functions", raw.virtual_functions)?,
+        parameters: parameters.iter().map(parameter).collect(),
+    })
+}
+
+/// A number of a declaration in the bits that it may have.
+fn narrowed<T: TryFrom<u32>>(what: &'static str, value: u32) -> Result<T, LoadError> {
+    let bits = 8 * size_of::<T>();
+    T::try_from(value).map_err(|_| LoadError::Number { what, value, bits })
 }
 
 /// The port of a model while it is made: of its requests, only [`Request::Fail`] has an effect.
@@ -224,6 +248,9 @@ unsafe extern "C" fn ask(context: *mut c_void, request: *const RawRequest) -> u3
     let (shell, raw) = unsafe { (shell_of(context), &*request) };
     let bytes: &[u8] = match raw.kind {
         REQUEST_WRITE | REQUEST_ATOMIC | REQUEST_ANSWER => {
+            if raw.len > LARGEST_REQUEST || raw.len > 0 && raw.bytes.is_null() {
+                return number(Misuse::Length);
+            }
             // SAFETY: the bytes of such a request are valid during this call.
             unsafe { list(raw.bytes, raw.len as usize) }
         }
@@ -307,7 +334,7 @@ fn raw_access(access: Access) -> RawAccess {
 ///
 /// There must be `count` values at the pointer, valid as long as the slice is used.
 unsafe fn list<'l, T>(values: *const T, count: usize) -> &'l [T] {
-    if count == 0 {
+    if count == 0 || values.is_null() {
         return &[];
     }
     // SAFETY: the caller keeps to the rules of this function.

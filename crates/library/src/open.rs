@@ -30,6 +30,19 @@ pub enum LoadError {
     /// The library was built with another version of the interface.
     #[error("the model was built for version {0} of the device interface, and this Peerlane has version {VERSION}; build it with peerlane-device {package}", package = env!("CARGO_PKG_VERSION"))]
     Version(u32),
+    /// The table has another size than those of its version.
+    #[error("the model's table says that it has {0} bytes, and a table of version {VERSION} of the device interface has {right}; build it with peerlane-device {package}", right = size_of::<Table>(), package = env!("CARGO_PKG_VERSION"))]
+    Size(u32),
+    /// A number of the declaration has too many bits.
+    #[error("the model's {what} is {value}; write a number of {bits} bits")]
+    Number {
+        /// The meaning of the number.
+        what: &'static str,
+        /// The number that the library has.
+        value: u32,
+        /// The bits that it may have.
+        bits: usize,
+    },
     /// The model has panicked when it was asked for its description.
     #[error("the model does not describe itself: its description() panicked")]
     NoDescription,
@@ -46,7 +59,7 @@ pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {
     // SAFETY: the name ends with a null byte. The library is trusted: whoever runs the simulator has named it.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        return Err(LoadError::NotALibrary(last_error()));
+        return Err(LoadError::NotALibrary(last_error(path.as_os_str())));
     }
     // SAFETY: the handle is that of an open library, and the name of the symbol ends with a null byte.
     let symbol = unsafe { libc::dlsym(handle, SYMBOL.as_ptr().cast()) };
@@ -62,15 +75,19 @@ pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {
     }
     // SAFETY: the first two fields of a table are these numbers in every version.
     let [version, size] = unsafe { *table.cast::<[u32; 2]>() };
-    if version != VERSION || size as usize != size_of::<Table>() {
+    if version != VERSION {
         return Err(LoadError::Version(version));
+    }
+    if size as usize != size_of::<Table>() {
+        return Err(LoadError::Size(size));
     }
     // SAFETY: a table of this version is complete, and lives as long as its library: until the process ends.
     let table: &'static Table = unsafe { &*table };
-    LibraryModel::new(table).ok_or(LoadError::NoDescription)
+    // SAFETY: the library says that it keeps to the rules of this version, and is never closed.
+    unsafe { LibraryModel::new(table) }
 }
 
-fn last_error() -> String {
+fn last_error(path: &OsStr) -> String {
     // SAFETY: the system returns a text with a null byte at its end, or none, which stays until the next call for a library.
     let error = unsafe { libc::dlerror() };
     if error.is_null() {
@@ -79,6 +96,6 @@ fn last_error() -> String {
     // SAFETY: as above.
     let text = unsafe { CStr::from_ptr(error) }.to_string_lossy();
     // The system names the file, which the caller does, too.
-    let text = text.rsplit_once(": ").map_or(&*text, |(_, why)| why);
-    text.to_owned()
+    let file = format!("{}: ", path.to_string_lossy());
+    text.strip_prefix(&file).unwrap_or(&text).to_owned()
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use library::LibraryModel;
 use peerlane_device::{
     Access, Answer, Bar, Declare, Description, Failure, Misuse, Model, Operation, Parameter, Port,
-    Request, Setting, Settings, Severity, Shell, Ticket, table,
+    Request, Setting, Settings, Severity, Shell, Ticket,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -247,14 +247,14 @@ fn answer(number: usize) -> Result<(), Misuse> {
 }
 
 fn device(settings: &Settings) -> Box<dyn Model> {
-    let library = LibraryModel::new(table::<Echo>()).unwrap();
+    let library = LibraryModel::of::<Echo>().unwrap();
     library.make(settings).unwrap()
 }
 
 #[test]
 fn a_declaration_arrives_as_it_was_written_and_is_possible() {
-    let library = LibraryModel::new(table::<Echo>()).unwrap();
-    assert_eq!(library.description(), Echo::description());
+    let library = LibraryModel::of::<Echo>().unwrap();
+    assert_eq!(*library.description(), Echo::description());
     assert_eq!(Echo::description().check(), Ok(()));
     assert_eq!(Echo::description().vector_bar(), Some(4));
 }

@@ -95,6 +95,9 @@ pub struct RawRequest {
     pub detail: u32,
 }
 
+/// The most bytes of a request, 16 MiB.
+pub const LARGEST_REQUEST: u64 = crate::shell::LARGEST;
+
 /// `Request::Read`.
 pub const REQUEST_READ: u32 = 1;
 /// `Request::Write`.

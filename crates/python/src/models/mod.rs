@@ -133,6 +133,7 @@ fn model(name: &str, description: Description, maker: Box<dyn Maker>) -> PyResul
     let model = ForeignModel::new(name, description, maker);
     let model =
         model.map_err(|fault| PyValueError::new_err(format!("the model {name:?}: {fault}")))?;
+    Models::check(&model).map_err(PyValueError::new_err)?;
     Ok(DeviceModel(model))
 }
 
@@ -145,15 +146,23 @@ fn model(name: &str, description: Description, maker: Box<dyn Maker>) -> PyResul
 pub fn load_model(name: &str, path: PathBuf) -> PyResult<DeviceModel> {
     let loaded = library::load(&path)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
-    model(name, loaded.description(), Box::new(LibraryMaker(loaded)))
+    model(
+        name,
+        loaded.description().clone(),
+        Box::new(LibraryMaker(loaded)),
+    )
 }
 
 /// Returns a model in Rust with registers that keep what is written, for `peerlane bench devices`.
 #[pyfunction]
 pub fn register_model(name: &str) -> PyResult<DeviceModel> {
-    let loaded = registers::registers()
-        .ok_or_else(|| PyValueError::new_err("the model does not describe itself"))?;
-    model(name, loaded.description(), Box::new(LibraryMaker(loaded)))
+    let loaded =
+        registers::registers().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    model(
+        name,
+        loaded.description().clone(),
+        Box::new(LibraryMaker(loaded)),
+    )
 }
 
 /// The maker of devices of a model in a library.

@@ -1,7 +1,7 @@
 //! The device of `peerlane bench devices` in Rust: registers that keep what is written, behind the C interface of libraries.
 
-use library::LibraryModel;
-use peerlane_device::{Access, Answer, Bar, Declare, Description, Model, Settings, Shell, table};
+use library::{LibraryModel, LoadError};
+use peerlane_device::{Access, Answer, Bar, Declare, Description, Model, Settings, Shell};
 
 /// Registers that keep what is written.
 struct Registers([u8; SIZE as usize]);
@@ -42,6 +42,6 @@ impl Declare for Registers {
 }
 
 /// The model behind the C interface, as if a library had it.
-pub fn registers() -> Option<LibraryModel> {
-    LibraryModel::new(table::<Registers>())
+pub fn registers() -> Result<LibraryModel, LoadError> {
+    LibraryModel::of::<Registers>()
 }

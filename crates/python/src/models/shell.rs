@@ -17,14 +17,22 @@ use pyo3::prelude::*;
 #[derive(Default)]
 pub struct ModelShell(AtomicPtr<Shell<'static>>);
 
+/// Puts a pointer back at the end of a call, also of one that unwinds.
+struct Restore<'s>(&'s AtomicPtr<Shell<'static>>, *mut Shell<'static>);
+
+impl Drop for Restore<'_> {
+    fn drop(&mut self) {
+        self.0.store(self.1, Ordering::Relaxed);
+    }
+}
+
 impl ModelShell {
     /// Lends `shell` to Python while `call` runs.
     pub fn lend<T>(&self, shell: &mut Shell<'_>, call: impl FnOnce() -> T) -> T {
         // If the call runs another simulation with the same object, the outer shell is back afterwards.
         let outer = self.0.swap(ptr::from_mut(shell).cast(), Ordering::Relaxed);
-        let done = call();
-        self.0.store(outer, Ordering::Relaxed);
-        done
+        let _restore = Restore(&self.0, outer);
+        call()
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Shell<'static>) -> T) -> PyResult<T> {
@@ -34,11 +42,10 @@ impl ModelShell {
                 "a device can ask for something only while the simulation or a bench calls it",
             ));
         }
+        let _restore = Restore(&self.0, shell);
         // SAFETY: the pointer is valid while `lend` runs, and null otherwise. Python's lock is held during this use, and the pointer is null
         // meanwhile, so the shell has no second user.
-        let done = work(unsafe { &mut *shell });
-        self.0.store(shell, Ordering::Relaxed);
-        Ok(done)
+        Ok(work(unsafe { &mut *shell }))
     }
 
     fn ask(&self, function: u8, request: Request<'_>) -> PyResult<()> {
