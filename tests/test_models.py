@@ -165,8 +165,6 @@ def test_an_object_keeps_its_own_settings_wherever_it_is_used() -> None:
     assert has() == wanted
     Simulation(fabric().to_toml().replace("my-ssd", "c"), models={"c": own})
     assert has() == wanted
-    with pytest.raises(ValueError, match="depth"):
-        Bench(Rated(depth=17))
 
 
 def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
@@ -357,6 +355,12 @@ def test_parameters_are_checked_where_they_are_set() -> None:
         MySsd(depht=1)
     with pytest.raises(ValueError, match="the parameter latency"):
         MySsd(latency="1 parsec")
+    with pytest.raises(
+        ValueError, match="the parameter depth: 17 is out of range; write a value from 1"
+    ):
+        MySsd(depth=17)
+    with pytest.raises(ModelError, match="the parameter depth: 17 is out of range"):
+        Bench(MySsd, depth=17)
     with pytest.raises(ValueError, match=r"the parameter depth: .* is out of range; write"):
         MySsd(depth=1 << 64)
     with pytest.raises(ScenarioError, match="is out of range; write a value from 1 up to 16"):

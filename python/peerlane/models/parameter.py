@@ -150,7 +150,15 @@ class Parameter(Generic[Value]):
         return value
 
     def __set__(self, device: object, value: Value) -> None:
-        device.__dict__[self.key] = parameter_value(self._kind, self.key, value)
+        has: Any = parameter_value(self._kind, self.key, value)
+        if self._limits is not None:
+            least: Any
+            most: Any
+            least, most = (parameter_value(self._kind, self.key, one) for one in self._limits)
+            if not least <= has <= most:
+                right = f"write a value from {self._limits[0]} up to {self._limits[1]}"
+                raise ValueError(f"the parameter {self.key}: {value} is out of range; {right}")
+        device.__dict__[self.key] = has
         device.__dict__.setdefault(OWN, {})[self.key] = self._as_written(value)
 
     def _as_written(self, value: Written) -> Written:
