@@ -63,7 +63,7 @@ def verilator(module: str, parameters: dict[str, int]) -> tuple[int, str]:
 
 
 def compiled(module: str) -> Path:
-    """The program that Icarus makes of a module."""
+    """The program that Icarus makes from a module."""
     return ROOM.parent / "target" / "gateware" / f"lint-{module}.vvp"
 
 
@@ -97,7 +97,7 @@ COMMANDS = {"verilator": "verilator", "icarus": "iverilog", "yosys": "yosys"}
 
 
 def judge(circuit: tuple[str, dict[str, int]], tools: list[str]) -> list[str]:
-    """What the tools say of a circuit, if anything."""
+    """The remarks of the tools about a circuit."""
     found = []
     for tool in tools:
         status, said = TOOLS[tool](*circuit)
@@ -107,7 +107,7 @@ def judge(circuit: tuple[str, dict[str, int]], tools: list[str]) -> list[str]:
 
 
 def refusal(case: dict[str, Any], tools: list[str]) -> list[str]:
-    """The tools that take bad parameters, of refusals.toml, without the sentence."""
+    """The tools that accept the bad parameters of a case of refusals.toml, or do not say why."""
     module, parameters = case["module"], case["parameters"]
     found = []
     for tool in tools:

@@ -44,7 +44,7 @@ FLAT = "flatten; memory_map; opt -full; setundef -undriven -anyseq; setundef -in
 """No hierarchy, no memories, and registers that begin as 0, as an FPGA configures them."""
 
 CLOCKED = FLAT + "; clk2fflogic"
-"""Clocks are signals as others are: they change at any step, together or apart."""
+"""Clocks are signals like all others: they change at any step, together or apart."""
 
 ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 """A mutant is judged by its own property alone."""

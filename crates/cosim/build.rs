@@ -263,7 +263,7 @@ mod circuits {
         }
     }
 
-    /// The version of a Verilator, where it tells one: "Verilator 5.048".
+    /// The version of a Verilator that prints one, such as "Verilator 5.048".
     fn version_of(command: &str) -> Option<(u32, u32)> {
         let output = Command::new(command).arg("--version").output().ok()?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -357,7 +357,7 @@ mod circuits {
     }
 
     impl Edges {
-        /// The edges of a translated circuit, if they are all that it sees, and Verilator has written what the driver then calls.
+        /// The edges of a translated circuit; none if it is sensitive to anything else, or the generated code lacks the function for them.
         fn of(model: &str, folder: &Path) -> Option<Self> {
             let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
             let text: String = fs::read_dir(folder)
@@ -385,7 +385,7 @@ mod circuits {
             }
         }
 
-        /// Tells the driver of them.
+        /// Defines the macros of the driver that name the edges.
         fn define(&self, model: &str, compiler: &mut cc::Build) {
             let root = format!("V{model}___024root");
             compiler

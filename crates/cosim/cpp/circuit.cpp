@@ -133,7 +133,7 @@ public:
     // The clock stands still while there is nothing to do.
     void run(uint64_t until, circuit_events& into) {
         m_events.clear();
-        // The bytes of a TLP that is not whole go on.
+        // The bytes of a TLP that is not complete are kept.
         memmove(m_sent.data(), m_sent.data() + m_begin, m_end - m_begin);
         m_end -= m_begin;
         m_begin = 0;

@@ -42,7 +42,7 @@ struct circuit_model {
     const char* name;
     // Bytes of a beat.
     uint64_t width;
-    // Whether it can write waveforms; each circuit has a copy that can, and a faster one that cannot.
+    // Whether the circuit can write waveforms; each circuit has a copy that can, and a faster one that cannot.
     bool is_traced;
     void* (*create)(uint64_t period_ps);
     void (*destroy)(void*);

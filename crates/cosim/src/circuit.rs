@@ -50,9 +50,9 @@ pub enum Happening<'c> {
 /// Whether a circuit can write waveforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waves {
-    /// It cannot, which makes it faster.
+    /// The circuit cannot write waveforms, and is faster for that.
     Never,
-    /// It can.
+    /// The circuit can write waveforms.
     Possible,
 }
 

@@ -41,7 +41,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The reason in what a circuit has printed: of Verilator's lines the first one, without its own time, which stands still.
+    /// The reason in the output of a circuit: the first line of Verilator's, without the time in it, which stands still.
     pub(crate) fn reason(printed: &str) -> String {
         let line = printed.trim().lines().next().unwrap_or_default();
         let (_, reason) = line.split_once("%Error: ").unwrap_or(("", line));

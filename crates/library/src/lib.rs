@@ -4,7 +4,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "the interface to libraries is C's; a library is trusted as the program that names it is"
+    reason = "the interface to libraries is C's; a library is trusted as much as the program that names it"
 )]
 
 mod loaded;

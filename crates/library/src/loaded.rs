@@ -23,11 +23,11 @@ pub struct LibraryModel {
 
 // SAFETY: the declaration and the table never change, and live as long as the process.
 unsafe impl Send for LibraryModel {}
-// SAFETY: as above.
+// SAFETY: the declaration and the table never change, so threads can read them at the same time.
 unsafe impl Sync for LibraryModel {}
 
 impl LibraryModel {
-    /// The model with this table; none if it does not describe itself.
+    /// The model with this table; none if its description cannot be made.
     pub fn new(table: &'static Table) -> Option<Self> {
         // SAFETY: the function takes nothing.
         let description = unsafe { (table.describe)() };
@@ -66,7 +66,7 @@ impl LibraryModel {
         }
     }
 
-    /// A device with these values of the parameters, in the order of their declaration; the reason if the model has panicked.
+    /// Makes a device with these values of the parameters, in the order of their declaration. Returns the message of a panic of the model.
     pub fn make(&self, settings: &Settings) -> Result<Box<dyn Model>, String> {
         let values: Vec<RawSetting> = settings
             .all()
@@ -89,7 +89,7 @@ impl LibraryModel {
     }
 }
 
-/// The port of a model that is being made, which can only fail.
+/// The port of a model while it is made: of its requests, only [`Request::Fail`] has an effect.
 struct Nobody(Option<String>);
 
 impl Port for Nobody {
@@ -192,7 +192,7 @@ impl Model for Device {
     }
 }
 
-/// Calls `call` with `shell` in C's manner.
+/// Calls `call` with `shell` as a structure of the C interface.
 fn with_shell<T>(shell: &mut Shell<'_>, call: impl FnOnce(*const RawShell) -> T) -> T {
     let raw = RawShell {
         now_fs: shell.now_fs(),
@@ -209,7 +209,7 @@ fn with_shell<T>(shell: &mut Shell<'_>, call: impl FnOnce(*const RawShell) -> T)
 ///
 /// The call that the context belongs to must not have ended, and no other use of the shell may overlap with this one.
 unsafe fn shell_of<'s>(context: *mut c_void) -> &'s mut Shell<'s> {
-    // SAFETY: by the rules of this function.
+    // SAFETY: the caller keeps to the rules of this function.
     unsafe { &mut *context.cast() }
 }
 
@@ -246,7 +246,7 @@ fn number(misuse: Misuse) -> u32 {
     1 + place.unwrap_or(0) as u32
 }
 
-/// A request of a model; none if there is no such kind.
+/// The request that a model makes; none if its kind is unknown.
 fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
     Some(match raw.kind {
         REQUEST_READ => Request::Read {
@@ -305,12 +305,12 @@ fn raw_access(access: Access) -> RawAccess {
 ///
 /// # Safety
 ///
-/// There must be so many values, valid as long as the slice is used.
+/// There must be `count` values at the pointer, valid as long as the slice is used.
 unsafe fn list<'l, T>(values: *const T, count: usize) -> &'l [T] {
     if count == 0 {
         return &[];
     }
-    // SAFETY: by the rules of this function.
+    // SAFETY: the caller keeps to the rules of this function.
     unsafe { slice::from_raw_parts(values, count) }
 }
 

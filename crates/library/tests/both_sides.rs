@@ -1,4 +1,4 @@
-//! Both sides of the C interface against each other: what one says arrives at the other as it was said.
+//! Both sides of the C interface against each other: what one side passes arrives unchanged at the other.
 
 use std::sync::Mutex;
 
@@ -131,10 +131,10 @@ fn owned() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// What the next call of the model asks for, and what the model has heard.
+/// The requests that the next call of the model makes, and the values that the model has received.
 static ASKS: Mutex<Vec<Owned>> = Mutex::new(Vec::new());
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// One test at a time uses them.
+/// Lets one test at a time use the other two.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Echo(Settings);
@@ -238,7 +238,7 @@ impl Port for Desk {
     }
 }
 
-/// What the simulator's end says of a request, by its number.
+/// The simulator's answer to the request with this number.
 fn answer(number: usize) -> Result<(), Misuse> {
     let misuses = Misuse::ALL.len() + 1;
     Misuse::ALL

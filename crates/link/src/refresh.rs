@@ -88,19 +88,20 @@ pub(crate) struct Refreshed {
     pub(crate) count: u64,
     /// The time at which the last one became due.
     pub(crate) due: Time,
-    /// The time by the schedule at which the last one was sent, and the limit before it.
+    /// The time at which the schedule sends the last one.
     pub(crate) sent: Time,
+    /// The time at which the limit was sent before that.
     pub(crate) before: Time,
 }
 
 impl RefreshSchedule {
-    /// The time after a refresh at which the next one is due. It is not a multiple of a symbol time, so that what happens at such a time is
-    /// before it or after it.
+    /// The time from a refresh to the next one that is due. It is not a multiple of a symbol time, so that a refresh and an event at a symbol
+    /// boundary never happen at the same time.
     pub(crate) fn interval(self) -> Span {
         self.interval + Span::from_fs(1)
     }
 
-    /// The time at which a limit is sent again that was sent at `sent`.
+    /// The time at which the schedule sends a limit again that was sent at `sent`.
     pub(crate) fn after(self, sent: Time) -> Time {
         (sent + self.interval()).round_up(self.symbol)
     }

@@ -172,8 +172,8 @@ impl Transmitter {
         self.counters.add_dllps(count, &self.timing);
     }
 
-    /// Takes the wire for a DLLP that became due at `due` and told nothing new, if the wire was free for it before `now`. Returns whether
-    /// it was. Such a DLLP then has the next slot, even if the slot begins after `now`.
+    /// Takes the wire for a DLLP with no new content that became due at `due`, if the wire was free for it before `now`. Returns whether it
+    /// was. The DLLP then has the next slot, even if the slot begins after `now`.
     #[cold]
     pub(crate) fn repeat_dllp(&mut self, due: Time, now: Time, cx: &mut impl LinkContext) -> bool {
         let free = due.max(self.busy_until);

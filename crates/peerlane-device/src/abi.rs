@@ -1,8 +1,9 @@
 //! The C interface between the simulator and a library with a model.
 //!
-//! A library exports the function [`SYMBOL`], which returns a [`Table`]. The first two fields of a table are there in every version; the
-//! rest belongs to [`VERSION`], and a simulator with another version refuses the library. All pointers that a call gets are valid during
-//! the call only. Nothing unwinds across the interface: a model that panics says so by [`RawShell::fail`].
+//! A library exports the function [`SYMBOL`], which returns a [`Table`]. Every version of the table begins with the same two fields. The
+//! other fields may change with [`VERSION`], so a simulator of another version refuses the library. The pointer to a device is valid until
+//! the device is destroyed; every other pointer that a call gets is valid during the call only. Nothing unwinds across the interface: a
+//! panic of a model is reported by [`RawShell::fail`].
 
 use std::ffi::c_void;
 
@@ -25,7 +26,7 @@ pub struct Table {
     pub size: u32,
     /// Returns the declaration, which is valid as long as the library is loaded.
     pub describe: unsafe extern "C" fn() -> *const RawDescription,
-    /// Makes a device with values of all parameters, in the order of their declaration; null if it has failed.
+    /// Makes a device: the values of all parameters in the order of their declaration, their number, shell. Returns null after a failure.
     pub make: unsafe extern "C" fn(*const RawSetting, usize, *const RawShell) -> *mut c_void,
     /// Destroys a device.
     pub destroy: unsafe extern "C" fn(*mut c_void),
@@ -47,13 +48,13 @@ pub struct Table {
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawShell {
-    /// Passed to the functions below.
+    /// The first argument of `ask` and `fail`.
     pub context: *mut c_void,
     /// Simulated time in femtoseconds.
     pub now_fs: u64,
-    /// Takes a request: 0, or the number of the misuse.
+    /// Takes a request. Returns 0, or the number of the [`Misuse`](crate::Misuse).
     pub ask: unsafe extern "C" fn(*mut c_void, *const RawRequest) -> u32,
-    /// Ends the run, with a reason in UTF-8.
+    /// Ends the run. The reason is a text in UTF-8, with its length in bytes.
     pub fail: unsafe extern "C" fn(*mut c_void, *const u8, usize),
 }
 
@@ -77,7 +78,7 @@ pub struct RawAccess {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawRequest {
-    /// One of the `REQUEST` numbers.
+    /// The kind of the request, a constant `REQUEST_...`.
     pub kind: u32,
     /// The function.
     pub function: u32,
@@ -87,28 +88,29 @@ pub struct RawRequest {
     pub address: u64,
     /// The bytes of a write, the operands, or the bytes of an answer.
     pub bytes: *const u8,
-    /// Their number, or that of a read.
+    /// The number of these bytes, or the number of bytes to read.
     pub len: u64,
-    /// The operation or the severity, in the order of declaration; 1 for a write with a tag, or for an answer with bytes.
+    /// The number of the operation or of the severity, in the order of declaration. For a write, 1 if it has a tag; for an answer, 1 if it
+    /// has bytes.
     pub detail: u32,
 }
 
-/// The kind of a request.
+/// `Request::Read`.
 pub const REQUEST_READ: u32 = 1;
-/// The kind of a request.
+/// `Request::Write`.
 pub const REQUEST_WRITE: u32 = 2;
-/// The kind of a request.
+/// `Request::Atomic`.
 pub const REQUEST_ATOMIC: u32 = 3;
-/// The kind of a request.
+/// `Request::Interrupt`.
 pub const REQUEST_INTERRUPT: u32 = 4;
-/// The kind of a request.
+/// `Request::Message`.
 pub const REQUEST_MESSAGE: u32 = 5;
-/// The kind of a request.
+/// `Request::Timer`.
 pub const REQUEST_TIMER: u32 = 6;
-/// The kind of a request.
+/// `Request::Answer`.
 pub const REQUEST_ANSWER: u32 = 7;
 
-/// The number that stands for a request of no kind.
+/// The result of [`RawShell::ask`] for a request of an unknown kind.
 pub const UNKNOWN_REQUEST: u32 = u32::MAX;
 
 /// `Answer::Now`.
@@ -124,9 +126,9 @@ pub const ANSWER_ABORT: u32 = 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawText {
-    /// Its first byte.
+    /// The first byte of the text.
     pub bytes: *const u8,
-    /// The number of its bytes.
+    /// The length of the text in bytes.
     pub len: usize,
 }
 
@@ -136,9 +138,9 @@ pub struct RawText {
 pub struct RawSetting {
     /// The type, in the order of declaration of `Setting`.
     pub kind: u32,
-    /// The number; the bits of a number of 64 bits with a fraction; 1 for true.
+    /// The value, unless it is a text: a whole number, the bits of a floating-point number, or 1 for true.
     pub number: u64,
-    /// The text.
+    /// The value, if it is a text.
     pub text: RawText,
 }
 
@@ -146,19 +148,19 @@ pub struct RawSetting {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawParameter {
-    /// Its name.
+    /// The name of the parameter.
     pub key: RawText,
-    /// Its meaning.
+    /// The meaning of the parameter.
     pub help: RawText,
-    /// The source of its default.
+    /// The source of the default.
     pub source: RawText,
-    /// Its default.
+    /// The default.
     pub default: RawSetting,
-    /// 1 if it has limits.
+    /// 1 if the parameter has limits.
     pub is_limited: u32,
     /// The least value.
     pub least: RawSetting,
-    /// The most value.
+    /// The greatest value.
     pub most: RawSetting,
 }
 
@@ -166,11 +168,11 @@ pub struct RawParameter {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawBar {
-    /// Its number.
+    /// The number of the BAR.
     pub index: u32,
     /// 1 for an address of 64 bits.
     pub is_wide: u32,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
@@ -196,10 +198,10 @@ pub struct RawDescription {
     pub virtual_functions: u32,
     /// The BARs.
     pub bars: *const RawBar,
-    /// Their number.
+    /// The number of BARs.
     pub bar_count: usize,
     /// The parameters.
     pub parameters: *const RawParameter,
-    /// Their number.
+    /// The number of parameters.
     pub parameter_count: usize,
 }

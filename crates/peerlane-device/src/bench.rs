@@ -147,12 +147,12 @@ struct Inside {
     now_fs: u64,
     vectors: u16,
     asked: VecDeque<(Asked, Option<u64>)>,
-    /// Requests that were taken and wait for data, by tag, with their length.
+    /// The lengths of requests that were taken and wait for data, by tag.
     outstanding: BTreeMap<u64, u64>,
     /// Timers with time, order and number.
     timers: BinaryHeap<Reverse<(u64, u64, u64)>>,
     timers_set: u64,
-    /// Reads of registers without an answer, with their length.
+    /// The lengths of reads of registers that the model has not answered.
     open: BTreeMap<Ticket, u32>,
     answers: BTreeMap<Ticket, Option<Vec<u8>>>,
     failed: Option<String>,
@@ -299,8 +299,8 @@ impl Bench {
         }
     }
 
-    /// Takes the next request of the model, and waits for one if need be. None if no timer of the model is left. A write is sent with
-    /// that; a read or an atomic operation waits for [`complete`](Self::complete) or [`fail`](Self::fail).
+    /// Takes the next request of the model. If there is none yet, time passes until the model makes one; none if no timer of the model is
+    /// left. A write counts as sent now; a read or an atomic operation waits for [`complete`](Self::complete) or [`fail`](Self::fail).
     pub fn take(&mut self) -> Result<Option<Asked>, Stalled> {
         match self.wait(|inside| !inside.asked.is_empty()) {
             Err(Stalled::Quiet) => return Ok(None),
@@ -344,7 +344,7 @@ impl Bench {
         self.check()
     }
 
-    /// Lets the request with `tag`, which was taken, fail.
+    /// Ends the request with `tag`, which was taken, with a failure.
     pub fn fail(&mut self, tag: u64, why: Failure) -> Result<(), Stalled> {
         let outstanding = self.inside.outstanding.remove(&tag);
         outstanding.ok_or(Stalled::NoSuchTag(tag))?;

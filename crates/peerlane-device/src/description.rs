@@ -48,11 +48,11 @@ impl Default for Description {
 /// A memory BAR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// Its number, 0 to 5.
+    /// The number of the BAR, 0 to 5.
     pub index: u8,
-    /// Its size in bytes: a power of two, 128 at least.
+    /// The size in bytes: a power of two, at least 128.
     pub size: u64,
-    /// Whether its address has 64 bits; then it takes the next number, too.
+    /// Whether the address has 64 bits; the BAR then takes the next number, too.
     pub wide: bool,
 }
 
@@ -75,7 +75,7 @@ impl Bar {
         }
     }
 
-    /// The BAR numbers that it takes.
+    /// The numbers that the BAR takes.
     fn numbers(self) -> std::ops::Range<u8> {
         self.index..self.index.saturating_add(1 + u8::from(self.wide))
     }
@@ -84,20 +84,20 @@ impl Bar {
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name in scenarios, such as `queue_depth`.
+    /// The name in scenarios, such as `queue_depth`.
     pub key: String,
-    /// Its value where a scenario sets none; the type of all its values.
+    /// The value where a scenario sets none. All values have its type.
     pub default: Setting,
-    /// Its meaning, in one or two sentences.
+    /// The meaning, in one or two sentences.
     pub help: String,
     /// The source of the default.
     pub source: String,
-    /// The least and the most value that is possible.
+    /// The least and the greatest value that is possible; none for no limits.
     pub within: Option<(Setting, Setting)>,
 }
 
 impl Parameter {
-    /// A parameter with any value of the type of its default.
+    /// A parameter without limits; its values have the type of `default`.
     pub fn new(key: &str, default: Setting, help: &str) -> Self {
         Parameter {
             key: key.to_owned(),
@@ -175,7 +175,7 @@ impl Settings {
         )
     }
 
-    /// The values with another one for `key`, which must be a parameter.
+    /// Sets the value of the parameter `key`. Panics if the model has no such parameter.
     #[must_use]
     pub fn with(mut self, key: &str, value: Setting) -> Self {
         *self.find_mut(key) = value;
@@ -202,7 +202,7 @@ impl Settings {
             | Setting::Time(value)
             | Setting::Bandwidth(value)
             | Setting::Frequency(value) => *value,
-            other => panic!("the parameter {key:?} is {other:?}, and no whole number"),
+            other => panic!("the parameter {key:?} is {other:?}, not a whole number"),
         }
     }
 
@@ -210,7 +210,7 @@ impl Settings {
     pub fn number(&self, key: &str) -> f64 {
         match self.get(key) {
             Setting::Number(value) => *value,
-            other => panic!("the parameter {key:?} is {other:?}, and no number"),
+            other => panic!("the parameter {key:?} is {other:?}, not a number with a fraction"),
         }
     }
 
@@ -218,7 +218,7 @@ impl Settings {
     pub fn flag(&self, key: &str) -> bool {
         match self.get(key) {
             Setting::Flag(value) => *value,
-            other => panic!("the parameter {key:?} is {other:?}, and no flag"),
+            other => panic!("the parameter {key:?} is {other:?}, not a flag"),
         }
     }
 
@@ -226,7 +226,7 @@ impl Settings {
     pub fn text(&self, key: &str) -> &str {
         match self.get(key) {
             Setting::Text(value) => value,
-            other => panic!("the parameter {key:?} is {other:?}, and no text"),
+            other => panic!("the parameter {key:?} is {other:?}, not a text"),
         }
     }
 
@@ -281,7 +281,7 @@ impl Description {
             }
             if let Some(number) = bar.numbers().find(|number| taken.contains(number)) {
                 return Some(format!(
-                    "BAR {number} is there twice; a BAR of 64 bits takes the next number, too"
+                    "BAR {number} is declared twice; give each BAR its own number, and leave the number after a BAR of 64 bits free"
                 ));
             }
             taken.extend(bar.numbers());
@@ -320,7 +320,7 @@ impl Description {
                     .all(|sign| sign == '_' || sign.is_ascii_lowercase() || sign.is_ascii_digit());
             if !is_name {
                 return Some(format!(
-                    "{key:?} is no name of a parameter; write small letters, digits and _"
+                    "{key:?} is no name of a parameter; write a small letter, then small letters, digits and _"
                 ));
             }
             if self.parameters[..number]
@@ -328,18 +328,18 @@ impl Description {
                 .any(|other| other.key == *key)
             {
                 return Some(format!(
-                    "the parameter {key} is there twice; leave one of them out"
+                    "the parameter {key} is declared twice; remove or rename one of them"
                 ));
             }
             if let Some((least, most)) = &one.within {
                 if !least.is_like(&one.default) || !most.is_like(&one.default) {
                     return Some(format!(
-                        "the limits of the parameter {key} are of another type than its default; write them alike"
+                        "the limits of the parameter {key} do not have the type of its default; write limits of that type"
                     ));
                 }
                 if one.default < *least || one.default > *most {
                     return Some(format!(
-                        "the default of the parameter {key} is not within its limits; write another"
+                        "the default of the parameter {key} is not within its limits; write a default within them, or wider limits"
                     ));
                 }
             }

@@ -1,4 +1,4 @@
-//! The model's side of the C interface: functions in C's manner around a model in Rust.
+//! The model's side of the C interface: C functions around a model in Rust.
 
 #![expect(
     unsafe_code,
@@ -36,7 +36,7 @@ macro_rules! export_model {
     };
 }
 
-/// The functions of a model in C's manner.
+/// The table with the C functions of a model.
 pub fn table<M: Declare>() -> &'static Table {
     const { &Exported::<M>::TABLE }
 }
@@ -173,7 +173,7 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Keeps what each panic says, for the simulator to print, instead of printing it here.
+/// Keeps the message of each panic for the simulator, instead of printing it here.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -190,7 +190,7 @@ fn keep_panics() {
     });
 }
 
-/// Calls a model; a panic ends the run.
+/// Calls a model. A panic of the model ends the run.
 ///
 /// # Safety
 ///
@@ -200,7 +200,7 @@ unsafe fn call<T>(
     otherwise: T,
     work: impl FnOnce(&mut Shell<'_>) -> T,
 ) -> T {
-    // SAFETY: by the rules of this function.
+    // SAFETY: the caller keeps to the rules of this function.
     let raw = unsafe { &*shell };
     let work = || {
         let mut outside = Outside(raw);
@@ -228,7 +228,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 ///
 /// The pointer must come from `make::<M>`, and nobody else may use the device during the call.
 unsafe fn device<'d, M>(device: *mut c_void) -> &'d mut M {
-    // SAFETY: by the rules of this function.
+    // SAFETY: the caller keeps to the rules of this function.
     unsafe { &mut *device.cast() }
 }
 
@@ -236,7 +236,7 @@ unsafe extern "C" fn describe<M: Declare>() -> *const RawDescription {
     catch_unwind(description::<M>).unwrap_or(ptr::null())
 }
 
-/// The declaration of a model, which stays as long as the library.
+/// The declaration of a model, which is valid as long as the library is loaded.
 fn description<M: Declare>() -> *const RawDescription {
     let declared = M::description();
     let bars = declared.bars.iter().map(|bar| RawBar {
@@ -304,7 +304,7 @@ fn setting(value: Setting) -> RawSetting {
     RawSetting { kind, number, text }
 }
 
-/// A value that the simulator gives, of the type of `like`.
+/// The value of a parameter that the simulator gives; its type is that of `like`.
 ///
 /// # Safety
 ///
@@ -319,7 +319,7 @@ unsafe fn given(raw: &RawSetting, like: &Setting) -> Setting {
         Setting::Bandwidth(_) => Setting::Bandwidth(raw.number),
         Setting::Frequency(_) => Setting::Frequency(raw.number),
         Setting::Text(_) => {
-            // SAFETY: by the rules of this function.
+            // SAFETY: the caller keeps to the rules of this function.
             let bytes = unsafe { bytes_at(raw.text.bytes, raw.text.len) };
             Setting::Text(str::from_utf8(bytes).unwrap_or_default().to_owned())
         }
@@ -335,7 +335,7 @@ unsafe fn bytes_at<'b>(bytes: *const u8, len: usize) -> &'b [u8] {
     if len == 0 {
         return &[];
     }
-    // SAFETY: by the rules of this function.
+    // SAFETY: the caller keeps to the rules of this function.
     unsafe { slice::from_raw_parts(bytes, len) }
 }
 
@@ -369,7 +369,7 @@ unsafe extern "C" fn make<M: Declare>(
 unsafe extern "C" fn destroy<M: Declare>(model: *mut c_void) {
     // SAFETY: the simulator gives a device of `make` back once, and does not use it again.
     let model: Box<M> = unsafe { Box::from_raw(model.cast()) };
-    // The run is over, so that nobody waits for what a panic says.
+    // The run is over, so no reader is left for the message of a panic.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(model)));
 }
 

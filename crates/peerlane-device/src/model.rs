@@ -9,29 +9,29 @@ use crate::{Description, Settings, Shell, Ticket};
 /// Each call happens at one point of simulated time, [`Shell::now_fs`]. A call must return at once: a model that has to wait sets a
 /// timer, or goes on when its request is answered.
 pub trait Model: Send {
-    /// Restores the state after power-on of the whole device (`function` 0) or of a virtual function, after a reset by its link or by a
-    /// function level reset. It is the first call. The shell has dropped the requests and timers of the function, and no call follows for
-    /// them.
+    /// Puts the whole device (`function` 0) or a virtual function into the state after power-on. It is the first call, and comes again after
+    /// each reset, by the link or by a function level reset. The shell has dropped the requests and timers of the function before, and
+    /// makes no further call for them.
     fn reset(&mut self, function: u8, shell: &mut Shell<'_>);
 
-    /// Software, or another device, reads registers. `into` has one byte for each byte that is read, all of them zero.
+    /// Answers a read of registers by software or by another device. `into` has as many bytes as are read, all of them zero.
     fn read(&mut self, access: Access, into: &mut [u8], shell: &mut Shell<'_>) -> Answer;
 
-    /// Software, or another device, writes `bytes` to registers. A write with gaps in its byte enables comes as several calls.
+    /// Takes a write of `bytes` to registers by software or by another device. A write with gaps in its byte enables is several calls.
     fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>);
 
-    /// The read or atomic operation with this tag has ended: all of its data, or the reason why there is none.
+    /// Takes the end of the read or atomic operation with this tag: all of its data, or the reason why there is none.
     fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         let _ = (tag, outcome, shell);
     }
 
-    /// The last packet of the write with this tag has left for the link. A model that streams data makes the next write then, so that
-    /// it goes as fast as the link takes it.
+    /// Takes note that the last packet of the write with this tag has left for the link. A model that streams data makes its next write
+    /// now, and so writes as fast as the link allows.
     fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
         let _ = (tag, shell);
     }
 
-    /// The time of the timer with this number has come.
+    /// Takes note that the time of the timer with this number has come.
     fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
         let _ = (timer, shell);
     }
@@ -42,14 +42,14 @@ pub trait Declare: Model + Sized {
     /// The declaration of the model.
     fn description() -> Description;
 
-    /// A device with these values of the parameters. Its [`reset`](Model::reset) follows.
+    /// Makes a device with these values of the parameters. The simulator calls [`reset`](Model::reset) next.
     fn new(settings: &Settings) -> Self;
 }
 
 /// An access to registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The function whose BAR it is: 0 for the physical one, 1 and up for the virtual ones.
+    /// The function whose BAR is accessed: 0 for the physical one, 1 and up for the virtual ones.
     pub function: u8,
     /// The number of the BAR.
     pub bar: u8,
@@ -62,12 +62,12 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether the access has to do with any of the `len` bytes of the register at `offset`.
+    /// Whether the access includes any of the `len` bytes of the register at `offset`.
     pub fn touches(&self, offset: u64, len: u64) -> bool {
         self.offset < offset + len && offset < self.offset + u64::from(self.len)
     }
 
-    /// Puts those bytes of the register at `offset` that are read into `into`.
+    /// Copies into `into`, the bytes of a read, what they have in common with the `register` at `offset`.
     pub fn fill(&self, into: &mut [u8], offset: u64, register: &[u8]) {
         for (at, byte) in (offset..).zip(register) {
             let place = at.checked_sub(self.offset);
@@ -77,7 +77,7 @@ impl Access {
         }
     }
 
-    /// Puts those of the written `bytes` that are in the register at `offset` into the register.
+    /// Copies into `register`, which is at `offset`, what it has in common with the written `bytes`.
     pub fn update(&self, bytes: &[u8], offset: u64, register: &mut [u8]) {
         for (at, byte) in (self.offset..).zip(bytes) {
             let place = at.checked_sub(offset);
@@ -105,9 +105,9 @@ pub enum Answer {
 /// The reason why a request of a model has no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody serves the address: Unsupported Request.
+    /// No memory or device has the address: Unsupported Request.
     Unsupported,
-    /// The completer could not carry it out: Completer Abort.
+    /// The completer could not carry out the request: Completer Abort.
     Aborted,
     /// No completion came in time.
     TimedOut,

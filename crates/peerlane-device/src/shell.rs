@@ -25,7 +25,7 @@ pub trait Port {
 pub enum Request<'r> {
     /// A read of `len` bytes of memory at `address`.
     Read {
-        /// The number by which the model knows the request.
+        /// The model's own number for the request.
         tag: u64,
         /// The address of the first byte.
         address: u64,
@@ -34,7 +34,7 @@ pub enum Request<'r> {
     },
     /// A write of `bytes` to memory at `address`.
     Write {
-        /// The number by which the model knows the request, if it wants to know when it was sent.
+        /// The model's own number for the request, if [`Model::sent`](crate::Model::sent) is to be called.
         tag: Option<u64>,
         /// The address of the first byte.
         address: u64,
@@ -43,13 +43,13 @@ pub enum Request<'r> {
     },
     /// An atomic operation on memory at `address`.
     Atomic {
-        /// The number by which the model knows the request.
+        /// The model's own number for the request.
         tag: u64,
         /// The operation.
         operation: Operation,
         /// The address of the value, a multiple of its size.
         address: u64,
-        /// The operand, or for a compare and swap the value to compare with and then the new one.
+        /// The operand; for a compare and swap, the value to compare with, and then the new value.
         operands: &'r [u8],
     },
     /// Interrupt `vector`.
@@ -62,9 +62,9 @@ pub enum Request<'r> {
         /// The severity of the error.
         severity: Severity,
     },
-    /// The call of [`Model::expired`](crate::Model::expired) after a time.
+    /// A timer, after which [`Model::expired`](crate::Model::expired) is called.
     Timer {
-        /// The number by which the model knows the timer.
+        /// The model's own number for the timer.
         timer: u64,
         /// The time from now, in femtoseconds.
         after_fs: u64,
@@ -73,10 +73,10 @@ pub enum Request<'r> {
     Answer {
         /// The ticket of the read.
         ticket: Ticket,
-        /// The bytes, as many as were asked for.
+        /// The bytes, as many as the read asks for.
         bytes: Option<&'r [u8]>,
     },
-    /// The model cannot go on, which ends the run.
+    /// The end of the run, because the model cannot go on.
     Fail {
         /// The reason.
         why: &'r str,
@@ -186,12 +186,12 @@ impl<'p> Shell<'p> {
         self.port.now_fs()
     }
 
-    /// Takes any request.
+    /// Makes a request of any kind.
     pub fn ask(&mut self, request: Request<'_>) -> Result<(), Misuse> {
         self.port.ask(self.function, request)
     }
 
-    /// Reads `len` bytes of memory at `address`. [`Model::completed`](crate::Model::completed) brings them, with this tag; requests end in
+    /// Reads `len` bytes of memory at `address`. [`Model::completed`](crate::Model::completed) brings them, with this tag. Requests end in
     /// any order.
     pub fn read(&mut self, tag: u64, address: u64, len: u64) -> Result<(), Misuse> {
         self.ask(Request::Read { tag, address, len })
@@ -254,7 +254,7 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Refuses such a read: Completer Abort.
+    /// Refuses a read of registers for which the model said [`Answer::Later`](crate::Answer::Later): Completer Abort.
     pub fn abort(&mut self, ticket: Ticket) -> Result<(), Misuse> {
         self.ask(Request::Answer {
             ticket,
@@ -264,7 +264,7 @@ impl<'p> Shell<'p> {
 
     /// Ends the run, because the model cannot go on.
     pub fn fail(&mut self, why: &str) {
-        // A port always takes it.
+        // A port always takes this request.
         let _ = self.ask(Request::Fail { why });
     }
 }
@@ -273,7 +273,7 @@ impl<'p> Shell<'p> {
 pub(crate) const LARGEST: u64 = 16 << 20;
 
 impl Request<'_> {
-    /// Checks what every port must refuse, whatever its state: lengths, addresses and operands.
+    /// Checks the parts of a request that can be wrong for every port: lengths, addresses and operands.
     pub fn check(&self) -> Result<(), Misuse> {
         let span = |address: u64, len: u64| {
             if len == 0 || len > LARGEST {

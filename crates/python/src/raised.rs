@@ -10,7 +10,7 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Whether there is an exception in this thread that nobody has [taken](take).
+/// Whether this thread has an exception that was not [taken](take) yet.
 pub fn is_there() -> bool {
     RAISED.with_borrow(Option::is_some)
 }

@@ -212,7 +212,7 @@ impl Server {
     }
 
     /// Sets the user clock of an accelerator, as its driver does; the registers of the clock's PLL are not modelled. A clock above the
-    /// one that the accelerator was built for is set, as the published library does, and said.
+    /// one that the accelerator was built for is set, as the published library does, with a warning on standard error.
     fn set_clock(
         &mut self,
         client: u64,

@@ -16,16 +16,17 @@ pub(crate) struct Client {
     pub(crate) pace: Pace,
 }
 
-/// Whether the calls of a process follow so closely that it is worth to await them without a sleep. On a loaded machine it is not: the
-/// process may need the very processor on which it is awaited.
+/// The choice whether the next call of a process is awaited without a sleep, which pays if calls follow each other closely. On a loaded
+/// machine it does not: the process may need the processor on which the server waits for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
-    /// The number of calls that are still awaited asleep, and that number after the last call that came too late.
+    /// The number of calls that are still awaited with a sleep.
     asleep: u32,
+    /// The value of `asleep` after the last call that came too late.
     last: u32,
 }
 
-/// Most calls that are awaited asleep before the other way is tried again.
+/// Most calls that are awaited with a sleep before one is awaited without.
 const MOST_ASLEEP: u32 = 256;
 
 impl Pace {

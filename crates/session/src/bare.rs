@@ -1,4 +1,4 @@
-//! A bare socket of the kind that sessions have: what the time of a call is compared with.
+//! A bare socket of the kind that sessions have, as a reference for the time of a call.
 
 use std::thread;
 
@@ -8,10 +8,10 @@ use rustix::net::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// About the size of a call, and of its answer.
+/// A packet of about the size of a call, and of its answer.
 const PACKET: [u8; 32] = [0; 32];
 
-/// Sends a packet to another thread `count` times, which waits for it and sends it back. Returns the real times there and back, in
+/// Sends a packet `count` times to another thread, which sends it back. Returns the real times there and back, in
 /// nanoseconds.
 pub fn ping_pong(count: u32) -> Result<Vec<u64>, Errno> {
     let (ours, other) = socketpair(
@@ -22,7 +22,7 @@ pub fn ping_pong(count: u32) -> Result<Vec<u64>, Errno> {
     )?;
     let echo = thread::spawn(move || -> Result<(), Errno> {
         let mut bytes = PACKET;
-        // The first packet tells that the thread runs.
+        // The first packet is not measured: it may wait for the thread to start.
         for _ in 0..=count {
             recv(&other, &mut bytes, RecvFlags::empty())?;
             send(&other, &bytes, SendFlags::NOSIGNAL)?;

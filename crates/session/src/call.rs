@@ -167,10 +167,10 @@ pub enum Attribute {
     Error(ErrorRegister),
     /// The counter of a device's interface clock.
     ClockCounter,
-    /// A performance counter of a device: of one port, or of all. It is 0 unless [enabled](Self::IsCounting).
+    /// A performance counter of a device, for one port or for all. The value is 0 unless [enabled](Self::IsCounting).
     Counter(Counter, Option<u8>),
-    /// Whether the counters of one port, or those of all, are enabled; a store of anything but 0 enables them, and disables the
-    /// others.
+    /// Whether the counters of one port, or those of all ports, are enabled. A store of a value other than 0 enables them, and disables
+    /// the others.
     IsCounting(Option<u8>),
     /// Whether the counters are frozen.
     IsFrozen,

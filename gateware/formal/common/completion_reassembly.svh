@@ -110,7 +110,7 @@ always_ff @(posedge clk_i) begin
   if (writes) wrote_q <= 1'b1;
   if (end_o && end_tag_o == mine) final_q <= 1'b0;
   late_q <= final_q && !inside_q ? late_q + 1'b1 : '0;
-  // A stray is told of when its header has gone through the registers, in which the end of a packet may wait for a cycle.
+  // A stray is reported when its header has gone through the registers, in which the end of a packet may wait for a cycle.
   if (header_here && tag_field == 8'(mine) && !open_here_q && strays_q == '0) strays_q <= 2'd1;
   else if (unexpected_o) strays_q <= '0;
   else if (strays_q != '0 && ready_o) strays_q <= strays_q + 1'b1;
@@ -129,7 +129,7 @@ logic ending_here;
 assign ending_here = open_here_q || final_q;
 always_comb assume (!open_i || open_bytes_i != '0 && open_bytes_i <= 13'd20 && !(open_tag_i == mine && ending_here));
 always_comb assume (!open_i || !open_q[open_tag_i]);
-// A completion that comes before its request, and is not looked at yet, is taken for one that comes after it.
+// A completion that comes before its request, and is not compared yet, counts as one that comes after it.
 always_comb assume (!open_i || !(header_here && tag_field == 8'(open_tag_i)));
 always_comb assume (!open_i || !(parsed_q && parsed_header_q && parsed_tag_q == open_tag_i));
 

@@ -1,7 +1,7 @@
 // Properties of the reading unit: no tag is twice in flight, nothing is read outside the ranges, every request is waited for.
 //
-// Splitter, tag pool, reassembly and reorder buffer are cut off; in their place are assumptions on their ports. Those of splitter and pool
-// are proven on their own.
+// Splitter, tag pool, reassembly and reorder buffer are cut off; in their place are assumptions on their ports. The assumptions about
+// splitter and pool are proven separately.
 // The memories of times and sizes are cut off too: a request may time out whenever it is out.
 
 logic started_q;

@@ -5,8 +5,8 @@ initial started_q = 1'b0;
 always_ff @(posedge clk_i) started_q <= 1'b1;
 always_comb if (!started_q) assume (rst_i);
 
-// The splitter is cut off; in its place are the properties that are proven of it, as assumptions. Any one byte of memory, and whether the
-// range that the splitter has, has it; the rest of that range; the bytes of all ranges, and those of the packets.
+// The splitter is cut off; in its place are the properties that are proven of it, as assumptions. The signals: any one byte of
+// memory, and whether it is in the range of the splitter; the rest of that range; the bytes of all ranges, and of all packets.
 (* anyconst *) logic [63:0] spot;
 logic        granted_q;
 logic [31:0] rest_q;

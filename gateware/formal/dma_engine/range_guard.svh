@@ -1,4 +1,4 @@
-// Properties of the guard: ranges pass in order and unchanged, but for those without a byte, up to the first one that cannot be.
+// Properties of the guard: ranges pass in order and unchanged, except for those without a byte, up to the first one that is not possible.
 
 logic started_q;
 initial started_q = 1'b0;

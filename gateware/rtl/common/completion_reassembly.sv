@@ -74,7 +74,7 @@ module completion_reassembly #(
   logic [12:0]     came_q[TAGS];
   logic [12:0]     total_q[TAGS];
 
-  // The header: of 64-bit beats the first one holds eight bytes of it, and has nothing else.
+  // The header. With 64-bit beats, the first beat has eight bytes of it and nothing else.
   /* verilator lint_off UNUSEDSIGNAL */
   logic [127:0]    header;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -115,7 +115,7 @@ module completion_reassembly #(
   assign byte_count = {header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] == '0, header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12]};
   assign in_dwords    = {header[peerlane_pkg::COMPLETION_DWORDS+:10] == '0, header[peerlane_pkg::COMPLETION_DWORDS+:10], 2'b0};
 
-  // The beat, and what its header says if it has the end of one.
+  // The beat, and the fields of its header if the header ends in it.
   logic [W-1:0]    parsed_data_q;
   logic            parsed_q;
   logic            parsed_header_q;
@@ -175,7 +175,7 @@ module completion_reassembly #(
     else if (has_data_q && byte_count_q == left && (carried_q < byte_count_q + 13'd4)) fails = 1'b0;
   end
 
-  // The beat, and what its completion is to its request.
+  // The beat, and the comparison of its completion with the request.
   logic [W-1:0]    known_data_q;
   logic            known_q;
   logic            known_header_q;

@@ -113,7 +113,7 @@ module reorder_buffer #(
   always_comb begin
     if (is_open) begin
       {result, size} = ended_as_q[oldest];
-      // Of a request that has not ended, the places before the last one that was written are whole, and a further beat follows.
+      // While a request has not ended, the places before the last written one are complete, and another beat follows.
       ended = ended_q[oldest];
       over  = size <= 13'({place_q, {BITS{1'b0}}});
       left  = over ? 13'd0 : size - 13'({place_q, {BITS{1'b0}}});
@@ -140,7 +140,7 @@ module reorder_buffer #(
   assign free_tag_o = oldest;
 
   always_ff @(posedge clk_i) begin
-    // A loop that stays one costs a simulation nothing while there is no write.
+    // A loop that is not unrolled costs a simulation nothing while there is no write.
     /* verilator unroll_disable */
     if (write_i) for (int k = 0; k < N; k = k + 1) begin
       if (write_lanes_i[k]) memory_q[{write_tag_i, write_place_i}][8*k+:8] <= write_data_i[8*k+:8];

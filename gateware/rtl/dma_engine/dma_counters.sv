@@ -28,7 +28,7 @@ module dma_counters #(
     input  logic [6:0]  events_i,
     // Number of the counter to read.
     input  logic [3:0]  number_i,
-    // It is read.
+    // The counter is read.
     input  logic        read_i,
     // The counter. Combinational.
     output logic [63:0] count_o
@@ -111,7 +111,7 @@ module dma_counters #(
     end
   end
 
-  // Loops that stay loops cost a simulation nothing in a cycle without an event.
+  // Loops that are not unrolled cost a simulation nothing in a cycle without an event.
   always_ff @(posedge clk_i) begin
     /* verilator unroll_disable */
     if (rst_i || happened_q != '0) for (int k = 0; k < EVENTS; k = k + 1) begin

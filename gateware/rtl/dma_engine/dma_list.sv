@@ -71,7 +71,7 @@ module dma_list #(
   assign asks      = left_q != '0 && (!there_q || ready_i);
 
   always_ff @(posedge clk_i) begin
-    // A loop that stays one costs a simulation nothing while there is no write.
+    // A loop that is not unrolled costs a simulation nothing while there is no write.
     /* verilator unroll_disable */
     if (hits) for (int b = 0; b < 8; b = b + 1) begin
       if (write_lanes_i[b] && !write_word_i[3]) addresses_q[write_row][8*b+:8] <= write_data_i[8*b+:8];

@@ -92,7 +92,7 @@ module dma_ranges #(
   localparam int READ = 1;
   localparam int PEER = 2;
 
-  // Ranges as the lists have them, before the guards.
+  // Ranges of the lists, before the guards.
   logic [191:0]     listed_address;
   logic [95:0]      listed_length;
   logic [UNITS-1:0] listed;

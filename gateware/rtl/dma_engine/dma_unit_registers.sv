@@ -20,9 +20,9 @@ module dma_unit_registers #(
     input  logic        write_last_i,
     // The word to read in the unit's block.
     input  logic [2:0]  word_i,
-    // It is read.
+    // The register is read.
     input  logic        read_i,
-    // Its data, 0 if it is not read. Combinational.
+    // The data of the register, 0 if it is not read. Combinational.
     output logic [63:0] word_o,
     // The unit is working: a write to START changes nothing else.
     input  logic        busy_i,

@@ -22,13 +22,13 @@ module range_guard (
     output logic [63:0] address_o,
     // Number of bytes of the range, at least 1; a register.
     output logic [31:0] length_o,
-    // There is such a range; a register.
+    // There is a range that may be worked on; a register.
     output logic        valid_o,
     // The range is taken.
     input  logic        ready_i,
     // No range is here.
     output logic        empty_o,
-    // A range of the transfer cannot be; the list stops until the next transfer begins. A register.
+    // A range of the transfer is not possible; the list stops until the next transfer begins. A register.
     output logic        failed_o
 );
 

@@ -1,4 +1,4 @@
-"""A first device model: the templates, with the name that is given."""
+"""The writing of a first device model from the templates, with a name of the user's."""
 
 from __future__ import annotations
 

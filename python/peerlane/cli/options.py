@@ -94,7 +94,7 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
     """Loads models, each given as NAME=FILE, for a while.
 
     Raises:
-        typer.BadParameter: One is none; the message says why.
+        typer.BadParameter: A value gives no model; the message says why.
     """
     models: dict[str, Source] = {}
     for one in given:

@@ -227,7 +227,7 @@ class Fabric:
         Raises:
             ScenarioError: As for `host`.
             TypeError: `model` is no model.
-            ValueError: The model cannot be as it is, or the object is another device already.
+            ValueError: The model is declared wrongly, or the object is another device already.
         """
         if model is None or isinstance(model, str):
             check_keys("devices", settings)

@@ -349,7 +349,7 @@ class Simulation:
     def load_image(
         self, card: str, bitstream: bytes, loader: Callable[[str], object], slot: int = 0
     ) -> None:
-        """Configures a slot of an FPGA card, in no time: `peerlane.opae.configure`."""
+        """Configures a slot of an FPGA card in no simulated time, for `peerlane.opae.configure`."""
         _core.load_image(self._core, card, bitstream, loader, slot)
 
     def session(

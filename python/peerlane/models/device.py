@@ -27,7 +27,7 @@ class Bar:
 
 
 class Device:
-    """A device model; derive from it, say what the device is, and override what it does.
+    """The base class of device models: attributes declare a device, methods are its behaviour.
 
     The simulator calls `on_reset`, `on_read` and `on_write`, each at one point of simulated time.
     An engine is an `async` method: it waits for memory (`dma_read`, `dma_write`, atomics), for time
@@ -46,7 +46,7 @@ class Device:
     """
 
     name: ClassVar[str | None] = None
-    """The name of the model in scenarios; that of the class with hyphens, if it is `None`."""
+    """The name of the model in scenarios; if it is `None`, the class name with hyphens."""
     vendor_id: ClassVar[int] = 0xFFF0
     device_id: ClassVar[int] = 1
     revision_id: ClassVar[int] = 0
@@ -65,7 +65,7 @@ class Device:
     _tasks: Tasks
 
     def __new__(cls, *args: object, **values: object) -> Device:  # noqa: ARG004, PYI034 - see below
-        """Makes the parts that a class with an `__init__` of its own need not know."""
+        """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
         device = super().__new__(cls)
         device._shell = cast("_core.ModelShell", NoShell())
         device._tasks = Tasks()
@@ -80,15 +80,15 @@ class Device:
             setattr(self, key, value)
 
     def on_reset(self) -> None:
-        """Restores the state after power-on; the first call, and after each reset.
+        """Puts the device into the state after power-on; the first call, repeated after each reset.
 
-        Engines were ended before. `function` is the function that was reset; 0 is all of them.
+        Its engines were ended before. `function` is the function that is reset; 0 stands for all.
         """
 
     def on_read(
         self, bar: int, offset: int, length: int
     ) -> int | bytes | Awaitable[int | bytes] | None:
-        """Software, or another device, reads registers.
+        """Answers a read of registers by software or by another device.
 
         Args:
             bar: The BAR.
@@ -96,14 +96,14 @@ class Device:
             length: The number of bytes.
 
         Returns:
-            The bytes, or a little-endian number of as many; `None` where there is no register,
+            The bytes, or their value as a little-endian number; `None` where there is no register,
             which is an unsupported request.
         """
         del bar, offset, length
         return None
 
     def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[object] | None:
-        """Software, or another device, writes registers; returns an engine to start, or `None`."""
+        """Takes a write of registers; returns an engine to start, or `None`."""
         del bar, offset, data
         return None
 
@@ -114,7 +114,7 @@ class Device:
 
     @property
     def function(self) -> int:
-        """The function that is accessed or reset, or that the engine is of; 0 is the physical."""
+        """The function that is accessed or reset, or whose engine runs; 0 is the physical one."""
         return self._tasks.function
 
     def start(self, engine: Awaitable[Result]) -> Task[Result]:
@@ -125,21 +125,21 @@ class Device:
         return self._tasks.start(engine)
 
     def signal(self) -> Signal:
-        """A new place at which engines wait: `await signal`, until `signal.set()`."""
+        """A new signal: engines wait for it by `await signal`, until `signal.set()`."""
         return Signal(self._tasks)
 
     async def sleep(self, ns: float) -> None:
-        """Waits for so many nanoseconds; at least a femtosecond passes."""
+        """Waits for a number of nanoseconds; at least a femtosecond passes."""
         tag = self._tasks.tag()
         self._shell.wake_after(tag, ns, self.function)
         await Answer[object](tag)
 
     async def dma_read(self, address: int, length: int) -> bytes:
-        """Reads memory, or another device, by as many requests as need be.
+        """Reads memory, or another device, by as many requests as it takes.
 
         Raises:
-            RequestError: There is no data, because nobody serves the address, for example.
-            ValueError: The length is not 1 byte to 16 MiB, or too much is under way.
+            RequestError: There is no data, for example because no memory has the address.
+            ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
         """
         tag = self._tasks.tag()
         self._shell.read(tag, address, length, self.function)
@@ -149,7 +149,7 @@ class Device:
         """Writes memory, or another device, after all earlier writes; waits until it has left.
 
         Raises:
-            ValueError: The length is not 1 byte to 16 MiB, or too much is under way.
+            ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
         """
         tag = self._tasks.tag()
         self._shell.write(tag, address, bytes(data), self.function)

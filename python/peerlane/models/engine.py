@@ -41,7 +41,7 @@ class Task(Generic[Result]):
 
 
 class Signal:
-    """A place at which engines wait until another part of the device goes on."""
+    """An event for which engines wait until another part of the device sets it."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.waiters: list[Task[Any]] = []
@@ -51,7 +51,7 @@ class Signal:
         yield self
 
     def set(self) -> None:
-        """Lets all engines go on that wait now."""
+        """Resumes all engines that wait now."""
         self._tasks.go_on_all(self)
 
 
@@ -83,7 +83,7 @@ class Tasks:
         """Starts an engine, which runs until it waits.
 
         Raises:
-            TypeError: It is no coroutine.
+            TypeError: `work` is not a coroutine.
         """
         if not hasattr(work, "send"):
             right = "give the call of an async function, such as self.start(self.copy())"
@@ -94,7 +94,7 @@ class Tasks:
         return task
 
     def answer(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
-        """Lets the engine go on that waits for a request or a timer with this tag."""
+        """Resumes the engine that waits for the request or the timer with this tag."""
         task = self._by_tag.pop(tag, None)
         if task is None:
             return
@@ -104,14 +104,14 @@ class Tasks:
             self._go_on(task, outcome)
 
     def go_on_all(self, waited: Task[Any] | Signal, value: object = None) -> None:
-        """Lets the engines go on that wait for a task or a signal."""
+        """Resumes the engines that wait for a task or a signal."""
         waiters, waited.waiters = waited.waiters, []
         for task in waiters:
             if task in self._running:
                 self._go_on(task, value)
 
     def close(self, function: int) -> None:
-        """Ends the engines of a function without letting them go on; all, if it is function 0."""
+        """Ends the engines of a function without resuming them; all engines for function 0."""
         for task in [one for one in self._running if function in (0, one.function)]:
             self._running.pop(task, None)
             task.coroutine.close()

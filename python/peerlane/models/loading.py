@@ -1,4 +1,4 @@
-"""Where models come from: classes, objects, files of Python, and libraries."""
+"""The loading of models: classes, objects, files of Python, and libraries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Library:
         path: The library.
 
     Raises:
-        ValueError: There is no model in it, or one for another version of the interface.
+        ValueError: The file has no model, or one for another version of the interface.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -42,7 +42,7 @@ Source = type[Device] | Device | Library | str | PathLike[str]
 
 
 def name(source: type[Device] | Device | Library) -> str:
-    """The name that a model has by itself."""
+    """The name that a model has where none is given."""
     if isinstance(source, Library):
         return source.name
     return name_of(source if isinstance(source, type) else type(source))
@@ -52,7 +52,7 @@ def load_all(models: Mapping[str, Source]) -> list[_core.DeviceModel]:
     """Loads models by their names in scenarios.
 
     Raises:
-        ValueError: One is not a model; the message says why.
+        ValueError: A source is not a model; the message says why.
     """
     return [load(name, source) for name, source in models.items()]
 
@@ -61,8 +61,8 @@ def load(name: str, source: object) -> _core.DeviceModel:
     """Loads a model, which runs its code; `name` is its name in scenarios.
 
     Raises:
-        TypeError: It is no source of a model.
-        ValueError: It is not a model; the message says why.
+        TypeError: `source` is no class, object, library or file.
+        ValueError: `source` has no model; the message says why.
     """
     if isinstance(source, Library):
         source = source.path
@@ -80,7 +80,7 @@ def load(name: str, source: object) -> _core.DeviceModel:
 
 
 def settings_of(device: Device) -> dict[str, Any]:
-    """The parameters of a device that have other values than their defaults."""
+    """The parameters that were set on a device, with their values."""
     known = parameters(type(device))
     return {key: value for key, value in vars(device).items() if key in known}
 
@@ -91,11 +91,11 @@ Own = type[Device] | Device | Library
 def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str, Own]]:
     """The name of a model in a scenario, and all models of the scenario with it.
 
-    Two models of one name are told apart by a number.
+    If another model has its name, a number makes the name different.
 
     Raises:
-        TypeError: It is not a model.
-        ValueError: It is an object that is a device of the scenario already.
+        TypeError: `model` is not a model.
+        ValueError: `model` is an object that is a device of the scenario already.
     """
     if not _is_model(model):
         right = "give a built-in model's name, a class derived from peerlane.Device, or a Library"
@@ -130,7 +130,7 @@ def refuse_many(models: Mapping[str, Own]) -> None:
     """Refuses objects where a fabric is simulated several times at once.
 
     Raises:
-        ValueError: There is one.
+        ValueError: One of the models is an object.
     """
     objects = [model for model in models.values() if isinstance(model, Device)]
     if objects:

@@ -24,11 +24,11 @@ class Parameter(Generic[Value]):
         default: The value where a scenario sets none; its type is that of all values.
         help: The meaning, in one or two sentences.
         source: Where the default comes from.
-        least: The least value that is possible, with `most`.
-        most: The most.
+        least: The least value that is possible; needs `most`.
+        most: The greatest value that is possible; needs `least`.
 
     Raises:
-        ValueError: Default or limits are no such values.
+        ValueError: The default or a limit is not a value of a parameter.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
     """Lets the scenarios of this process name `models` for a while.
 
     Raises:
-        ValueError: One is not a model, or has the name of a built-in one.
+        ValueError: A source is not a model, or has the name of a built-in one.
     """
     before = dict(_registered)
     _registered.update({model.name: model for model in load_all(models)})
@@ -37,7 +37,7 @@ def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
 
 
 def all_models(models: Mapping[str, Source] | None = None) -> list[_core.DeviceModel]:
-    """The registered models, and `models` besides or instead of those of the same name."""
+    """The registered models and `models`, which replace registered ones of the same name."""
     return list((_registered | {one.name: one for one in load_all(models or {})}).values())
 
 

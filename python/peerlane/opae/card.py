@@ -106,7 +106,7 @@ def places(simulation: Simulation) -> list[Place]:
 
 
 def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> None:
-    """Loads an image into a slot of a card, in no time.
+    """Loads an image into a slot of a card, in no simulated time.
 
     The image is a built-in name, a `.gbs` file, or `FILE.py[:CLASS]`.
 

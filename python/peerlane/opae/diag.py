@@ -65,7 +65,7 @@ _REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
 
 
 class DiagnosticsError(RuntimeError):
-    """The accelerator found its own test to have failed, or never ended it."""
+    """The accelerator reported a failure of its test, or never ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,11 @@ async def diagnose(
     """Runs one test of the native loopback.
 
     Args:
-        card: An accelerator that has it loaded.
-        mode: What it does.
-        lines: Lines of the buffer, or of both.
+        card: An accelerator with the image of the mode loaded.
+        mode: The kind of test.
+        lines: Lines of each buffer.
         request_lines: Lines of a request: 1, 2 or 4.
-        continuous_ns: Over and over again for so long, instead of once; not for an exchange.
+        continuous_ns: The time for which the test repeats; once without. Not for an exchange.
 
     Raises:
         DiagnosticsError: Bytes were not copied as they were, or the test never ended.
@@ -191,7 +191,7 @@ async def _link_counters(card: Accelerator) -> tuple[int, int]:
 
 
 async def _answer(thread: HostThread, source: int, target: int, size: int) -> None:
-    """Software's part of an exchange: it copies what the accelerator has written, and says so."""
+    """Software's part of an exchange: it copies the lines of the accelerator, and gives notice."""
     message = b"\xff" * 4
     while thread.look(target + size, 4) != message:
         await thread.written(target + size)
@@ -203,7 +203,7 @@ EVENT, PORT, CODE = 16, 20, 60
 """First bits of fields: the event and the port to select, and the event in a counter's value."""
 
 ONE_PORT = 1 << 23
-"""A bit of the control register of the counters: those of one port."""
+"""A bit of the control register of the counters: only events of one port count."""
 
 HUGE = 1 << 21
-"""Buffers begin with a page of 2 MiB, as large ones do."""
+"""Alignment of the buffers: a page of 2 MiB, as large buffers have."""

@@ -80,8 +80,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         scenario: The text of a scenario, and what to call it in messages; or a simulation, which
             may have captures, and is at the end of the program afterwards.
         host: Which host of it; none for the first one that has a card.
-        images: What is loaded in slot 0 of cards, by their names, or in others, by name and slot;
-            all others have what the scenario says.
+        images: Bitstreams for slot 0 of cards, by card, or for any slots, by card and slot; other
+            slots have what the scenario says.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
             may load, besides those of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
@@ -183,7 +183,7 @@ def _remove_dead_sessions() -> None:
 def _passed_on(program: _Program) -> Iterator[None]:
     """Passes signals that end this process on to the program, unless it receives them itself.
 
-    Ctrl-C it receives, too, and ends or not as it likes.
+    The program receives Ctrl-C by itself, and decides whether it ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -215,7 +215,7 @@ class _Program:
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Runs it to its end; its exit status."""
-        # From before its begin, so that a signal to both leaves this process to see its end.
+        # Before the program begins, so that a signal to both processes does not end this one first.
         with _passed_on(self), subprocess.Popen(list(command), env=environment) as process:
             self._process = process
             for number in self._early:

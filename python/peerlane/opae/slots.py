@@ -19,19 +19,19 @@ def loaded(source: str) -> dict[tuple[str, int], bytes]:
 
 
 def load(source: str, card: str, slot: int, bits: bytes) -> None:
-    """Keeps a bitstream as the one that a slot of a card has loaded."""
+    """Keeps a bitstream for a slot of a card."""
     file = _file(source, card, slot)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(bits)
 
 
 def forget(source: str, card: str, slot: int) -> None:
-    """Makes the scenario say again what a slot of a card has loaded."""
+    """Forgets the bitstream of a slot of a card, which then has what the scenario says."""
     _file(source, card, slot).unlink(missing_ok=True)
 
 
 SLOT = "@"
-"""Between card and slot in the name of a file."""
+"""The sign between card and slot in the name of a file."""
 
 
 def _file(source: str, card: str, slot: int) -> Path:

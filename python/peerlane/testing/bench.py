@@ -48,9 +48,9 @@ class Bench:
         values: Values of parameters.
 
     Raises:
-        ModelError: The device has failed; an exception of a model in Python is the cause. So for
-            all calls.
-        ValueError: It is not a model, or has no such parameters.
+        ModelError: The device has failed; an exception of a model in Python is the cause. All
+            calls raise it.
+        ValueError: `model` is not a model, or has no such parameters.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Bench:
     def take(self) -> Asked | None:
         """The next request of the device; `None` if it makes none, and no timer of it is left.
 
-        A write is sent with that. A read or an atomic operation waits for `complete` or `fail`.
+        A write counts as sent now. A read or an atomic operation waits for `complete` or `fail`.
         """
         found = self._core.take()
         if found is None:
@@ -110,19 +110,19 @@ class Bench:
         """Completes a read or an atomic operation with data.
 
         Raises:
-            ValueError: It does not wait for data, or for another number of bytes.
+            ValueError: The request does not wait for data, or needs another number of bytes.
         """
         self._core.complete(asked.tag, data)
 
     def fail(self, asked: Asked, why: str = "unsupported request") -> None:
-        """Lets a read or an atomic operation fail.
+        """Ends a read or an atomic operation with a failure.
 
         Args:
             asked: The request.
             why: "unsupported request", "completer abort", "completion timeout" or "poisoned data".
 
         Raises:
-            ValueError: It does not wait for data, or there is no such reason.
+            ValueError: The request does not wait for data, or there is no such reason.
         """
         self._core.fail(asked.tag, why)
 

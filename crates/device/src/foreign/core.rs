@@ -25,7 +25,7 @@ pub(super) struct Core {
     pub(super) posted: VecDeque<(u64, Posted)>,
     /// Number of requests so far.
     requests: u64,
-    /// Slots of reads and atomic operations that have parts to send, oldest first.
+    /// The slots of reads and atomic operations with parts that are not sent, oldest first.
     pub(super) to_send: VecDeque<usize>,
     /// Reads and atomic operations in progress.
     pub(super) slots: Vec<Option<NonPosted>>,
@@ -73,13 +73,13 @@ impl Posted {
 /// A read or an atomic operation of a model.
 #[derive(Debug)]
 pub(super) struct NonPosted {
-    /// Its place in the order of all requests.
+    /// The place in the order of all requests.
     pub(super) order: u64,
     pub(super) place: FunctionPlace,
     pub(super) tag: u64,
     pub(super) address: u64,
     pub(super) len: u64,
-    /// The number of bytes for which requests are sent.
+    /// The number of bytes that packets have asked for.
     pub(super) asked: u64,
     /// The number of bytes that have come or are lost.
     pub(super) ended: u64,
@@ -106,8 +106,10 @@ pub(super) struct Open {
     pub(super) len: u32,
 }
 
-/// The most requests of a model that wait to be sent, and of all their bytes.
+/// The most requests of a model that are in progress at once, and the most timers.
 const MOST_WAITING: usize = 1 << 16;
+
+/// The most bytes of all requests in progress.
 const MOST_BYTES: u64 = 256 << 20;
 
 impl Core {
@@ -167,7 +169,7 @@ impl Core {
         }
     }
 
-    /// Forgets what a function has asked for; everything, if it is the physical function.
+    /// Drops all requests, timers and unanswered reads of a function; those of all functions, if it is the physical one.
     pub(super) fn forget(&mut self, place: FunctionPlace, packets: &mut Packets) {
         let is_kept = |one: FunctionPlace| place != FunctionPlace::Own && one != place;
         self.posted.retain(|(_, posted)| is_kept(posted.place()));
@@ -210,7 +212,7 @@ impl Core {
         self.posted.len() + self.slots.len() - self.free_slots.len()
     }
 
-    /// Checks that one more request with so many bytes may wait.
+    /// Counts the bytes of one more request, unless too many requests or bytes are in progress.
     fn take_in(&mut self, bytes: u64) -> Result<(), Misuse> {
         if self.waiting() >= MOST_WAITING || self.bytes + bytes > MOST_BYTES {
             return Err(Misuse::TooMany);
@@ -317,7 +319,7 @@ impl Port for Core {
                 if self.timers.len() >= MOST_WAITING {
                     return Err(Misuse::TooMany);
                 }
-                // Time must pass: otherwise a model with two timers goes on for ever.
+                // At least a femtosecond passes: otherwise a model with two timers would never let time pass.
                 let due = self.now.as_fs().checked_add(after_fs.max(1));
                 let due = due.filter(|due| *due < LAST_FS).ok_or(Misuse::TooLate)?;
                 self.timers_set += 1;
@@ -342,5 +344,5 @@ impl Port for Core {
     }
 }
 
-/// The end of the time for which timers can be set: five simulated hours, and sums of times do not overflow.
+/// The time before which a timer must end: a second before the end of simulated time, so that sums of times do not overflow.
 const LAST_FS: u64 = u64::MAX - Span::from_us(1_000_000).as_fs();

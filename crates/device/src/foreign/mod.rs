@@ -1,8 +1,8 @@
 //! A device whose model comes from outside: written in Python, or loaded from a library.
 //!
-//! The [`Model`] has the registers and the behaviour; everything of PCI Express is here. [`Core`] keeps what the model asks for, and the
-//! device turns it into packets: it cuts requests, has the tags, and brings completions back. A model that fails, or that goes on for ever
-//! at one time, gets no more calls. Its device then refuses all accesses, and the run ends.
+//! The [`Model`] has the registers and the behaviour; PCI Express is the part of the device around it. [`Core`] keeps the requests of the
+//! model, and the device makes packets of them: it cuts requests, has the tags, and gives completions to the model. A model that fails, or
+//! whose calls do not end at one time, is not called again. Its device then refuses all accesses, and the run ends.
 
 mod core;
 mod model;
@@ -28,18 +28,18 @@ pub struct Foreign {
     endpoint: Endpoint,
     /// The name of the model in scenarios.
     name: &'static str,
-    /// A model need not be `Sync`, although the device must be. None if it could not be made.
+    /// The model; none if it could not be made. A model need not be `Sync`, although the device must be.
     model: Option<Mutex<Box<dyn Model>>>,
     core: Core,
     bars: Vec<Bar>,
     has_virtual_functions: bool,
     /// A page with the bytes of a read of registers, for its completions.
     page: Memory,
-    /// The bytes of an access or of a completion.
+    /// The bytes of an access.
     bytes: Vec<u8>,
     /// Whether the model was reset after power-on.
     is_started: bool,
-    /// The number of calls since a time.
+    /// A time, and the number of calls since then.
     calls: (Time, u32),
     /// The time of the failure, once it was reported.
     failed_at: Option<Time>,
@@ -48,7 +48,7 @@ pub struct Foreign {
 /// The most calls of a model in [`LONG`].
 const MOST_CALLS: u32 = 100_000;
 
-/// A time in which no link carries as many packets as a model may have calls.
+/// The time in which [`MOST_CALLS`] are counted: in it, no link carries so many packets.
 const LONG: Span = Span::from_ns(1);
 
 one_port!(Foreign);
@@ -121,7 +121,7 @@ impl Foreign {
     pub fn new(mut config: EndpointConfig, parameters: &ForeignParameters, name: &str) -> Self {
         let description = parameters.model().description();
         let bars: Vec<Bar> = parameters.model().bars().collect();
-        // The model has the bytes.
+        // The model has the bytes of BAR 0, so the endpoint needs no memory for them.
         config.parameters.bar = kernel::Bytes(0);
         let timeout = COMPLETION_TIMEOUT;
         let tags = u32::from(description.tags);
@@ -167,7 +167,7 @@ impl Foreign {
         self.core.is_busy()
     }
 
-    /// Counts the virtual functions that there are now.
+    /// Takes over the number of virtual functions that there are now.
     fn count_functions(&mut self) {
         let functions = self.endpoint.functions();
         self.core.virtual_functions = functions.virtual_places().count();
@@ -189,7 +189,7 @@ impl Foreign {
         Some(work(&mut **model, &mut Shell::new(&mut self.core)))
     }
 
-    /// Counts a call, and lets the model fail that goes on for ever at one time.
+    /// Counts a call. Too many calls at one time are a failure of the model, because they would not end.
     fn count_call(&mut self, now: Time) {
         let (since, count) = &mut self.calls;
         if now >= *since + LONG {
@@ -224,7 +224,7 @@ impl fmt::Debug for Foreign {
     }
 }
 
-/// The number of the function at `place`, as models count.
+/// The number of the function at `place`, as models count functions.
 fn function_of(place: FunctionPlace) -> u8 {
     match place {
         FunctionPlace::Virtual(number) => number as u8 + 1,
@@ -232,7 +232,7 @@ fn function_of(place: FunctionPlace) -> u8 {
     }
 }
 
-/// The place of a model's function `number`.
+/// The place of the function that models count as `number`.
 fn place_of(number: u8) -> FunctionPlace {
     match number.checked_sub(1) {
         Some(number) => FunctionPlace::Virtual(number.into()),
@@ -242,5 +242,5 @@ fn place_of(number: u8) -> FunctionPlace {
 
 const PAGE: u64 = 4096;
 
-/// PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended.
+/// The time after which a request without completions has failed. PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended.
 const COMPLETION_TIMEOUT: Span = Span::from_us(10_000);

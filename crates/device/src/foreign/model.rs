@@ -11,13 +11,13 @@ use crate::{EndpointParameters, LeafParameters};
 
 /// Makes devices of one model.
 pub trait Maker: Send + Sync {
-    /// A device with this name and these values of its parameters; the reason if that fails.
+    /// Makes a device with this name and these values of its parameters. Returns the reason if that fails.
     fn make(&self, device: &str, settings: &Settings) -> Result<Box<dyn Model>, String>;
 }
 
 /// A model from outside, under the name by which scenarios know it.
 ///
-/// Its texts live as long as the process, as its code does.
+/// The texts of its declaration live as long as the process, as the code of a library does.
 #[derive(Clone)]
 pub struct ForeignModel(Arc<Content>);
 
@@ -31,7 +31,7 @@ struct Content {
 }
 
 impl ForeignModel {
-    /// A model that scenarios call `name`; the fault if no device can be as described.
+    /// Creates a model that scenarios call `name`. Fails if no device can have this description.
     pub fn new(
         name: &str,
         description: Description,
@@ -75,12 +75,12 @@ impl ForeignModel {
         &self.0.description
     }
 
-    /// The declarations of its parameters.
+    /// The declarations of the model's parameters.
     pub fn declarations(&self) -> Vec<Declaration> {
         self.0.declarations.clone()
     }
 
-    /// The parameters of a device of the model, as they are where a scenario sets none.
+    /// The default parameters of a device of the model.
     pub fn parameters(&self) -> ForeignParameters {
         let declared = self.description().parameters.iter();
         ForeignParameters {
@@ -89,7 +89,7 @@ impl ForeignModel {
         }
     }
 
-    /// The parameters of the core of its devices, as they are where a scenario sets none.
+    /// The default parameters of the PCI Express core of the model's devices.
     pub fn core(&self) -> EndpointParameters {
         let mut core = EndpointParameters::default();
         let description = self.description();
@@ -102,7 +102,7 @@ impl ForeignModel {
         core
     }
 
-    /// A device with this name and these values of its parameters; the reason if that fails.
+    /// Makes a device with this name and these values of its parameters. Returns the reason if that fails.
     pub fn make(&self, device: &str, settings: &Settings) -> Result<Box<dyn Model>, String> {
         self.0.maker.make(device, settings)
     }
@@ -205,7 +205,7 @@ impl LeafParameters for ForeignParameters {
         self.model.description().virtual_functions.into()
     }
 
-    /// As many as MSI can signal; all of them by MSI-X.
+    /// The number of vectors for MSI, which has at most 32; MSI-X has all vectors of the model.
     fn interrupts(&self) -> u32 {
         u32::from(self.model.description().vectors).min(MOST_MSI)
     }
@@ -225,14 +225,14 @@ impl LeafParameters for ForeignParameters {
     }
 }
 
-/// PCIe Base 7.7.1.2.
+/// The most vectors of MSI (PCIe Base 7.7.1.2).
 const MOST_MSI: u32 = 32;
 
 fn kept(text: &str) -> &'static str {
     text.to_owned().leak()
 }
 
-/// Calls `$run` with the type of a setting's quantity, how the setting has it, and how it is made of it.
+/// Evaluates `$run` with `$value` as the value of a setting, which is a type with a unit where the setting has one.
 macro_rules! each {
     ($setting:expr, $value:ident => $run:expr) => {
         match $setting {
@@ -260,7 +260,7 @@ macro_rules! each {
     };
 }
 
-/// A value as a scenario would write it.
+/// A value as it is written in a scenario.
 fn show(setting: &Setting) -> String {
     each!(setting, value => value.show())
 }

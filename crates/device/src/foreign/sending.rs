@@ -1,4 +1,4 @@
-//! Packets that leave: the model's requests, cut as PCI Express wants them, in their order.
+//! Packets that leave: the requests of the model in their order, cut by the rules of PCI Express.
 
 use kernel::Effects;
 use packet::{PacketId, Stamp};
@@ -10,7 +10,7 @@ use super::Foreign;
 use super::core::{NonPosted, Part, Posted};
 
 impl Foreign {
-    /// Sends a packet, if one may be sent; returns whether the model or the queues have changed.
+    /// Sends a packet, if one may be sent. Returns whether the queues have changed.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         if !self.endpoint.is_open(fx) {
             return false;
@@ -30,7 +30,7 @@ impl Foreign {
         false
     }
 
-    /// Whether the next posted request may be sent. Messages about errors need no bus mastering (PCIe Base 7.5.1.1.3).
+    /// Whether the next posted request may be sent. Error messages need no bus mastering (PCIe Base 7.5.1.1.3).
     fn can_post(&self) -> bool {
         match self.core.posted.front() {
             Some((_, Posted::Write { place, .. })) => self.endpoint.is_bus_master_at(*place),
@@ -165,7 +165,7 @@ impl Foreign {
         }
     }
 
-    /// The message about an error that the device has found in itself, if software has enabled it.
+    /// The message about an internal error of the device, if software has enabled such messages.
     fn message(
         &mut self,
         place: FunctionPlace,

@@ -47,7 +47,7 @@ impl Foreign {
         }
     }
 
-    /// The registers that a request is for, if a BAR of the model holds all of them.
+    /// The registers that a request is for, if they are all in one BAR of the model.
     fn target(&self, request: &MemoryRequest) -> Option<Target> {
         let (first, len) = (request.first_byte(), u64::from(request.byte_len()));
         if self.has_virtual_functions
@@ -238,7 +238,7 @@ impl Foreign {
             return;
         };
         one.ended += u64::from(part.len);
-        // After a failure the rest is not asked for.
+        // A request that has failed ends when none of its packets is outstanding, even if not all of it was asked for.
         let is_over = one.ended == one.len || one.failed.is_some() && one.ended == one.asked;
         if !is_over {
             return;

@@ -111,8 +111,8 @@ impl Receiver {
         oldest
     }
 
-    /// Marks the limits to be sent again that were sent an `interval` ago or earlier. Returns the earliest time at which a limit was sent
-    /// that is to be sent again after that, if there is one; those that are marked count as sent by the `schedule`, where there is one.
+    /// Marks the limits that were sent an `interval` ago or earlier: they are to be sent again. Returns the earliest time at which another
+    /// limit was sent, if there is one. With a `schedule` a marked limit counts, too, as sent at the time that the schedule gives.
     pub(crate) fn refresh(
         &mut self,
         now: Time,
@@ -144,7 +144,8 @@ impl Receiver {
             .sum()
     }
 
-    /// The refreshes until `now` of each limit on an idle wire, with the number of the limit, in the order of the last ones.
+    /// The refreshes of each limit on an idle wire until `now`, with the number of the limit, in the order in which the last refresh of each
+    /// became due.
     pub(crate) fn skipped_refreshes(
         &self,
         now: Time,
@@ -161,14 +162,14 @@ impl Receiver {
         all
     }
 
-    /// Counts a limit as sent at `sent`. If `is_due_again`, it is to be sent again.
+    /// Counts a limit as sent at `sent`, and marks it if it `is_due_again`.
     pub(crate) fn count_refresh(&mut self, number: usize, sent: Time, is_due_again: bool) {
         let (channel, class) = (number / 3, number % 3);
         self.channels[channel][class].announced_at = sent;
         self.pending_updates |= u32::from(is_due_again) << number;
     }
 
-    /// The time at which the limit was last sent that is the next to be sent again; none if there is none.
+    /// The earliest time at which a limit was last sent, which is the next one to be sent again; none if there are no limits.
     pub(crate) fn oldest_limit(&self) -> Option<Time> {
         let limited = self.channels.iter().flatten();
         let limited = limited.filter(|buffers| buffers.is_limited());
@@ -180,8 +181,8 @@ impl Receiver {
         self.pending_updates != 0
     }
 
-    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not, it counts as sent by the
-    /// `schedule`, where there is one.
+    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not, and there is a
+    /// `schedule`, the update counts as sent at the time that the schedule gives.
     #[inline]
     pub(crate) fn next_update(
         &mut self,

@@ -166,7 +166,7 @@ impl Model for PythonModel {
     }
 }
 
-/// Fills `into` with the value of registers, an integer or bytes; none if the value is something else, which brings it later.
+/// Fills `into` with the value of registers, an integer or bytes. Returns none for an awaitable, which gives the value later.
 fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();

@@ -41,7 +41,7 @@ impl Declare for Registers {
     }
 }
 
-/// The model as a library would have it.
+/// The model behind the C interface, as if a library had it.
 pub fn registers() -> Option<LibraryModel> {
     LibraryModel::new(table::<Registers>())
 }

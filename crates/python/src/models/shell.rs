@@ -20,7 +20,7 @@ pub struct ModelShell(AtomicPtr<Shell<'static>>);
 impl ModelShell {
     /// Lends `shell` to Python while `call` runs.
     pub fn lend<T>(&self, shell: &mut Shell<'_>, call: impl FnOnce() -> T) -> T {
-        // A call within a call, by way of another simulation, gets the outer shell back.
+        // If the call runs another simulation with the same object, the outer shell is back afterwards.
         let outer = self.0.swap(ptr::from_mut(shell).cast(), Ordering::Relaxed);
         let done = call();
         self.0.store(outer, Ordering::Relaxed);
@@ -34,7 +34,8 @@ impl ModelShell {
                 "a device can ask for something only while the simulation or a bench calls it",
             ));
         }
-        // SAFETY: the pointer is there only while `lend` runs, whose caller holds Python's lock. Nobody else has it during this use.
+        // SAFETY: the pointer is valid while `lend` runs, and null otherwise. Python's lock is held during this use, and the pointer is null
+        // meanwhile, so the shell has no second user.
         let done = work(unsafe { &mut *shell });
         self.0.store(shell, Ordering::Relaxed);
         Ok(done)

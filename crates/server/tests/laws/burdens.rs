@@ -1,4 +1,4 @@
-//! Processes that burden a session without any wrong call: it serves others as before.
+//! Processes that burden a session without a wrong call: the session still serves the others.
 
 use rustix::io::Errno;
 use session::{Call, Channel, ChannelError, Reply, Request, Response, Work};

@@ -215,7 +215,7 @@ impl HostThread {
                 if tells_rest && simulation.is_at_rest() {
                     return Woken::Quiet;
                 }
-                // After the looks: a caller that waits again must not miss what the last step has done.
+                // This is after the checks above: a caller that waits again must not miss an effect of the last step.
                 if step == CHUNK && (simulation.has_stopped || !watch()) {
                     return Woken::Broken;
                 }

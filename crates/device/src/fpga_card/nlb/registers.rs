@@ -48,8 +48,8 @@ pub(super) struct AtomicTest {
 }
 
 impl AtomicTest {
-    /// The operands for a line, which the published program expects: its number; for a compare and swap, its inverse as the new
-    /// value.
+    /// The operands for a line, as the published program expects them: the number of the line; for a compare and swap, also the inverse
+    /// of the number as the new value.
     pub(super) fn operands(self, line: u32) -> ([u8; 16], usize) {
         let mut operands = [0; 16];
         let values = [u64::from(line), !u64::from(line)];
@@ -324,11 +324,11 @@ impl Registers {
 /// The way in which software gives notice that it has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// It writes the line after the data, which the unit polls.
+    /// Software writes the line after the data, which the unit polls.
     Memory,
-    /// It writes a register.
+    /// Software writes a register.
     Register,
-    /// It sends a message (`UMsg`).
+    /// Software sends a message (`UMsg`).
     Message,
 }
 

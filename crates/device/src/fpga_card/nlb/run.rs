@@ -28,9 +28,9 @@ pub(super) struct Run {
     began: Time,
     /// The time of the first data in either direction.
     first: Option<Time>,
-    /// The times at which the next read and the next write of host memory may be requested: a line takes a cycle.
+    /// The times from which the next read and the next write of host memory may be requested; each line takes a cycle.
     free: [Time; 2],
-    /// The time at which the last line that was read has come in, one in a cycle.
+    /// The time at which the last line that was read has arrived; each line takes a cycle.
     arrived: Time,
     /// Whether the next read is atomic, in tests that mix both.
     atomic_next: bool,

@@ -33,7 +33,7 @@ public:
 	int line() const noexcept { return line_; }
 };
 
-/* The base of all. */
+/* The base class of all exceptions. */
 class except : public std::exception {
 	fpga_result result_;
 	src_location place_;

@@ -80,7 +80,7 @@ public:
 	{
 		ASSERT_FPGA_OK(fpgaWriteMMIO512(handle_, csr_space, offset, value));
 	}
-	/* The address of a register, or of the first one. */
+	/* The address of the register at `offset`. */
 	uint8_t *mmio_ptr(uint64_t offset = 0, uint32_t csr_space = 0) const
 	{
 		uint64_t *base = nullptr;

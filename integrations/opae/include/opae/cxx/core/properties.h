@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to know about an object, or to look for. */
+/* The properties of an object, or a filter for objects. */
 #ifndef PEERLANE_OPAE_CXX_PROPERTIES_H
 #define PEERLANE_OPAE_CXX_PROPERTIES_H
 
@@ -54,7 +54,7 @@ public:
 		return ptr_t(new properties(
 			[token](fpga_properties *props) { return fpgaGetProperties(token, props); }));
 	}
-	/* These are in token.h and handle.h. */
+	/* Defined in token.h and handle.h. */
 	static ptr_t get(const std::shared_ptr<types::token> &token);
 	static ptr_t get(const std::shared_ptr<types::handle> &handle);
 
@@ -125,7 +125,7 @@ private:
 	}
 };
 
-/* In each program once, although it is in a header of C++11. */
+/* Weak, so that a program has it once although several of its files include this header. */
 __attribute__((weak)) const std::vector<properties::ptr_t> properties::none;
 
 } // namespace types

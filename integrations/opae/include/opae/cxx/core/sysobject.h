@@ -41,7 +41,7 @@ public:
 		ASSERT_FPGA_OK(fpgaTokenGetObject(token->c_type(), name.c_str(), &found, flags));
 		return ptr_t(new sysobject(found, token, nullptr));
 	}
-	/* The same by a handle, so that it can be written. */
+	/* An attribute, or a folder, of an open object; it can be written. */
 	static ptr_t get(handle::ptr_t handle, const std::string &name, int flags = 0)
 	{
 		fpga_object found = nullptr;
@@ -49,7 +49,7 @@ public:
 		ASSERT_FPGA_OK(fpgaHandleGetObject(handle->c_type(), name.c_str(), &found, flags));
 		return ptr_t(new sysobject(found, nullptr, handle));
 	}
-	/* What is in this folder, by name or by number. */
+	/* An attribute, or a folder, in this folder, by its name or by its number. */
 	ptr_t get(const std::string &name, int flags = 0) const
 	{
 		fpga_object found = nullptr;

@@ -9,11 +9,11 @@ use peerlane_device::{
 
 /// Address of the block to copy.
 pub const SOURCE: u64 = 0x00;
-/// Address to which it is copied.
+/// Address to which the block is copied.
 pub const TARGET: u64 = 0x08;
-/// Number of bytes.
+/// Number of bytes of the block.
 pub const LENGTH: u64 = 0x10;
-/// A write of any value begins to copy.
+/// A write of any value starts the copy.
 pub const DOORBELL: u64 = 0x14;
 /// Number of blocks that were copied; all ones after a copy that failed.
 pub const COUNT: u64 = 0x18;
