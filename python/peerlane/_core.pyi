@@ -44,6 +44,7 @@ __all__ = [
     "read_bandwidth",
     "read_bitstream",
     "read_size",
+    "real_time",
     "register_model",
     "write_bitstream",
     "write_header_bytes",

@@ -195,7 +195,10 @@ int main(void)
 	SAYS(FPGA_NOT_SUPPORTED, fpgaAssignPortToInterface(management, 0, 0, 0));
 	SAYS(FPGA_NOT_SUPPORTED, fpgaAssignToInterface(management, device, 0, 0));
 	SAYS(FPGA_NOT_SUPPORTED, fpgaGetNumUmsg(handle, &wide));
-	SAYS(FPGA_NOT_SUPPORTED, fpgaGetUserClock(handle, &wide, &wide, 0));
+	OK(fpgaGetUserClock(handle, &wide, &wide, 0));
+	BAD(fpgaGetUserClock(handle, NULL, &wide, 0));
+	BAD(fpgaGetUserClock(management, &wide, &wide, 0));
+	BAD(fpgaSetUserClock(handle, 5, 5, 0));
 	SAYS(FPGA_NOT_FOUND, fpgaGetNumMetrics(handle, &wide));
 	SAYS(FPGA_NOT_FOUND, fpgaTokenGetObject(device, "error", &object, 0));
 	BAD(fpgaTokenGetObject(device, "../errors", &object, 0));
