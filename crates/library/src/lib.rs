@@ -7,8 +7,10 @@
     reason = "the interface to libraries is C's; a library is trusted as much as the program that names it"
 )]
 
+mod error;
 mod loaded;
 mod open;
 
+pub use error::LoadError;
 pub use loaded::LibraryModel;
-pub use open::{LoadError, load};
+pub use open::load;

@@ -400,7 +400,7 @@ fn unless_failed<T>(simulation: &sim::Simulation, done: T) -> PyResult<T> {
     reason = "Python gives a list of its own"
 )]
 fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
-    json(&scenario::catalogue_with(&models::models(&models)?))
+    json(&scenario::catalogue_with(models::models(&models)?.all()))
 }
 
 /// Returns the one of `known` names that was probably meant by `written`, if any is close enough.

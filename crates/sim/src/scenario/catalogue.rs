@@ -1,6 +1,6 @@
 //! The catalogue: every device model, profile and parameter that a scenario can use.
 
-use device::EndpointParameters;
+use device::{EndpointParameters, ForeignModel};
 use fabric::{
     CoherenceParameters, ControllerParameters, IoPortParameters, IommuParameters,
     RootComplexParameters, SwitchParameters,
@@ -12,7 +12,7 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
-use super::device::{LEAVES, Models};
+use super::device::LEAVES;
 use crate::incident::KINDS;
 
 use super::link::LinkParameters;
@@ -85,11 +85,11 @@ pub struct ParameterEntry {
 
 /// The whole catalogue.
 pub fn catalogue() -> Catalogue {
-    catalogue_with(&Models::default())
+    catalogue_with(&[])
 }
 
 /// The whole catalogue, with models from outside.
-pub fn catalogue_with(outside: &Models) -> Catalogue {
+pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     let mut parameters: Vec<ParameterEntry> = STRUCTURE.iter().map(structure).collect();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
         parameters.extend(declarations.into_iter().map(|one| entry(place, one)));
@@ -116,7 +116,7 @@ pub fn catalogue_with(outside: &Models) -> Catalogue {
             (model.declarations)(),
         );
     }
-    for model in outside.all() {
+    for model in outside {
         list(
             &format!("devices, model {}", model.name()),
             model.declarations(),
@@ -151,7 +151,7 @@ pub fn catalogue_with(outside: &Models) -> Catalogue {
                 name: model.name,
                 help: model.help,
             })
-            .chain(outside.all().iter().map(|model| ModelEntry {
+            .chain(outside.iter().map(|model| ModelEntry {
                 name: model.name(),
                 help: model.help(),
             }))

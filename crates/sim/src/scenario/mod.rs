@@ -7,6 +7,7 @@ mod channels;
 mod controller;
 mod device;
 mod link;
+mod models;
 mod network;
 mod node;
 mod node_parameters;
@@ -26,7 +27,8 @@ pub use node_parameters::NodeParameters;
 pub use slot::Slot;
 
 pub use ::scenario::{At, Code, Lines, ScenarioError};
-pub use device::{DeviceParameters, LEAVES, LeafModel, Models};
+pub use device::{DeviceParameters, LEAVES, LeafModel};
+pub use models::Models;
 
 pub use crate::workload::access::section::{
     Access, AccessParameters, Buffer, BufferParameters, BufferRights, Driven, Kind, Order,

@@ -9,7 +9,8 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
-use super::device::{DeviceParameters, LEAVES, Models};
+use super::device::{DeviceParameters, LEAVES};
+use super::models::Models;
 
 use super::ScenarioError;
 use super::link::LinkParameters;
@@ -150,7 +151,7 @@ impl Surroundings<'_> {
         self.models.device(&name).ok_or_else(|| {
             let advice = advice(&name, &self.models.names());
             item.error(&format!(
-                "unknown model {name:?}; {advice}; --model {name}=FILE gives a model of one's own"
+                "unknown model {name:?}, which no --model {name}=FILE gives; {advice}"
             ))
         })
     }

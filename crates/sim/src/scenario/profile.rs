@@ -9,7 +9,8 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
-use super::device::{LEAVES, Models};
+use super::device::LEAVES;
+use super::models::Models;
 
 use super::ScenarioError;
 use super::node_parameters::NodeParameters;

@@ -1,0 +1,68 @@
+//! The device models from outside that a scenario can name.
+
+use device::{EndpointParameters, ForeignModel};
+
+use super::catalogue::keys_of_devices;
+use super::device::{DeviceParameters, LEAVES};
+
+/// The device models from outside that a scenario can name besides those of the registry. A scenario never loads one.
+#[derive(Clone, Debug, Default)]
+pub struct Models(Vec<ForeignModel>);
+
+impl Models {
+    /// The models, each with a name of its own that no model of the registry has; the fault of the first name that is not right.
+    pub fn new(models: Vec<ForeignModel>) -> Result<Self, String> {
+        for (number, model) in models.iter().enumerate() {
+            let name = model.name();
+            if LEAVES.iter().any(|leaf| leaf.name == name) {
+                return Err(format!(
+                    "{name:?} is the name of a built-in model; write another one"
+                ));
+            }
+            Self::check(model)?;
+            if models[..number].iter().any(|other| other.name() == name) {
+                return Err(format!(
+                    "there are two models {name:?}; give each its own name"
+                ));
+            }
+        }
+        Ok(Models(models))
+    }
+
+    /// Checks that each parameter of a model has a name that no key of every device has: such a key would hide it.
+    pub fn check(model: &ForeignModel) -> Result<(), String> {
+        let keys = keys_of_devices();
+        let hidden = model.description().parameters.iter();
+        let hidden = hidden
+            .map(|one| &one.key)
+            .find(|key| keys.contains(&key.as_str()));
+        hidden.map_or(Ok(()), |key| {
+            Err(format!(
+                "the model {:?}: its parameter {key:?} has the name of a key of all devices; give it another one",
+                model.name()
+            ))
+        })
+    }
+
+    /// All models.
+    pub fn all(&self) -> &[ForeignModel] {
+        &self.0
+    }
+
+    /// The model with this name, and the parameters of the core of its devices where a scenario sets none.
+    pub(super) fn device(&self, name: &str) -> Option<(EndpointParameters, DeviceParameters)> {
+        if let Some(model) = LEAVES.iter().find(|model| model.name == name) {
+            return Some((EndpointParameters::default(), (model.make)()));
+        }
+        let model = self.0.iter().find(|model| model.name() == name)?;
+        let parameters = DeviceParameters::Foreign(model.parameters());
+        Some((model.core(), parameters))
+    }
+
+    /// The names of all models.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let built_in = LEAVES.iter().map(|model| model.name);
+        let outside = self.0.iter().map(ForeignModel::name);
+        built_in.chain(outside).collect()
+    }
+}
