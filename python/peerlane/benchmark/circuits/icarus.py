@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,21 +26,13 @@ def missing() -> str | None:
     return None
 
 
-def _needed() -> list[str]:
-    """The modules of the engine, as its bench lists them."""
-    benches = tomllib.loads((GATEWARE / "tb" / "benches.toml").read_text(encoding="utf-8"))
-    needs: list[str] = next(one["needs"] for one in benches["bench"] if one["module"] == _TOP)
-    return needs
-
-
 def run_engine(cycles: int) -> dict[str, Any]:
     """Runs the engine for a number of cycles, in which it writes to a peer."""
     from cocotb_tools.runner import get_runner  # noqa: PLC0415 - optional
 
     rtl = GATEWARE / "rtl"
-    sources = [rtl / "peerlane_pkg.sv"]
-    for name in (*_needed(), _TOP):
-        sources += rtl.glob(f"*/{name}.sv")
+    modules = (path for room in ("common", _TOP) for path in sorted((rtl / room).glob("*.sv")))
+    sources = [rtl / "peerlane_pkg.sv", *modules]
     with tempfile.TemporaryDirectory(prefix="peerlane-") as folder:
         here = Path(folder)
         runner = get_runner("icarus")
