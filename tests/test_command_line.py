@@ -402,6 +402,21 @@ def test_bench_lets_a_peer_do_the_same_job(peerlane: Run) -> None:
     assert peer["tlp_per_second"] > 0
 
 
+def test_bench_compares_with_several_peers(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "simpy", "--json", "-")
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)
+    peer = found["peers"]["SimPy"]
+    assert peer["tlps"] == 500
+    assert peer["ratio"] == pytest.approx(found["tlp_per_second"] / peer["tlp_per_second"])
+
+
+def test_bench_names_the_peers_that_there_are(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--peer", "simpy,gem5")
+    assert ran.status == 2
+    assert "'gem5' is no simulator that can do this job; there are cocotbext, ns3, simpy" in ran.err
+
+
 def test_the_published_scenario_runs_as_it_is(peerlane: Run) -> None:
     ran = peerlane("run", str(files("peerlane.systems") / "rosta" / "scenario.toml"))
     assert ran.status == 0, ran.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ from peerlane.benchmark.median import (
     median_messages,
     median_network,
 )
+from peerlane.benchmark.peers.table import PEERS
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import group
 from peerlane.cli.options import JsonTo
@@ -23,6 +23,7 @@ from peerlane.cli.tables.cells import blank, duration, numbers, size
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from peerlane.benchmark.peers.table import Peer
     from peerlane.cli.tables.sheet import Sheet
 
 _BURST = 256
@@ -30,12 +31,6 @@ _LARGEST = 1 << 30
 """Bytes: what the DMA accelerator of `bench session` moves at once, and the largest buffer."""
 
 bench_app = group("Measure how fast the simulator itself is.")
-
-
-class Peer(StrEnum):
-    """Another simulator that can do the same job."""
-
-    COCOTBEXT = "cocotbext"
 
 
 @bench_app.command("fabric")
@@ -54,7 +49,11 @@ def bench_fabric(
         int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
     ] = 5,
     peer: Annotated[
-        Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME...]",
+            help="Let these simulators do the same job in the same run: cocotbext, ns3, simpy.",
+        ),
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
@@ -63,16 +62,17 @@ def bench_fabric(
     Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
     when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
+    chosen = _peers(peer)
     runs = _of_each(endpoints, "endpoints", lambda count: median_fabric(count, tlps, repeat))
     peers: dict[str, dict[str, Any]] = {}
-    if peer is Peer.COCOTBEXT:
-        from peerlane.benchmark.cocotbext import bench as cocotbext  # noqa: PLC0415 - its simulator is optional
-
-        if missing := cocotbext.missing():
-            say(f"skipping cocotbext-pcie: {missing}")
-        else:
-            with progress("cocotbext-pcie"):
-                peers["cocotbext-pcie"] = cocotbext.bench_fabric(tlps)
+    for one in chosen:
+        if missing := one.missing():
+            say(f"skipping {one.name}: {missing}")
+            continue
+        with progress(one.name):
+            peers[one.name] = one.run(tlps)
+    for run_ in peers.values():
+        run_["ratio"] = runs[0]["tlp_per_second"] / run_["tlp_per_second"]
     document = runs[0] | {"peers": peers}
     if len(runs) > 1:
         document["runs"] = runs
@@ -226,6 +226,18 @@ def _of_each(
     return runs
 
 
+def _peers(text: str | None) -> list[Peer]:
+    """The peers in the list `text`."""
+    names = [name.strip() for name in text.split(",")] if text is not None else []
+    for name in names:
+        if name not in PEERS:
+            raise typer.BadParameter(
+                f"{name!r} is no simulator that can do this job; there are {', '.join(PEERS)}",
+                param_hint="--peer",
+            )
+    return [PEERS[name] for name in dict.fromkeys(names)]
+
+
 def _size(text: str) -> int:
     """Bytes, a multiple of what the accelerator moves in a burst."""
     try:
@@ -255,11 +267,13 @@ def _fabric_table(
     """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
     table = blank("simulator")
     numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
+    if peers:
+        numbers(table, "times slower")
     table.fold("TLPs", "wall time")
     for run_ in runs:
-        table.add_row(*_row("peerlane", run_))
+        table.add_row(*_row("peerlane", run_), *(["-"] if peers else []))
     for name, peer in peers.items():
-        table.add_row(*_row(name, peer))
+        table.add_row(*_row(name, peer), f"{peer['ratio']:,.1f}")
     return table
 
 
