@@ -65,6 +65,19 @@ impl Simulation {
         unless_failed(&self.0, done)
     }
 
+    /// Performs an access, which ends early if Python has a signal to handle.
+    fn access<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        access: impl FnOnce(&mut sim::Simulation, &mut dyn FnMut() -> bool) -> Result<T, AccessError>
+        + Send,
+    ) -> PyResult<T> {
+        let simulation = &mut self.0;
+        let outcome = watched(py, |watch| access(simulation, &mut || watch(&|_| Ok(()))))?;
+        self.unless_failed(())?;
+        outcome.map_err(|error| access_error(&error))
+    }
+
     /// Returns `ran` after what was captured is in its files, or the first error of a file if there is none in `ran`.
     fn captured<T>(&mut self, ran: PyResult<T>) -> PyResult<T> {
         self.0.flush_captures();
@@ -101,9 +114,14 @@ impl Simulation {
         let models = models::models(&models)?;
         let simulation = py.detach(|| sim::Simulation::read_with(text, source, seed, &models));
         let simulation = raised::unless_raised(simulation)?;
-        simulation
-            .map(|simulation| Simulation(simulation, Vec::new()))
-            .map_err(|error| ScenarioError::new_err(error.to_string()))
+        let simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if let Some(failure) = simulation.unmade_model() {
+            return Err(ModelError::new_err(format!(
+                "the model {} of device {} cannot be made: {}",
+                failure.model, failure.device, failure.why
+            )));
+        }
+        Ok(Simulation(simulation, Vec::new()))
     }
 
     fn tree(&self) -> PyResult<String> {
@@ -255,11 +273,10 @@ impl Simulation {
         address: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let read = interruptible(py, |watch| {
-            self.0.read_back(requester, address, length, watch)
-        });
-        self.unless_failed(())?;
-        read.map(|bytes| PyBytes::new(py, &bytes))
+        let bytes = self.access(py, |simulation, watch| {
+            simulation.read_back(requester, address, length, watch)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     fn window(&self, host: &str, to: &str) -> PyResult<u64> {
@@ -328,8 +345,8 @@ impl Simulation {
         size: u64,
     ) -> PyResult<u32> {
         let function = function_id(function)?;
-        interruptible(py, |watch| {
-            self.0.config_read(host, function, offset, size, watch)
+        self.access(py, |simulation, watch| {
+            simulation.config_read(host, function, offset, size, watch)
         })
     }
 
@@ -344,9 +361,8 @@ impl Simulation {
         size: u64,
     ) -> PyResult<()> {
         let function = function_id(function)?;
-        interruptible(py, |watch| {
-            self.0
-                .config_write(host, function, (offset, size), value, watch)
+        self.access(py, |simulation, watch| {
+            simulation.config_write(host, function, (offset, size), value, watch)
         })
     }
 
@@ -662,15 +678,6 @@ fn os_error(error: &std::io::Error, path: &str) -> PyErr {
 fn function_id(text: &str) -> PyResult<FunctionId> {
     text.parse()
         .map_err(|error: NotAFunction| PyValueError::new_err(error.to_string()))
-}
-
-/// Performs an access that ends early if Python has a signal to handle.
-fn interruptible<T: Send>(
-    py: Python<'_>,
-    access: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, AccessError> + Send,
-) -> PyResult<T> {
-    let outcome = watched(py, |watch| access(&mut || watch(&|_| Ok(()))))?;
-    outcome.map_err(|error| access_error(&error))
 }
 
 fn access_error(error: &AccessError) -> PyErr {
