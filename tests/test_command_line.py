@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -11,7 +10,6 @@ import sys
 import time
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +18,11 @@ from rich.console import Console
 from conftest import PAIR, needs_cocotbext
 from peerlane import RunResult, Simulation
 from peerlane.cli.tables.run import run as table
+from processor_time import computed_s
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Run, Write
 
 FLOW = {
@@ -423,14 +424,6 @@ def test_a_process_ends_with_the_status_of_its_command(
     assert ended.status == status
     assert (ended.err == "") == (status == 0)
     assert (ended.out == "") == (status == 2)
-
-
-def computed_s(process: subprocess.Popen[bytes]) -> float:
-    """Seconds of a processor that a process has used."""
-    fields = (
-        Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    )
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
