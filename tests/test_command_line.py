@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -463,6 +464,24 @@ def test_an_interrupt_is_one_line_after_what_is_there(
         result = RunResult.from_json(out.decode())
         assert result.partial
         assert result.flows["a-to-b"].bytes > 0
+
+
+def test_an_interrupted_bench_of_a_session_is_one_line() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        [sys.executable, "-m", "peerlane", "bench", "session", "--accesses", "10000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        # Its program, which has the interrupt from the terminal too, makes accesses by then.
+        while computed_s(process) < 2:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    lines = [line for line in err.splitlines() if not line.endswith(" so far")]
+    assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 
 
 def test_an_option_that_can_do_nothing_is_refused_or_warned_of(
