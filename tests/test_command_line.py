@@ -11,7 +11,6 @@ import sys
 import time
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +19,11 @@ from rich.console import Console
 from conftest import PAIR, needs_cocotbext
 from peerlane import RunResult, Simulation
 from peerlane.cli.tables.run import run as table
+from processor_time import computed_s
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Run, Write
 
 FLOW = {
@@ -440,14 +442,6 @@ def test_a_process_ends_with_the_status_of_its_command(
     assert (ended.out == "") == (status == 2)
 
 
-def computed_s(process: subprocess.Popen[bytes]) -> float:
-    """Seconds of a processor that a process has used."""
-    fields = (
-        Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    )
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
 
 
@@ -485,6 +479,24 @@ def test_an_interrupt_is_one_line_after_what_is_there(
         result = RunResult.from_json(out.decode())
         assert result.partial
         assert result.flows["a-to-b"].bytes > 0
+
+
+def test_an_interrupted_bench_of_a_session_is_one_line() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        [sys.executable, "-m", "peerlane", "bench", "session", "--accesses", "10000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        # Its program, which has the interrupt from the terminal too, makes accesses by then.
+        while computed_s(process) < 2:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    lines = [line for line in err.splitlines() if not line.endswith(" so far")]
+    assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 
 
 def test_an_option_that_can_do_nothing_is_refused_or_warned_of(

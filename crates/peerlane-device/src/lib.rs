@@ -49,6 +49,7 @@ pub mod abi;
 mod bench;
 mod description;
 mod export;
+pub mod limits;
 mod model;
 mod shell;
 

@@ -13,7 +13,7 @@ use server::{Image, Loader, Server, ServerError, Settings};
 use sim::{Afu, BuiltInAfu};
 
 use crate::afu::PythonAfu;
-use crate::{ScenarioError, Simulation, json, raised};
+use crate::{ScenarioError, Simulation, json, raised, unless_failed};
 
 /// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -111,6 +111,7 @@ impl Session {
         let simulation = &mut simulation.try_borrow_mut()?.0;
         *simulation = server.into_simulation();
         simulation.flush_captures();
+        unless_failed(simulation, ())?;
         Ok([
             ("all", all.as_ns()),
             ("devices", times.devices.as_ns()),

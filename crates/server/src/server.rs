@@ -168,9 +168,9 @@ impl Server {
         self.simulation
     }
 
-    /// Serves calls while `watch`, which is called regularly, returns true.
+    /// Serves calls while `watch`, which is called regularly, returns true, and until a model or a circuit cannot go on.
     pub fn serve(&mut self, watch: &mut dyn FnMut() -> bool) -> Result<(), ServerError> {
-        while watch() {
+        while watch() && !self.simulation.has_stopped() {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
             let patience = if is_moving { &AT_ONCE } else { &LOOK };
             let ready = ready(self.listener.as_ref(), &self.clients, patience)?;

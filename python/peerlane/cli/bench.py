@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,6 +31,10 @@ _BURST = 256
 _LARGEST = 1 << 30
 """Bytes: what the DMA accelerator of `bench session` moves at once, and the largest buffer."""
 
+Repeat = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
+]
+
 bench_app = group("Measure how fast the simulator itself is.")
 
 
@@ -45,9 +50,7 @@ def bench_fabric(
     tlps: Annotated[
         int, typer.Option(min=1, metavar="N", help="Total number of posted writes.")
     ] = 32768,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 5,
+    repeat: Repeat = 5,
     peer: Annotated[
         str | None,
         typer.Option(
@@ -87,9 +90,7 @@ def bench_network(
     hops: Annotated[
         int, typer.Option(min=1, metavar="N", help="Approximate number of hops of all messages.")
     ] = 500_000,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 3,
+    repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
     """Time messages of 256 bytes across tori, at half of what their fibres can carry.
@@ -107,9 +108,7 @@ def bench_messages(
     ] = "2,4,8,16",
     size: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Size of each message.")] = 1
     << 20,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 3,
+    repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
     """Time a PUT from each host to each other one, all at once.
@@ -125,9 +124,7 @@ def bench_devices(
     accesses: Annotated[
         int, typer.Option(min=1, metavar="N", help="Accesses of each device in each direction.")
     ] = 400_000,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 5,
+    repeat: Repeat = 5,
     json_to: JsonTo = None,
 ) -> None:
     """Time accesses of 8 bytes by a host to registers, below a switch, for each kind of model.
@@ -136,12 +133,13 @@ def bench_devices(
     Python. All of them keep what is written. An access is everything on its way: requester, links,
     switch, device and, for reads, completions.
     """
-    runs: list[dict[str, Any]] = []
-    cases = [(kind, direction) for kind in KINDS for direction in ("write", "read")]
-    with progress("benchmark") as bar:
-        for kind, direction in cases:
-            bar(f"{kind}, {direction}", len(runs) / len(cases))
-            runs.append(median_device(kind, direction, accesses, repeat))
+    runs = _measured(
+        [
+            (f"{kind}, {direction}", partial(median_device, kind, direction, accesses, repeat))
+            for kind in KINDS
+            for direction in ("write", "read")
+        ]
+    )
     built_in = {run["direction"]: run["ns_per_access"] for run in runs if run["kind"] == KINDS[0]}
     for run_ in runs:
         run_["ratio"] = run_["ns_per_access"] / built_in[run_["direction"]]
@@ -214,13 +212,17 @@ def _of_each(
     text: str, what: str, measure: Callable[[int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The measurements for each number in the list `text`."""
-    counts = _counts(text)
+    return _measured([(f"{count} {what}", partial(measure, count)) for count in _counts(text)])
+
+
+def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """The measurements of all cases, each with its name for the progress bar."""
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
-        for count in counts:
-            bar(f"{count} {what}", len(runs) / len(counts))
+        for name, measure in cases:
+            bar(name, len(runs) / len(cases))
             try:
-                runs.append(measure(count))
+                runs.append(measure())
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from None
     return runs

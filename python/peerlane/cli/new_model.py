@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _TEMPLATES = files("peerlane.models") / "templates"
 
-_CRATE = Path(__file__).parents[3] / "crates" / "peerlane-device"
-"""The crate in the sources of Peerlane, where the package is used from them."""
+_CRATE = files("peerlane.models") / "crate"
+"""The source of the crate `peerlane-device`, which the build puts into the package."""
 
 
 def write_model(name: str, language: Literal["python", "rust"]) -> str:
@@ -29,6 +31,9 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
         message = f"{name!r} is no name of a model; write small letters, digits, - and _"
         raise typer.BadParameter(message)
     texts = dict(_python(name) if language == "python" else _rust(name))
+    if taken := _taken(name, language, texts):
+        message = f"{name!r} would stand for {taken}; write another name, such as my-{name}"
+        raise typer.BadParameter(message)
     for path in texts:
         if path.exists():
             message = f"{path} exists, and nothing is overwritten; write another name"
@@ -45,6 +50,37 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
     return f"{name} is written; cargo test and cargo build --release there, then {run} uses it"
 
 
+def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
+    """What has the name of the model already, in its language or in its files."""
+    module, own = name.replace("-", "_"), _class(name)
+    if language == "python":
+        others = {"peerlane", "pytest", *sys.stdlib_module_names}
+        if keyword.iskeyword(module):
+            return "a keyword of Python"
+    else:
+        others = {"core", "peerlane_device", "std", "test"}
+        if module in _RUST_KEYWORDS.split():
+            return "a keyword of Rust"
+    if module in others:
+        return f"the module {module}"
+    imported = re.compile(
+        rf"^from peerlane[^\n]*\b{own}\b|^use peerlane_device[^;]*\b{own}\b", re.MULTILINE
+    )
+    return f"{own} of Peerlane" if any(imported.search(text) for text in texts.values()) else None
+
+
+_RUST_KEYWORDS = """
+abstract as async await become box break const continue crate do dyn else enum extern false final fn
+for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct
+super trait true try type typeof unsafe unsized use virtual where while yield
+"""
+"""The strict and the reserved keywords (Rust Reference, Keywords)."""
+
+
+def _class(name: str) -> str:
+    return "".join(part.capitalize() for part in re.split(r"[-_]", name))
+
+
 def _python(name: str) -> Iterator[tuple[Path, str]]:
     module = name.replace("-", "_")
     for file, path in (("copier.py", f"{module}.py"), ("test_copier.py", f"test_{module}.py")):
@@ -57,16 +93,19 @@ def _rust(name: str) -> Iterator[tuple[Path, str]]:
         yield Path(name, file), _named((template / file).read_text("utf-8"), name)
     # What stands before the package is about the example.
     _, begin, manifest = (template / "Cargo.toml").read_text("utf-8").partition("[package]")
-    from_sources = f'{{ path = "{_CRATE.as_posix()}" }}'
-    crate = from_sources if _CRATE.is_dir() else '"0.1"'
-    manifest = re.sub(r"peerlane-device = .*", lambda _: f"peerlane-device = {crate}", manifest)
+    # A copy of the crate builds without a registry, and is of the version that this Peerlane loads.
+    crate = 'peerlane-device = { path = "peerlane-device" }'
+    manifest = re.sub(r"peerlane-device = .*", crate, manifest)
     yield Path(name, "Cargo.toml"), begin + manifest.replace('"copier"', f'"{name}"')
+    copy = Path(name, "peerlane-device")
+    yield copy / "Cargo.toml", (_CRATE / "Cargo.toml").read_text("utf-8")
+    for source in (_CRATE / "src").iterdir():
+        yield copy / "src" / source.name, source.read_text("utf-8")
 
 
 def _named(text: str, name: str) -> str:
     """A template with the name of the model instead of its own."""
     module = name.replace("-", "_")
-    words = "".join(part.capitalize() for part in re.split(r"[-_]", name))
     text = text.replace('model = "copier"', f'model = "{name}"')
     text = text.replace("--model copier=", f"--model {name}=")
-    return text.replace("copier", module).replace("Copier", words)
+    return text.replace("copier", module).replace("Copier", _class(name))

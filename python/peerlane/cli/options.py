@@ -103,7 +103,11 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
             right = "write NAME=FILE.py, NAME=FILE.py:CLASS or NAME=libNAME.so"
             raise typer.BadParameter(f"{one!r} is no model; {right}", param_hint="--model")
         models[name] = source
-    from peerlane.models.registry import registered_models  # noqa: PLC0415 - most commands need none
+    if not models:
+        yield
+        return
+    from peerlane.cli.second_interrupt import second_interrupt_ends  # noqa: PLC0415 - most commands need none
+    from peerlane.models.registry import registered_models  # noqa: PLC0415 - as above
 
     registering = registered_models(models)
     try:
@@ -111,7 +115,8 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--model") from None
     try:
-        yield
+        with second_interrupt_ends():
+            yield
     finally:
         registering.__exit__(None, None, None)
 

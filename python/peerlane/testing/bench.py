@@ -73,13 +73,13 @@ class Bench:
         """Resets the device; its requests and timers are dropped."""
         self._core.reset()
 
-    def write(self, bar: int, offset: int, value: int | bytes, length: int = 4) -> None:
+    def write(self, bar: int, offset: int, value: int | bytes | bytearray, length: int = 4) -> None:
         """Writes registers: bytes, or a little-endian number of `length` bytes.
 
         Raises:
             RuntimeError: No BAR of the device has these bytes.
         """
-        data = value if isinstance(value, bytes) else value.to_bytes(length, "little")
+        data = value.to_bytes(length, "little") if isinstance(value, int) else bytes(value)
         self._core.write(bar, offset, data)
 
     def read(self, bar: int, offset: int, length: int = 4) -> int:
@@ -106,13 +106,15 @@ class Bench:
         vector = tag if kind == "interrupt" else 0
         return Asked(kind, address, length, data, vector, what, function, tag)  # type: ignore[arg-type]
 
-    def complete(self, asked: Asked, data: bytes) -> None:
+    def complete(self, asked: Asked, data: bytes | bytearray) -> None:
         """Completes a read or an atomic operation with data.
+
+        Of several requests with the same tag, it is the oldest one for as many bytes.
 
         Raises:
             ValueError: The request does not wait for data, or needs another number of bytes.
         """
-        self._core.complete(asked.tag, data)
+        self._core.complete(asked.tag, bytes(data))
 
     def fail(self, asked: Asked, why: str = "unsupported request") -> None:
         """Ends a read or an atomic operation with a failure.

@@ -153,7 +153,7 @@ impl Simulation {
                 if self.meter.flow(flow).is_complete() {
                     break;
                 }
-                if !self.step() {
+                if self.has_stopped || !self.step() {
                     return Err(AccessError::NoAnswer(address));
                 }
             }
@@ -330,11 +330,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
-        let node = self.node(device)?;
-        self.check_slot(device, slot)?;
-        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.set_clock(slot, clock);
-        }
+        self.card_with(device, slot)?.set_clock(slot, clock);
         Ok(())
     }
 
@@ -345,11 +341,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
-        let node = self.node(device)?;
-        self.check_slot(device, slot)?;
-        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.set_made_for(slot, clock);
-        }
+        self.card_with(device, slot)?.set_made_for(slot, clock);
         Ok(())
     }
 
@@ -359,6 +351,14 @@ impl Simulation {
             return Ok(());
         }
         Err(AccessError::NoSuchSlot(device.to_owned(), slot, slots))
+    }
+
+    /// The FPGA card `device`, which must have this slot.
+    fn card_with(&mut self, device: &str, slot: usize) -> Result<&mut FpgaCard, AccessError> {
+        self.check_slot(device, slot)?;
+        let node = self.node(device)?;
+        let card = self.models[node].device_mut::<FpgaCard>();
+        card.ok_or_else(|| AccessError::NoSlot(device.to_owned()))
     }
 
     /// The FPGA card `device`.

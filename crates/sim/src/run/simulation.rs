@@ -299,12 +299,15 @@ impl Simulation {
         self.start();
         loop {
             for _ in 0..CHUNK {
+                if self.has_stopped {
+                    return true;
+                }
                 if !self.step_until(time) {
                     self.pass_to(time);
                     return self.world.has_events() || self.deadline() != Time::NEVER;
                 }
             }
-            if self.has_stopped || !watch() {
+            if !watch() {
                 return true;
             }
         }
@@ -364,7 +367,7 @@ impl Simulation {
     fn step_late(&mut self) {
         let next = self.world.next_time().unwrap_or(Time::NEVER);
         let next = next.min(self.deadline());
-        while self.step_until(next) {}
+        while !self.has_stopped && self.step_until(next) {}
     }
 
     /// Handles the events until the time at which the next outstanding request times out.
@@ -406,6 +409,7 @@ impl Simulation {
         self.listen();
         // A link that fails before it is up leaves nothing to wait for.
         while self.ends_down > 0
+            && !self.has_stopped
             && self.world.now() < Time::ZERO + COMING_UP
             && self.step_until(Time::NEVER)
         {}

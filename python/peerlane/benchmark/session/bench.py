@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from peerlane import Simulation
+from peerlane.benchmark.session.program import INTERRUPTED
 from peerlane.opae.session import run_program
 
 ACCESSES = ("read", "write", "load", "store")
@@ -98,6 +99,8 @@ def _run(size: int, accesses: int) -> dict[str, Any]:
         found = Path(folder) / "found.json"
         command = [sys.executable, "-m", _MODULE, str(found), str(size), str(accesses)]
         done = run_program(command, (pac, "pac"))
+        if done.status == INTERRUPTED:
+            raise KeyboardInterrupt
         if done.status:
             raise RuntimeError(f"the program of the benchmark ended with status {done.status}")
         times: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import random
+import signal
 import struct
 import sys
 from pathlib import Path
@@ -30,6 +31,9 @@ CHUNK = 1 << 20
 
 SCRATCH = 0x200
 """A register of the accelerator that keeps what is written: the page of the window."""
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status of the program after Ctrl-C, as shells have it."""
 
 ACCELERATOR = 1
 """The type of object that is opened: FPGA_ACCELERATOR."""
@@ -164,6 +168,9 @@ def _took(what: Callable[[], object]) -> int:
 
 if __name__ == "__main__":
     path, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    card = Card()
-    found = {"accesses": accesses(card, count), "transfers": transfers(card, size)}
+    try:
+        card = Card()
+        found = {"accesses": accesses(card, count), "transfers": transfers(card, size)}
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     Path(path).write_text(json.dumps(found), encoding="utf-8")
