@@ -2,7 +2,9 @@
 /* The C++ interface: the native loopback copies a buffer; exceptions, attributes, errors and versions are as in C. */
 #include <opae/cxx/core.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <iostream>
 #include <sstream>
 #include <unistd.h>
@@ -138,6 +140,19 @@ static void copy(handle::ptr_t nlb)
 	throws<invalid_param>(FPGA_INVALID_PARAM, [target] { target->fill(0); });
 }
 
+/* Waits for a thread that continues earlier, and for nobody: an hour of simulated time takes no real time. */
+static void futures()
+{
+	std::promise<int> nobody;
+	std::future<int> found = std::async(std::launch::async, [] { return usleep(300000); });
+	auto began = std::chrono::steady_clock::now();
+
+	CHECK(found.wait_for(std::chrono::hours(1)) == std::future_status::ready && !found.get());
+	CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(1));
+	CHECK(nobody.get_future().wait_for(std::chrono::hours(1)) == std::future_status::timeout);
+	CHECK(std::chrono::steady_clock::now() - began >= std::chrono::hours(1));
+}
+
 int main()
 {
 	token::ptr_t token = accelerator();
@@ -153,6 +168,7 @@ int main()
 	event::ptr_t interrupt = event::register_event(nlb, event::type_t::interrupt, 0);
 	CHECK(interrupt->os_object() >= 0);
 	interrupt.reset();
+	futures();
 	CHECK(nlb->close() == FPGA_OK && nlb->get_token() == token);
 	std::cout << "copied\n";
 	return 0;
