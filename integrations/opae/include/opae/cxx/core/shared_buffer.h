@@ -30,7 +30,13 @@ class shared_buffer {
 			throw invalid_param(OPAE_HERE);
 		ASSERT_FPGA_OK(fpgaPrepareBuffer(owner->c_type(), size, &place, &wsid_, flags));
 		base_ = static_cast<uint8_t *>(place);
-		ASSERT_FPGA_OK(fpgaGetIOAddress(owner->c_type(), wsid_, &address_));
+		try {
+			ASSERT_FPGA_OK(fpgaGetIOAddress(owner->c_type(), wsid_, &address_));
+		} catch (...) {
+			/* No destructor runs for an object that was not made. */
+			fpgaReleaseBuffer(owner->c_type(), wsid_);
+			throw;
+		}
 	}
 
 	void check(size_t offset, size_t size) const
