@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <future>
 #include <iostream>
 #include <sstream>
@@ -153,6 +154,39 @@ static void futures()
 	CHECK(std::chrono::steady_clock::now() - began >= std::chrono::hours(1));
 }
 
+/* The library's function of this name, which the program's own takes the place of. */
+template <typename Function> static Function next(Function, const char *name)
+{
+	return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+static bool has_no_address;
+static int released;
+
+extern "C" fpga_result fpgaGetIOAddress(fpga_handle handle, uint64_t wsid, uint64_t *address)
+{
+	if (has_no_address)
+		return FPGA_EXCEPTION;
+	return next(fpgaGetIOAddress, "fpgaGetIOAddress")(handle, wsid, address);
+}
+
+extern "C" fpga_result fpgaReleaseBuffer(fpga_handle handle, uint64_t wsid)
+{
+	released++;
+	return next(fpgaReleaseBuffer, "fpgaReleaseBuffer")(handle, wsid);
+}
+
+/* A buffer whose address for devices is not there is released. */
+static void leak(handle::ptr_t nlb)
+{
+	int before = released;
+
+	has_no_address = true;
+	throws<exception>(FPGA_EXCEPTION, [nlb] { shared_buffer::allocate(nlb, 4096); });
+	has_no_address = false;
+	CHECK(released == before + 1);
+}
+
 int main()
 {
 	token::ptr_t token = accelerator();
@@ -165,6 +199,7 @@ int main()
 	throws<invalid_param>(FPGA_INVALID_PARAM, [nlb] { nlb->read_csr64(3); });
 	parts(nlb);
 	copy(nlb);
+	leak(nlb);
 	event::ptr_t interrupt = event::register_event(nlb, event::type_t::interrupt, 0);
 	CHECK(interrupt->os_object() >= 0);
 	interrupt.reset();
