@@ -25,8 +25,6 @@ module engine_and_host #(
 
   // The ports, and what does not change.
   (* anyconst *) logic [15:0] function_id;
-  (* anyconst *) logic [2:0] max_payload;
-  (* anyconst *) logic [2:0] max_read_request;
   (* anyseq *) logic bus_master;
   (* anyseq *) logic tx_ready;
   (* anyseq *) logic irq_ready;
@@ -57,8 +55,8 @@ module engine_and_host #(
       .user_clk_i        (clk_i),
       .user_rst_i        (reset_q),
       .function_id_i     (function_id),
-      .max_payload_i     (max_payload),
-      .max_read_request_i(max_read_request),
+      .max_payload_i     (3'd0),
+      .max_read_request_i(3'd0),
       .bus_master_i      (bus_master),
       .rx_valid_i        (rx_valid),
       .rx_ready_o        (rx_ready),
@@ -160,8 +158,8 @@ module engine_and_host #(
   logic [4:0]  dwords;
   logic [6:0]  total;
 
-  // Addresses in the first and the last 32 bytes of two pages, ranges of up to 16 bytes, payloads of up to 31: the proofs of the units have
-  // the others.
+  // Addresses in the first and the last 32 bytes of two pages, ranges of up to 16 bytes, payloads of up to 31, and the smallest MPS and MRRS,
+  // which are larger than these: the proofs of the units have the others.
   assign address    = {51'b0, place[6], {7{place[5]}}, place[4:0]};
   assign length     = {1'b0, length_less} + 5'd1;
   assign payload    = {27'b0, most};
@@ -183,7 +181,6 @@ module engine_and_host #(
   end
 
   always_comb begin
-    assume (max_payload <= 3'd5 && max_read_request <= 3'd5);
     assume (count <= 2'd2);
     if (starts && kind == COMPLETION) begin
       assume (flight_q[tag]);
