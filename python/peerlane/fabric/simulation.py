@@ -318,11 +318,10 @@ class Simulation:
             RuntimeError: Nothing is left to happen, and an access has not ended.
             ModelError: A device model of one's own has failed.
         """
-        left = [one for one in accesses if not one.is_done]
-        while left:
-            if not self._pass(until_ns):
-                return not [one for one in left if not one.is_done]
-            left = [one for one in left if not one.is_done]
+        for access in accesses:
+            while not access.is_done:
+                if not self._pass(until_ns):
+                    return all(one.is_done for one in accesses)
         return True
 
     def wait_first(
@@ -332,10 +331,11 @@ class Simulation:
 
         If `until_ns` comes first, the list is empty.
         """
-        while not (ended := [one for one in accesses if one.is_done]):
-            if not self._pass(until_ns):
-                return [one for one in accesses if one.is_done]
-        return ended
+        while True:
+            self.collect()
+            ended = [one for one in accesses if one.has_outcome()]
+            if ended or not self._pass(until_ns):
+                return ended
 
     def _pass(self, until_ns: float | None) -> bool:
         """Lets time pass until something has ended; false if `until_ns` has come."""

@@ -58,6 +58,10 @@ class Access(Generic[Result]):
         """The simulated time of its end, in nanoseconds; `None` before."""
         return self._ended_ns if self.is_done else None
 
+    def has_outcome(self) -> bool:
+        """Whether the simulation has given it its outcome; `is_done` asks the simulation first."""
+        return self._ended_ns is not None
+
     def result(self) -> Result:
         """The bytes of a read, no bytes for a write, the old value for an atomic operation.
 
