@@ -134,7 +134,41 @@ fn a_written_block_is_read_and_each_end_has_an_interrupt() {
     assert_eq!(host.interrupts, [0, 0, 1, 1]);
 }
 
+#[test]
+fn ready_falls_when_the_last_transfer_has_ended_and_the_command_has_no_end() {
+    let mut host = Host::ready();
+    let mut command = entry(WRITE, 7, [0x8000, 0], [5, 0]);
+    command[4] = 1;
+    host.set(DOORBELLS + 8, 1);
+    let Ok(Some(Asked::Read { tag, .. })) = host.bench.take() else {
+        panic!("the drive reads the entry");
+    };
+    assert_eq!(host.bench.complete(tag, &command), Ok(()));
+    let Ok(Some(Asked::Read { tag, address, .. })) = host.bench.take() else {
+        panic!("the drive reads the data");
+    };
+    assert_eq!(address, 0x8000);
+    host.set(0x14, 0x46 << 16);
+    assert_eq!(host.bench.read(0, 0x1c, 4), Ok(vec![READY as u8, 0, 0, 0]));
+    assert_eq!(host.bench.complete(tag, &[0; 512]), Ok(()));
+    assert_eq!(host.bench.read(0, 0x1c, 4), Ok(vec![0; 4]));
+    assert_eq!(host.bench.take(), Ok(None));
+}
+
 proptest! {
+    #[test]
+    fn no_write_to_registers_makes_the_drive_fail_or_go_on_for_ever(
+        writes in prop::collection::vec((0..0x1080_u64, prop::sample::select(vec![1_usize, 2, 4, 8]), any::<u64>()), 1..40)
+    ) {
+        let mut host = Host::ready();
+        for (offset, len, value) in writes {
+            let value = value.to_le_bytes();
+            let offset = if offset < 0x80 { 0x1000 + offset / 4 * 4 } else { offset % 0x40 };
+            prop_assert_eq!(host.bench.write(0, offset, &value[..len]), Ok(()));
+            host.serve();
+        }
+    }
+
     #[test]
     fn each_command_of_any_bytes_ends_once(
         commands in prop::collection::vec((0..2_usize, 0..14_u8, 0..3_u32, any::<[u32; 6]>(), any::<[u64; 2]>(), any::<[bool; 4]>()), 1..60)
