@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
+
+from peerlane.models.registry import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +32,8 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*", name):
         message = f"{name!r} is no name of a model; write small letters, digits, - and _"
         raise typer.BadParameter(message)
+    if why := _clash(name, language):
+        raise typer.BadParameter(f"{name!r} is {why}; write another name, such as my-{name}")
     texts = dict(_python(name) if language == "python" else _rust(name))
     for path in texts:
         if path.exists():
@@ -43,6 +49,41 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
     library = f"{name}/target/release/lib{module}.so"
     run = f"peerlane run FILE --model {name}={library}"
     return f"{name} is written; cargo test and cargo build --release there, then {run} uses it"
+
+
+def _clash(name: str, language: Literal["python", "rust"]) -> str:
+    """The thing that has this name already, so that the model could not be built or loaded."""
+    module = name.replace("-", "_")
+    if any(one["name"] == name for one in catalogue()["models"]):
+        return "the name of a built-in model"
+    is_word = keyword.iskeyword if language == "python" else _RUST_WORDS.fullmatch
+    if is_word(module):
+        return f"a word of {language.capitalize()}"
+    if language == "python" and (module in sys.stdlib_module_names | {"peerlane", "pytest"}):
+        return "the name of a module that a program imports"
+    texts = (
+        ("copier.py.template", "test_copier.py.template")
+        if language == "python"
+        else ("copier/src/lib.rs", "copier/tests/bench.rs")
+    )
+    written = "".join((_TEMPLATES / text).read_text("utf-8") for text in texts)
+    if re.search(rf"\b{_class(name)}\b", written.replace("Copier", "")):
+        return "the name of a part of Peerlane"
+    return ""
+
+
+_RUST_WORDS = re.compile(
+    "abstract|alloc|async|await|become|box|break|const|continue|core|crate|do|dyn|else|enum|extern|"
+    "final|fn|for|gen|if|impl|in|let|loop|macro|match|mod|move|mut|override|priv|pub|ref|return|"
+    "self|static|std|struct|super|test|trait|try|type|typeof|union|unsafe|unsized|use|virtual|"
+    "where|while|yield"
+)
+"""The keywords of Rust, and the crates that each crate sees."""
+
+
+def _class(name: str) -> str:
+    """The name of the class or the type of a model."""
+    return "".join(part.capitalize() for part in re.split(r"[-_]", name))
 
 
 def _python(name: str) -> Iterator[tuple[Path, str]]:
@@ -66,7 +107,6 @@ def _rust(name: str) -> Iterator[tuple[Path, str]]:
 def _named(text: str, name: str) -> str:
     """A template with the name of the model instead of its own."""
     module = name.replace("-", "_")
-    words = "".join(part.capitalize() for part in re.split(r"[-_]", name))
     text = text.replace('model = "copier"', f'model = "{name}"')
     text = text.replace("--model copier=", f"--model {name}=")
-    return text.replace("copier", module).replace("Copier", words)
+    return text.replace("copier", module).replace("Copier", _class(name))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from peerlane import _core
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
-
-    from peerlane import _core
 
 _Result = TypeVar("_Result")
 
@@ -65,7 +65,7 @@ class HostThread:
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
         """Stores 1 to 64 bytes, little-endian, by one posted write, which can stall the core."""
-        self._core.begin_store(address, value.to_bytes(length, "little"))
+        self._core.begin_store(address, number_bytes(value, length))
         await _Done(self._core)
 
     async def work(self, ns: float) -> None:
@@ -132,6 +132,21 @@ class HostThread:
         return run_programs(self._simulation, [program])[0]
 
 
+def number_bytes(value: int, length: int) -> bytes:
+    """A little-endian number of `length` bytes.
+
+    Raises:
+        ValueError: The number has more bytes, or is negative.
+    """
+    try:
+        return value.to_bytes(length, "little")
+    except OverflowError:
+        right = "give a larger length, or the value without its upper bits"
+        if value < 0:
+            right = f"give value % (1 << {8 * length})"
+        raise ValueError(f"{value:#x} is not a number of {length} bytes; {right}") from None
+
+
 class _Done:
     """An awaitable that ends when the last request to a host thread is done."""
 
@@ -142,6 +157,13 @@ class _Done:
         return (yield self._core)
 
 
+def _refuse_functions(programs: Sequence[object]) -> None:
+    for program in programs:
+        if not hasattr(program, "send"):
+            right = "give the call of an async function, such as thread.run(driver())"
+            raise TypeError(f"{program!r} is no program; {right}")
+
+
 def run_programs(
     simulation: Machine, programs: Sequence[Coroutine[_core.HostThread, bytes, _Result]]
 ) -> list[_Result]:
@@ -149,16 +171,24 @@ def run_programs(
 
     Raises:
         RuntimeError: A program waits, and nothing is left to happen.
+        TypeError: A program is not the call of an async function, or waits for what is not a call
+            of its thread.
     """
+    _refuse_functions(programs)
     results: dict[int, _Result] = {}
     waiting: dict[int, _core.HostThread] = {}
 
     def go_on(number: int, answer: bytes | None) -> None:
         try:
             # The first step of a coroutine takes nothing.
-            waiting[number] = programs[number].send(answer)  # type: ignore[arg-type]
+            waited: object = programs[number].send(answer)  # type: ignore[arg-type]
         except StopIteration as end:
             results[number] = end.value
+        else:
+            if not isinstance(waited, _core.HostThread):
+                right = "await calls of its HostThread alone, such as thread.work(ns)"
+                raise TypeError(f"a program waits for {waited!r}; {right}")
+            waiting[number] = waited
 
     try:
         for number in range(len(programs)):
@@ -168,7 +198,8 @@ def run_programs(
             done = simulation.advance([waiting[number] for number in numbers])
             if done is None:
                 raise RuntimeError(
-                    "a program waits, and nothing is left to happen in the simulation"
+                    "a program waits for an interrupt, or a write to its memory, which no device "
+                    "makes: nothing is left to happen in the simulation"
                 )
             go_on(numbers[done], waiting.pop(numbers[done]).take())
     finally:
