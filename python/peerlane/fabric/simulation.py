@@ -94,14 +94,20 @@ class Simulation:
                 outside[node.model].attach(self, node.name)
 
     @classmethod
-    def open(cls, path: str | PathLike[str], *, seed: int | None = None) -> Simulation:
-        """Reads the scenario file at `path`.
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        seed: int | None = None,
+        models: Mapping[str, Source] | None = None,
+    ) -> Simulation:
+        """Reads the scenario file at `path`; `seed` and `models` as for `Simulation`.
 
         Raises:
             OSError: The file cannot be read.
             ScenarioError: It is not a scenario.
         """
-        return cls(read_scenario(path), source=str(path), seed=seed)
+        return cls(read_scenario(path), source=str(path), seed=seed, models=models)
 
     @property
     def scenario_digest(self) -> str:

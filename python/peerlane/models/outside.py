@@ -140,7 +140,7 @@ class OutsideDevice(Device):
         Raises:
             ValueError: The length is not possible, or too many requests wait.
         """
-        return self._begin(
+        return self._begin_access(
             f"the read of {length} bytes at {address:#x}",
             lambda tag: self._shell.read(tag, address, length, 0),
         )
@@ -151,7 +151,7 @@ class OutsideDevice(Device):
         Raises:
             ValueError: The length is not possible, or too many requests wait.
         """
-        return self._begin(
+        return self._begin_access(
             f"the write of {len(data)} bytes at {address:#x}",
             lambda tag: self._shell.write(tag, address, bytes(data), 0),
         )
@@ -188,7 +188,7 @@ class OutsideDevice(Device):
         self._ask(access, lambda tag: self._shell.atomic(tag, operation, address, data, 0))
         return access
 
-    def _begin(self, what: str, ask: Callable[[int], None]) -> Access[bytes]:
+    def _begin_access(self, what: str, ask: Callable[[int], None]) -> Access[bytes]:
         access: Access[bytes] = Access(None, what)
         self._ask(access, ask)
         return access

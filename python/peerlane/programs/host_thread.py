@@ -67,7 +67,7 @@ class HostThread:
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
         """Stores 1 to 64 bytes, little-endian, by one posted write, which can stall the core."""
-        self._core.begin_store(address, value.to_bytes(length, "little"))
+        self._core.begin_store(address, number_bytes(value, length))
         await _Done(self._core)
 
     async def work(self, ns: float) -> None:
@@ -134,6 +134,21 @@ class HostThread:
         return run_programs(self._simulation, [program])[0]
 
 
+def number_bytes(value: int, length: int) -> bytes:
+    """A little-endian number of `length` bytes.
+
+    Raises:
+        ValueError: The number has more bytes, or is negative.
+    """
+    try:
+        return value.to_bytes(length, "little")
+    except OverflowError:
+        right = "give a larger length, or the value without its upper bits"
+        if value < 0:
+            right = f"give value % (1 << {8 * length})"
+        raise ValueError(f"{value:#x} is not a number of {length} bytes; {right}") from None
+
+
 class _Done:
     """An awaitable that ends when the last request to a host thread is done."""
 
@@ -142,6 +157,13 @@ class _Done:
 
     def __await__(self) -> Generator[_core.HostThread, bytes, bytes]:
         return (yield self._core)
+
+
+def _refuse_functions(programs: Sequence[object]) -> None:
+    for program in programs:
+        if not hasattr(program, "send"):
+            right = "give the call of an async function, such as thread.run(driver())"
+            raise TypeError(f"{program!r} is no program; {right}")
 
 
 def run_programs(
@@ -154,8 +176,9 @@ def run_programs(
 
     Raises:
         RuntimeError: A program waits, and nothing is left to happen.
-        TypeError: A program awaits something else.
+        TypeError: A program is not the call of an async function, or awaits something else.
     """
+    _refuse_functions(programs)
     running = _Running(programs)
     try:
         for number in range(len(programs)):
@@ -167,7 +190,8 @@ def run_programs(
             more = simulation.advance_to(list(running.threads.values()), running.until_ns())
             if not more and not running.go_on_all():
                 raise RuntimeError(
-                    "a program waits, and nothing is left to happen in the simulation"
+                    "a program waits for an interrupt, or a write to its memory, which no device "
+                    "makes: nothing is left to happen in the simulation"
                 )
     finally:
         for program in programs:
