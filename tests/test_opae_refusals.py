@@ -40,6 +40,8 @@ def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path:
     peerlane("opae", "run", "/no/such/program").refuses("there is no program", "/no/such/program")
     peerlane("opae", "run", str(text)).refuses("cannot be run")
     peerlane("opae", "run", "--card", "b", "--afu", "dma_afu", "true").refuses("b")
+    for place in (("--card", "card"), ("--slot", "1")):
+        peerlane("opae", "run", *place, "true").refuses("write --afu")
     peerlane("opae", "dma-test", "--size", "9999 GiB").refuses("do not fit")
     peerlane("opae", "dma-test", "--size", "much").refuses("much")
     peerlane("opae", "diag", "--multi-cl", "3").refuses("1, 2 or 4")

@@ -76,7 +76,6 @@ private:
 	}
 
 public:
-
 	shared_buffer(const shared_buffer &) = delete;
 	shared_buffer &operator=(const shared_buffer &) = delete;
 	virtual ~shared_buffer() { end(); }
