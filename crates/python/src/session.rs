@@ -218,11 +218,8 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                     .ok()?
             };
             let select = |event| {
-                let port = u8::try_from(number).ok();
-                CounterControl::default()
-                    .with_event(event)
-                    .with_port(port)
-                    .0
+                let control = CounterControl::default().with_event(event);
+                control.with_port(Some(number)).0
             };
             Place {
                 name: place.name.clone(),
