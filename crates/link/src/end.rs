@@ -505,10 +505,7 @@ impl LinkEnd {
             return self.pump_outside_l0(cx);
         }
         if now < self.transmitter.busy_until {
-            // After the refresh of an idle wire there is nothing to do.
-            if self.transmitter.on_wire.is_some() || self.has_work() {
-                self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
-            }
+            self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
             return None;
         }
         let finished = self.transmitter.on_wire.take();

@@ -249,7 +249,7 @@ fn an_exchange_ends_with_an_error_when_a_read_fails() {
         machine.set(0x110, MEMORY + STATUS_MEMORY);
         machine.set32(0x138, 0);
         machine.set32(0x138, 1);
-        machine.set(0x120, 1 << 40 >> 6);
+        machine.set(0x120, 0x1000 >> 6);
         machine.set(0x128, (MEMORY + DESTINATION) >> 6);
         machine.set32(0x130, 5);
         machine.set32(0x140, 7 << 2 | u32::from(by_register) << 26);
