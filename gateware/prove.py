@@ -2,6 +2,7 @@
 
 python gateware/prove.py [MODULE...]          the proofs, covers and mutants of formal/proofs.toml
 python gateware/prove.py --soak               the long ones alone
+python gateware/prove.py --check              whether each mutant's text is still in its file
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class Proof:
     """A circuit with its parameters, the depth of the proof and that of covers and mutants.
 
     Cells of `cut` have any output. Without induction the proof is from reset on, up to its depth.
-    With `alone` each property and each cover is a problem of its own, which ABC solves.
+    With `alone` each property and each cover is a problem of its own, which ABC solves; `less` has
+    the depth of those that take too long to the whole depth.
     `needs` are the modules below, or patterns of their names. With `clocks` its clocks are free,
     and a step is any time.
     """
@@ -122,6 +124,7 @@ class Proof:
     parameters: dict[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
+    less: dict[str, int] = field(default_factory=dict)
     mutants: tuple[Mutant, ...] = ()
 
     @property
@@ -149,13 +152,20 @@ class Proof:
         for source in sources:
             text = source.read_text(encoding="utf-8")
             if change and source.name == changed:
-                if text.count(change.search) != 1:
-                    sys.exit(f"{source}: not once in it: {change.search!r}")
                 text = text.replace(change.search, change.replace)
             if source.suffix == ".sv" and source in self.below():
                 text = f"`undef FORMAL\n{text}\n`define FORMAL\n"
             (folder / source.name).write_text(text, encoding="utf-8")
         return sources
+
+    def misfits(self) -> list[str]:
+        """The mutants whose text is not once in their file."""
+        found = []
+        for mutant in self.mutants:
+            (path,) = (ROOM / "rtl").glob(f"*/{mutant.file or self.module}.sv")
+            if path.read_text(encoding="utf-8").count(mutant.search) != 1:
+                found.append(f"{self.name}: {path.name} has not once {mutant.search!r}")
+        return found
 
     def chosen(self) -> str:
         """The commands that set the parameters."""
@@ -231,7 +241,7 @@ class Proof:
 
         folder = self.model()
         for label in self.labels("assert"):
-            judged(label, folder, self.depth, "holds")
+            judged(label, folder, self.less.get(label, self.depth), "holds")
         for label in self.labels("cover"):
             judged(label, folder, self.cover, "is reached")
         for number, mutant in enumerate(self.mutants):
@@ -331,7 +341,14 @@ def main() -> None:
     parser.add_argument(
         "--soak", action="store_true", help="the long proofs in place of the others"
     )
+    parser.add_argument(
+        "--check", action="store_true", help="only look for the text of mutants; needs no tools"
+    )
     chosen = parser.parse_args()
+    if misfits := [misfit for one in proofs() for misfit in one.misfits()]:
+        sys.exit("\n".join(misfits))
+    if chosen.check:
+        return
     wanted = [
         one
         for one in proofs()
