@@ -144,10 +144,7 @@ impl Code {
             .lines()
             .filter(|line| line.starts_with("extern const "))
             .collect();
-        let constants = constants
-            .into_iter()
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let constants = constants.into_iter().collect::<Vec<_>>().join("\n") + "\n";
         let mut code = Code {
             functions: Vec::new(),
             signals,
@@ -166,7 +163,7 @@ impl Code {
         }
         let head = format!("void {name}({}* vlSelf) {{\n", self.root);
         let body = &text[text.find(&head)? + head.len()..];
-        let body = &body[..body.find("\n}\n")? + 1];
+        let body = &body[..=body.find("\n}\n")?];
         // Other ways to the signals than these would pass by the local variables.
         let called: Vec<_> = words(body)
             .filter(|(at, word)| {
@@ -275,16 +272,13 @@ impl Code {
         let plain = mangled(&parts);
         // A port may stand for the wire at it: "parent____Vcellinp__child__port".
         let (port, instances) = parts.split_last()?;
-        let ports = (0..instances.len()).flat_map(|cut| {
+        let wires = (0..instances.len()).flat_map(|cut| {
             let (parents, child) = instances.split_at(cut);
-            let parents: String = parents
-                .iter()
-                .map(|part| format!("{part}__DOT__"))
-                .collect();
+            let parents: String = parents.iter().flat_map(|part| [*part, "__DOT__"]).collect();
             let child = mangled(child);
             ["__Vcellinp__", "__Vcellout__"].map(|kind| format!("{parents}{kind}{child}__{port}"))
         });
-        let parts = [plain].into_iter().chain(ports);
+        let parts = [plain].into_iter().chain(wires);
         parts
             .map(|name| format!("{CIRCUIT}{name}"))
             .find(|name| self.signals.contains_key(name))
@@ -294,8 +288,13 @@ impl Code {
 /// The text of all modules in a folder.
 fn modules_in(folder: &Path) -> String {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
-    texts.collect()
+    let modules = files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "sv"));
+    modules
+        .map(|path| fs::read_to_string(path).unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn mangled(parts: &[&str]) -> String {
