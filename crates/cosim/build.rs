@@ -3,6 +3,9 @@
 #[cfg(feature = "linked")]
 #[path = "build/ports.rs"]
 mod ports;
+#[cfg(feature = "linked")]
+#[path = "build/rest.rs"]
+mod rest;
 
 #[cfg(feature = "linked")]
 mod circuits {
@@ -18,6 +21,7 @@ mod circuits {
     use serde::Deserialize;
 
     use super::ports;
+    use super::rest::Rest;
 
     /// A section of `circuits.toml`.
     #[derive(Deserialize)]
@@ -143,10 +147,16 @@ mod circuits {
             let bare = Module::bare(top, &model, &parameters);
             let folder = self.translate(gateware, circuit, &bare);
             ports::check(top, width, &folder.join(format!("V{top}.h")));
+            let rest = Rest::of(&gateware.join(&circuit.folder), &gateware.join(COMMON))
+                .unwrap_or_else(|error| fail(&error));
             for (model, options) in [(traced(&model), TRACED), (model, FAST)] {
                 let leaf = Module::registered(top, &model, &parameters, width, options);
                 let folder = self.translate(gateware, circuit, &leaf);
-                self.compile(&model, name, &folder, options == TRACED);
+                let mut shortcuts = Shortcuts::default();
+                if options == FAST {
+                    shortcuts = Shortcuts::of(&model, &folder, rest.as_ref());
+                }
+                self.compile(&model, name, &folder, options == TRACED, &shortcuts);
             }
         }
 
@@ -185,7 +195,14 @@ mod circuits {
         }
 
         /// Compiles a translated circuit with its driver.
-        fn compile(&self, model: &str, name: &str, folder: &Path, is_traced: bool) {
+        fn compile(
+            &self,
+            model: &str,
+            name: &str,
+            folder: &Path,
+            is_traced: bool,
+            shortcuts: &Shortcuts,
+        ) {
             let sources = fs::read_dir(folder)
                 .into_iter()
                 .flatten()
@@ -211,9 +228,8 @@ mod circuits {
             let mut compiler = self.compiler();
             if is_traced {
                 compiler.define("CIRCUIT_TRACED", None).opt_level(1);
-            } else if let Some(edges) = Edges::of(model, folder) {
-                edges.define(model, &mut compiler);
             }
+            shortcuts.define(model, &mut compiler);
             compiler
                 .include(folder)
                 .files(often)
@@ -346,6 +362,36 @@ mod circuits {
                 folder: model.into(),
                 parameters: Vec::new(),
                 options,
+            }
+        }
+    }
+
+    /// The ways to evaluate a circuit that take less than Verilator's own.
+    #[derive(Default)]
+    struct Shortcuts {
+        edges: Option<Edges>,
+        /// There are copies for cycles with units at rest.
+        copies: bool,
+    }
+
+    impl Shortcuts {
+        /// The ways for a translated circuit; adds the copies to its generated code.
+        fn of(model: &str, folder: &Path, rest: Option<&Rest>) -> Self {
+            let edges = Edges::of(model, folder);
+            let copies = match (&edges, rest) {
+                (Some(edges), Some(rest)) => rest.write(model, folder, edges.load | edges.clock),
+                _ => false,
+            };
+            Shortcuts { edges, copies }
+        }
+
+        /// Defines their macros of the driver.
+        fn define(&self, model: &str, compiler: &mut cc::Build) {
+            if let Some(edges) = &self.edges {
+                edges.define(model, compiler);
+            }
+            if self.copies {
+                compiler.define("CIRCUIT_COPIES", Some(&*format!("{model}_copies")));
             }
         }
     }

@@ -1,7 +1,8 @@
 // Drives one module with the ports of a leaf. Compiled twice for each circuit and width, which the build gives as CIRCUIT_CLASS,
 // CIRCUIT_HEADER, CIRCUIT_NAME and CIRCUIT_MODEL. CIRCUIT_TRACED is the copy that can write waveforms, which is slower: all signals have a
 // place in memory there. CIRCUIT_EVALUATE, CIRCUIT_LOADS and CIRCUIT_CLOCKS are there if the circuit sees nothing but rising edges of its
-// two clocks: the function of the generated code that works on edges, and the bits of the edges for it.
+// two clocks: the function of the generated code that works on edges, and the bits of the edges for it. CIRCUIT_COPIES is the list of copies of
+// that function for cycles with units at rest, if there are any.
 
 #include "circuit.h"
 
@@ -20,6 +21,11 @@
 #include CIRCUIT_ROOT_HEADER
 
 void CIRCUIT_EVALUATE(CIRCUIT_ROOT* root);
+#endif
+#ifdef CIRCUIT_COPIES
+#include "copy.h"
+
+extern const CircuitCopy<CIRCUIT_ROOT> CIRCUIT_COPIES[];
 #endif
 
 // The text that the running circuit has printed (`print.cpp`).
@@ -125,6 +131,8 @@ public:
     }
 
     void allow(uint32_t count) { m_allowed = count; }
+
+    uint64_t short_cycles() const { return m_short_cycles; }
 
     bool is_sending() const { return m_is_sending; }
 
@@ -254,12 +262,23 @@ private:
 
     // A rising edge of the inputs' clock, and of the circuit's own one with it.
     void rise(bool is_clock) {
+#ifdef CIRCUIT_COPIES
+        if (is_clock && m_copy->evaluate) {
+            ++m_short_cycles;
+            if (!m_copy->evaluate(m_top->rootp)) m_copy = fitting();
+            if (has_stopped()) keep_print();
+            return;
+        }
+#endif
 #ifdef CIRCUIT_EVALUATE
         // Verilator's `eval` looks for edges and takes locks of its threads, twice in each cycle. That is a fifth of all work.
         auto& edges = m_top->rootp->__VnbaTriggered[0];
         edges = is_clock ? CIRCUIT_LOADS | CIRCUIT_CLOCKS : CIRCUIT_LOADS;
         CIRCUIT_EVALUATE(m_top->rootp);
         edges = 0;
+#ifdef CIRCUIT_COPIES
+        m_copy = fitting();
+#endif
 #else
         m_top->clk_i = is_clock;
         m_top->load_i = 1;
@@ -270,6 +289,15 @@ private:
 #endif
         if (has_stopped()) keep_print();
     }
+
+#ifdef CIRCUIT_COPIES
+    // The first copy for which all units are at rest, or the end of the list.
+    const CircuitCopy<CIRCUIT_ROOT>* fitting() const {
+        const auto* copy = CIRCUIT_COPIES;
+        while (copy->evaluate && !copy->fits(m_top->rootp)) ++copy;
+        return copy;
+    }
+#endif
 
 #ifdef CIRCUIT_TRACED
     // Writes the settled signals of the cycle to the waveforms: the clock is high in its first half.
@@ -296,6 +324,11 @@ private:
 #ifdef CIRCUIT_TRACED
     std::unique_ptr<VerilatedFstC> m_waves;
 #endif
+#ifdef CIRCUIT_COPIES
+    // The copy for the next cycle.
+    const CircuitCopy<CIRCUIT_ROOT>* m_copy = nullptr;
+#endif
+    uint64_t m_short_cycles = 0;
     uint64_t m_period;
     uint64_t m_cycle = 0;
     Queue m_waiting;
@@ -338,6 +371,7 @@ extern "C" const circuit_model CIRCUIT_MODEL = {
     .run = [](void* circuit, uint64_t until, circuit_events* into) { of(circuit).run(until, *into); },
     .is_sending = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_sending(); },
     .is_active = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_active(); },
+    .short_cycles = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->short_cycles(); },
     .open_waves = [](void* circuit, const char* path) { of(circuit).open_waves(path); },
     .close_waves = [](void* circuit) { of(circuit).close_waves(); },
 };

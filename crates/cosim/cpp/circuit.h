@@ -59,6 +59,8 @@ struct circuit_model {
     bool (*is_sending)(const void*);
     // Whether the circuit needs its clock although no TLP waits for it.
     bool (*is_active)(const void*);
+    // The number of cycles in which units at rest were not evaluated.
+    uint64_t (*short_cycles)(const void*);
     // Writes waveforms from the current cycle on to a file that can be written, if it is traced.
     void (*open_waves)(void*, const char* path);
     void (*close_waves)(void*);

@@ -54,6 +54,7 @@ pub struct Model {
     pub run: unsafe extern "C" fn(*mut c_void, u64, *mut Events),
     pub is_sending: unsafe extern "C" fn(*const c_void) -> bool,
     pub is_active: unsafe extern "C" fn(*const c_void) -> bool,
+    pub short_cycles: unsafe extern "C" fn(*const c_void) -> u64,
     pub open_waves: unsafe extern "C" fn(*mut c_void, *const c_char),
     pub close_waves: unsafe extern "C" fn(*mut c_void),
 }

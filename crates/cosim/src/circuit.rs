@@ -249,6 +249,12 @@ impl Circuit {
         unsafe { (self.model.is_active)(self.instance.as_ptr()) }
     }
 
+    /// The number of cycles in which units at rest were not evaluated.
+    pub fn short_cycles(&self) -> u64 {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.short_cycles)(self.instance.as_ptr()) }
+    }
+
     /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on; nothing with [`Waves::Never`].
     pub fn open_waves(&mut self, path: &Path) -> io::Result<()> {
         // The writer does not tell whether it could open the file.

@@ -87,6 +87,87 @@ fn the_clock_of_an_idle_circuit_stands_still() {
     assert_eq!(circuit.cycle(), 1 << 42);
 }
 
+/// A posted write of eight bytes to a register of the engine.
+fn register(offset: u32, value: u64) -> Vec<u8> {
+    let mut bytes = vec![0x40, 0, 0, 2, 0, 0, 0, 0xff];
+    bytes.extend((0x8000_0000 + offset).to_be_bytes());
+    bytes.extend(value.to_le_bytes());
+    bytes
+}
+
+/// The engine's events while it writes to itself as its own peer, then to a host by a list, and answers reads of its registers; with the
+/// number of its short cycles.
+fn engine(waves: Waves) -> (Vec<String>, u64) {
+    let mut circuit = Circuit::new("dma_engine_source_sink", 64, 4000, waves).expect("it is built");
+    circuit.configure(Settings {
+        bus_master: true,
+        ..Settings::default()
+    });
+    circuit.allow(1000);
+    let begin = |payload: u64| (7 << 32) | payload;
+    let to_itself = [(0x80, 0x9000_0000), (0x88, 20_000), (0x90, begin(0))];
+    let to_host = [
+        (0x10000, 0x1_2345_6003),
+        (0x10008, 3001),
+        (0x10010, 0x4321),
+        (0x10018, 700),
+        (0x08, 2),
+        (0x10, begin(64)),
+    ];
+    let read = |offset: u32, tag: u8| {
+        let mut bytes = vec![0, 0, 0, 2, 0x12, 0x34, tag, 0xff];
+        bytes.extend((0x8000_0000 + offset).to_be_bytes());
+        bytes
+    };
+    let phases = [to_itself.to_vec(), to_host.to_vec()];
+    let mut seen = Vec::new();
+    for (phase, writes) in (0..).zip(phases) {
+        let from = circuit.cycle() + 5;
+        let registers = writes
+            .iter()
+            .map(|(offset, value)| register(*offset, *value));
+        for bytes in registers {
+            circuit.push(&Tlp {
+                bar: 2,
+                ..tlp(&bytes, from)
+            });
+        }
+        for until in (from / 50..from / 50 + 80).map(|batch| batch * 50) {
+            let mut back = Vec::new();
+            for event in circuit.run(until).expect("it goes on").iter() {
+                seen.push(format!("{event:?}"));
+                match event.2 {
+                    Happening::Sent(bytes) if phase == 0 && bytes.len() > 100 => {
+                        back.push(bytes.to_vec());
+                    }
+                    _ => (),
+                }
+            }
+            for bytes in &back {
+                circuit.push(&tlp(bytes, until));
+            }
+            if until % 1000 == 0 {
+                circuit.push(&Tlp {
+                    bar: 2,
+                    ..tlp(&read(0x18 + 0x80 * phase, 9), until)
+                });
+            }
+        }
+    }
+    (seen, circuit.short_cycles())
+}
+
+#[test]
+fn a_circuit_with_units_at_rest_does_what_one_does_that_evaluates_them_in_each_cycle() {
+    let (whole, none) = engine(Waves::Possible);
+    let (short, cycles) = engine(Waves::Never);
+    assert_eq!(whole, short);
+    assert_eq!(none, 0, "the copy for waveforms evaluates all");
+    assert!(cycles > 3000, "{cycles} cycles were short");
+    let sent = short.iter().filter(|event| event.contains("Sent")).count();
+    assert!(sent > 157 + 58, "{sent} packets were sent");
+}
+
 #[test]
 fn a_circuit_that_is_not_there_says_what_is() {
     let unknown = Circuit::new("dma", 64, 4000, Waves::Never).unwrap_err();
