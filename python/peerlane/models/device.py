@@ -156,12 +156,12 @@ class Device:
             ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
         """
         tag = self._tasks.tag()
-        self._shell.write(tag, address, bytes(data), self.function)
+        self._shell.write(tag, address, _bytes(data), self.function)
         await Answer[object](tag)
 
     def post(self, address: int, data: bytes) -> None:
         """Writes memory as `dma_write` does, without waiting."""
-        self._shell.write(None, address, bytes(data), self.function)
+        self._shell.write(None, address, _bytes(data), self.function)
 
     async def fetch_add(self, address: int, value: int, *, size: int = 8) -> int:
         """Adds `value` to `size` bytes of memory, 4 or 8; returns what was there before."""
@@ -232,6 +232,14 @@ class Device:
         self._tasks.answer(tag, outcome)
 
 
+def _bytes(data: bytes | int) -> bytes:
+    """Bytes of any kind; a number would be as many bytes of zero."""
+    if isinstance(data, int):
+        right = f'give bytes, such as ({data}).to_bytes(8, "little")'
+        raise TypeError(f"the data is the number {data}; {right}")
+    return bytes(data)
+
+
 def parameters(model: type[Device]) -> dict[str, Parameter[Any]]:
     """The parameters of a model by their names, in the order of declaration."""
     found: dict[str, Parameter[Any]] = {}
@@ -278,6 +286,9 @@ def declaration(
             raise ValueError(
                 f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
             ) from None
+    if inspect.iscoroutinefunction(model.on_reset):
+        right = "write def on_reset(self), and start an engine there by self.start(...)"
+        raise ValueError(f"{own}.on_reset is async, and a reset does not wait; {right}")
     for key in parameters(model):
         if hasattr(Device, key):
             right = "give the parameter another name"

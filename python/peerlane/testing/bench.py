@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from peerlane.models.loading import load
+from peerlane.models.loading import is_model, load
 from peerlane.models.loading import name as name_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Bench:
     Raises:
         ModelError: The device has failed; an exception of a model in Python is the cause. All
             calls raise it.
+        TypeError: `model` is no class, object, library or file.
         ValueError: `model` is not a model, or has no such parameters.
     """
 
@@ -60,8 +61,8 @@ class Bench:
         memory: bytearray | None = None,
         **values: str | float,
     ) -> None:
-        name = "device" if isinstance(model, str) or hasattr(model, "__fspath__") else None
-        self._core = load(name or name_of(model), model).bench(values)  # type: ignore[arg-type]
+        name = name_of(model) if is_model(model) else "device"
+        self._core = load(name, model).bench(values)
         self.memory = bytearray() if memory is None else memory
 
     @property
