@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from conftest import PAIR
@@ -95,6 +97,26 @@ def test_a_program_that_waits_for_nothing_is_told() -> None:
     thread = fabric.host_thread("h0")
     with pytest.raises(RuntimeError, match="nothing is left to happen"):
         thread.run(thread.interrupt(7))
+
+
+def test_what_is_no_program_is_refused() -> None:
+    thread = simulation().host_thread("h0")
+
+    async def sleeps() -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(TypeError, match="is no program; give the call of an async function"):
+        thread.run(sleeps)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="awaits None; await a HostThread, an access in flight"):
+        thread.run(sleeps())
+
+
+def test_a_value_that_has_more_bytes_is_refused() -> None:
+    thread = simulation().host_thread("h0")
+    with pytest.raises(ValueError, match="0x1ff is not a number of 1 bytes; give a larger length"):
+        thread.run(thread.store(0, 0x1FF, 1))
+    with pytest.raises(ValueError, match=r"is not a number of 4 bytes; give value % \(1 << 32\)"):
+        thread.run(thread.store(0, -1, 4))
 
 
 def test_wrong_accesses_and_hosts_are_refused() -> None:

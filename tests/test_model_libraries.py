@@ -120,6 +120,20 @@ def test_a_panic_ends_the_run_with_the_name_of_the_model(nonsense: Path) -> None
     assert "the flux capacitor is empty" in str(raised.value)
 
 
+def test_the_command_line_prints_a_panic_on_lines_of_its_own(
+    nonsense: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "own.toml"
+    text = '[hosts.h0]\n[devices.own]\nupstream = "h0"\nmodel = "nonsense"\nfragile = true\n'
+    scenario.write_text(text, encoding="utf-8")
+    assert run_command_line(["run", str(scenario), "--model", f"nonsense={nonsense}"]) == 1
+    *frames, last = capfd.readouterr().err.splitlines()
+    assert last.startswith("error: the model nonsense of device own failed at")
+    assert last.endswith("it broke in transit")
+    # The frames of the interpreter and of the interface are not those of the model.
+    assert not any("Py_RunMain" in frame or "export" in frame for frame in frames)
+
+
 def test_a_device_that_panics_when_it_is_made_is_told(nonsense: Path) -> None:
     cannot = r"the model nonsense of device own cannot be made: .*src/lib\.rs:(.|\n)*it broke in"
     with pytest.raises(ModelError, match=cannot):

@@ -201,7 +201,7 @@ def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
     simulation.fill("h0", 0x1000, bytes([1] * 8))
     simulation.fill("h0", 0x2000, bytes([2] * 8))
     assert simulation.read("h0", base(simulation), 8) == (24 + 1).to_bytes(8, "little")
-    assert order == ["rung", "unsupported request"]
+    assert order == ["rung", "unsupported request: read of 4 bytes at 0x1000000000000000"]
 
 
 def express(simulation: Simulation, function: str) -> int:
@@ -279,9 +279,9 @@ class _Strange:
     ("offset", "why"),
     [
         (0x00, "ZeroDivisionError: integer division or modulo by zero"),
-        (0x08, "on_read gave 1099511627776, which is not an unsigned number of 4 bytes"),
+        (0x08, "on_read gave 1099511627776, which is not a number of 4 bytes; give one from 0 to"),
         (0x10, "on_read gave 8 bytes, and 4 were read"),
-        (0x18, "TypeError: on_read gave text; give a number, bytes, or None"),
+        (0x18, "TypeError: on_read gave 'text'; give a number, bytes, or None"),
         (0x20, "the function has no such interrupt vector"),
         (0x28, "it was called 100000 times within 1 ns, and would go on for ever"),
         (0x30, "an engine waits for 'strange'; await calls of the device alone"),
@@ -349,6 +349,7 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         ("start = Parameter(1)", "start is an attribute of every device; give the parameter"),
         ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number of 16 bits"),
         ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
+        ("def __init__(self, size): ...", "cannot be made .*'size'.*; declare its arguments"),
         ("tags = 1000", "1000 tags are not possible; write 1 to 768"),
         ("async def on_reset(self): pass", "on_reset is async, and a reset does not wait; write"),
     ],
@@ -379,6 +380,8 @@ def test_parameters_are_checked_where_they_are_set() -> None:
         fabric(depth="deep").simulation()
     with pytest.raises(ScenarioError, match="devices have no key 'depht'; did you mean 'depth'"):
         fabric(depht=1)
+    with pytest.raises(ValueError, match=r'my-ssd has no parameter "depht"; did you mean "depth"'):
+        Bench(MySsd, depht=1)
     with pytest.raises(ValueError, match='"dma" is the name of a built-in model'):
         Simulation(fabric().to_toml(), models={"dma": MySsd})
 
@@ -431,20 +434,6 @@ def test_registers_may_be_a_bytearray_in_a_fabric_and_on_a_bench() -> None:
     simulation.write("h0", base(simulation) + 8, b"12345678")
     assert simulation.read("h0", base(simulation) + 8, 8) == b"12345678"
     assert simulation.read("h0", base(simulation) + 64, 8) == bytes(8)
-
-
-def test_a_number_is_no_data_to_write() -> None:
-    class Wrong(Device):
-        bars = {0: "4 KiB"}
-
-        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None] | None:
-            if offset == 0:
-                return self.dma_write(0x1000, 5)  # type: ignore[arg-type]
-            return self.post(0x1000, 5)  # type: ignore[arg-type,func-returns-value]
-
-    for offset in (0, 8):
-        with pytest.raises(ModelError, match="the data is the number 5; give bytes, such as"):
-            Bench(Wrong).write(0, offset, 1)
 
 
 def test_what_is_no_model_has_no_bench_and_a_parameter_no_other_property() -> None:
@@ -542,6 +531,9 @@ def test_a_scenario_names_a_model_and_the_command_line_loads_it(
         ("ssd=nowhere.so", "there is no such file"),
         ("dma={model}", '"dma" is the name of a built-in model; write another one'),
         ("ssd={model}:Sdd", "has no class 'Sdd'; did you mean"),
+        ("ssd={model}:Device", "Device is not a model of this file; write class Device(peerlane."),
+        ("ssd=.", ". is a folder; write the path of a Python file or a library"),
+        ("ssd={stem}", "; write {model}"),
         ("ssd={scenario}", "cannot be loaded as a shared library"),
     ],
 )
@@ -549,7 +541,8 @@ def test_what_is_no_model_is_one_clear_message(
     files: tuple[str, str], option: str, why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     scenario, model = files
-    option = option.format(model=model, scenario=scenario)
+    names = {"model": model, "scenario": scenario, "stem": model.removesuffix(".py")}
+    option, why = option.format(**names), why.format(**names)
     status, text = said(["run", scenario, "--model", option], capfd)
     assert status == 2
     assert why in text
@@ -563,7 +556,7 @@ def test_a_model_file_that_ends_the_program_is_refused(
     Path(model).write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
     status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
     assert status == 2
-    assert "ssd.py cannot be loaded: SystemExit: 3" in text
+    assert "ssd.py cannot be loaded: line 2: SystemExit: 3" in text
 
 
 def test_registered_models_are_known_for_a_while() -> None:
@@ -607,6 +600,7 @@ def test_a_new_model_in_python_passes_its_tests_and_runs(
         ("--python queue", "the module queue"),
         ("--python async", "a keyword of Python"),
         ("--python device", "Device of Peerlane"),
+        ("--python nvme", "a built-in model"),
         ("--rust move", "a keyword of Rust"),
         ("--rust peerlane-device", "the module peerlane_device"),
         ("--rust model", "Model of Peerlane"),

@@ -40,6 +40,8 @@ def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path:
     peerlane("opae", "run", "/no/such/program").refuses("there is no program", "/no/such/program")
     peerlane("opae", "run", str(text)).refuses("cannot be run")
     peerlane("opae", "run", "--card", "b", "--afu", "dma_afu", "true").refuses("b")
+    for place in (("--card", "card"), ("--slot", "1")):
+        peerlane("opae", "run", *place, "true").refuses("write --afu")
     peerlane("opae", "dma-test", "--size", "9999 GiB").refuses("do not fit")
     peerlane("opae", "dma-test", "--size", "much").refuses("much")
     peerlane("opae", "diag", "--multi-cl", "3").refuses("1, 2 or 4")
@@ -49,6 +51,20 @@ def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path:
     without = scenario(text=ALONE)
     peerlane("opae", "run", "--scenario", without, "true").refuses("no FPGA card", "fpga-card")
     peerlane("opae", "dma-test", "--scenario", without).refuses("no card", "fpga-card")
+
+
+def test_a_stray_file_beside_the_loaded_images_is_named(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    peerlane("opae", "conf", "nlb_mode_3")
+    (loaded,) = tmp_path.rglob("*.gbs")
+    stray = loaded.with_name("a@b.gbs")
+    stray.write_bytes(loaded.read_bytes())
+    for command in (("run", "true"), ("info",), ("diag",)):
+        peerlane("opae", *command).refuses(str(stray), "such as card@0.gbs")
+    stray.unlink()
+    assert "nlb_mode_3" in peerlane("opae", "info").out
 
 
 CROWD = """

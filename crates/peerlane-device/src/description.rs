@@ -177,6 +177,7 @@ impl Settings {
 
     /// Sets the value of the parameter `key`. Panics if the model has no such parameter.
     #[must_use]
+    #[track_caller]
     pub fn with(mut self, key: &str, value: Setting) -> Self {
         *self.find_mut(key) = value;
         self
@@ -188,13 +189,18 @@ impl Settings {
     }
 
     /// The value of the parameter `key`. Panics if the model has no such parameter.
+    #[track_caller]
     pub fn get(&self, key: &str) -> &Setting {
         let found = self.0.iter().find(|(name, _)| name == key);
-        let (_, value) = found.unwrap_or_else(|| panic!("the model has no parameter {key:?}"));
-        value
+        // No closure here, so that the message of the panic has the line of the caller.
+        match found {
+            Some((_, value)) => value,
+            None => panic!("the model has no parameter {key:?}"),
+        }
     }
 
     /// The whole number, bytes, femtoseconds, bytes or cycles per second of `key`. Panics for a parameter of another type.
+    #[track_caller]
     pub fn integer(&self, key: &str) -> u64 {
         match self.get(key) {
             Setting::Integer(value)
@@ -207,6 +213,7 @@ impl Settings {
     }
 
     /// The number of `key`. Panics for a parameter of another type.
+    #[track_caller]
     pub fn number(&self, key: &str) -> f64 {
         match self.get(key) {
             Setting::Number(value) => *value,
@@ -215,6 +222,7 @@ impl Settings {
     }
 
     /// Whether `key` is true. Panics for a parameter of another type.
+    #[track_caller]
     pub fn flag(&self, key: &str) -> bool {
         match self.get(key) {
             Setting::Flag(value) => *value,
@@ -223,6 +231,7 @@ impl Settings {
     }
 
     /// The text of `key`. Panics for a parameter of another type.
+    #[track_caller]
     pub fn text(&self, key: &str) -> &str {
         match self.get(key) {
             Setting::Text(value) => value,
@@ -230,10 +239,13 @@ impl Settings {
         }
     }
 
+    #[track_caller]
     fn find_mut(&mut self, key: &str) -> &mut Setting {
         let found = self.0.iter_mut().find(|(name, _)| name == key);
-        let (_, value) = found.unwrap_or_else(|| panic!("the model has no parameter {key:?}"));
-        value
+        match found {
+            Some((_, value)) => value,
+            None => panic!("the model has no parameter {key:?}"),
+        }
     }
 }
 

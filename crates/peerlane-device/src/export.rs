@@ -19,6 +19,7 @@ use crate::abi::{
     RawBar, RawDescription, RawParameter, RawRequest, RawSetting, RawShell, RawText, Table,
     VERSION,
 };
+use crate::backtrace::of_model;
 use crate::{
     Access, Answer, Declare, Failure, Misuse, Operation, Port, Request, Setting, Settings,
     Severity, Shell, Ticket,
@@ -187,7 +188,7 @@ fn keep_panics() {
             let trace = std::backtrace::Backtrace::capture();
             let traced = trace.status() == std::backtrace::BacktraceStatus::Captured;
             let trace = if traced {
-                format!("\n{trace}")
+                of_model(&trace.to_string())
             } else {
                 String::new()
             };

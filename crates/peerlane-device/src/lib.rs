@@ -46,6 +46,7 @@
 //! [`Bench`] drives a model in its own tests, without a fabric.
 
 pub mod abi;
+mod backtrace;
 mod bench;
 mod description;
 mod export;

@@ -165,7 +165,7 @@ impl fmt::Display for Misuse {
             Misuse::Operand => {
                 "an atomic operation is on 4 or 8 bytes, a compare and swap also on 16, at a multiple of that, with as many bytes for each operand"
             }
-            Misuse::NoSuchVector => "the function has no such interrupt vector; declare as many as there are",
+            Misuse::NoSuchVector => "the function has no such interrupt vector; declare more, or use one from 0 on",
             Misuse::NoSuchFunction => "the device has no such function now",
             Misuse::NoSuchTicket => "no read waits for an answer with this ticket",
             Misuse::AnswerLength => "an answer has as many bytes as the read asked for",

@@ -7,6 +7,7 @@ mod host_thread;
 mod job;
 mod models;
 mod new_file;
+mod outside;
 mod raised;
 mod session;
 mod wire;
@@ -527,6 +528,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(session::load_image, module)?)?;
     module.add_function(wrap_pyfunction!(session::cards, module)?)?;
     module.add_function(wrap_pyfunction!(host_thread::advance, module)?)?;
+    outside::add(module)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;

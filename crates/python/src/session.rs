@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use server::{Image, Loader, Server, ServerError, Settings};
+use sim::card_registers::{CounterControl, CounterEvent};
 use sim::{Afu, BuiltInAfu};
 
 use crate::afu::PythonAfu;
@@ -195,6 +196,9 @@ struct Place {
     registers: u64,
     port_control: u64,
     counters: u64,
+    select_reads: u64,
+    select_writes: u64,
+    counter_mask: u64,
     local_memory: u64,
     clock_hz: u64,
     interrupts: Vec<u32>,
@@ -213,6 +217,13 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                     .interrupt_message(&place.name, u16::from(vector))
                     .ok()?
             };
+            let select = |event| {
+                let port = u8::try_from(number).ok();
+                CounterControl::default()
+                    .with_event(event)
+                    .with_port(port)
+                    .0
+            };
             Place {
                 name: place.name.clone(),
                 slot: number,
@@ -225,6 +236,9 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                 registers: slot.registers,
                 port_control: slot.port + sim::card_registers::PORT_CONTROL,
                 counters: place.management + sim::card_registers::FABRIC_CONTROL,
+                select_reads: select(CounterEvent::LinkRead),
+                select_writes: select(CounterEvent::LinkWrite),
+                counter_mask: sim::card_registers::COUNT,
                 local_memory: place.local_memory,
                 clock_hz: slot.clock.0,
                 interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),

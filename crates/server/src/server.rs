@@ -291,7 +291,7 @@ impl Server {
         true
     }
 
-    /// Says once what programs have started that the models of accelerators do not have, because the programs may wait for it for ever.
+    /// Says once what programs have started that the models of accelerators do not have: some tests fail at once, and other programs may wait for ever.
     fn say_missing(&mut self) {
         for card in &mut self.cards {
             let name = &card.place.name;
@@ -301,7 +301,7 @@ impl Server {
             for what in &model.missing()[card.said..] {
                 let _ = writeln!(
                     stderr(),
-                    "peerlane: the accelerator in {name} does not model {what}; a program that waits for it waits for ever"
+                    "peerlane: the accelerator in {name} does not model {what}; a program that relies on it gets an error, or may wait for ever"
                 );
             }
             card.said = model.missing().len();

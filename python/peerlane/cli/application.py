@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import sys
-import traceback
 from typing import Annotated
 
 import typer
@@ -15,6 +14,7 @@ from peerlane.cli.bench import bench_app
 from peerlane.cli.compare import compare
 from peerlane.cli.console import InterruptedWorkError, complain, warnings_on_one_line
 from peerlane.cli.explain import explain
+from peerlane.cli.foreign import complain_of_code
 from peerlane.cli.head import set_command
 from peerlane.cli.importing import import_app
 from peerlane.cli.list import list_
@@ -83,9 +83,7 @@ def run_command_line(arguments: list[str]) -> int:
         complain(str(error))
         return WRONG_USE
     except (ModelError, UnitError) as error:
-        if error.__cause__ is not None:
-            traceback.print_exception(error.__cause__)
-        complain(str(error))
+        complain_of_code(error)
         return FAILED
     except InterruptedWorkError as error:
         raise KeyboardInterrupt(str(error)) from None

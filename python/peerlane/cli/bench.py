@@ -199,7 +199,8 @@ def bench_session(
 
     An access is compared with a packet there and back over a bare socket; a transfer with a run of
     a flow that moves as many bytes over such a link, with every byte checked. All are measured in
-    the same run, in real time.
+    the same run, in real time. Transfers are made twice ("again"): the first to the card allocates
+    its memory.
     """
     from peerlane.benchmark.session.bench import bench_session as bench  # noqa: PLC0415 - for this command alone
 

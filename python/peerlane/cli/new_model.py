@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from peerlane.models.registry import catalogue
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -53,6 +55,8 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
 def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
     """What has the name of the model already, in its language or in its files."""
     module, own = name.replace("-", "_"), _class(name)
+    if any(one["name"] == name for one in catalogue()["models"]):
+        return "a built-in model"
     if language == "python":
         others = {"peerlane", "pytest", *sys.stdlib_module_names}
         if keyword.iskeyword(module):

@@ -102,6 +102,9 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
         if not name or not source:
             right = "write NAME=FILE.py, NAME=FILE.py:CLASS or NAME=libNAME.so"
             raise typer.BadParameter(f"{one!r} is no model; {right}", param_hint="--model")
+        if name in models:
+            right = f"write {name} once, or another name for the second"
+            raise typer.BadParameter(f"{name!r} is given twice; {right}", param_hint="--model")
         models[name] = source
     if not models:
         yield

@@ -21,7 +21,7 @@ from peerlane.fabric.settings import attached, merged, split, upstream_of, writt
 from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
 from peerlane.fabric.workloads import Workloads
-from peerlane.models.loading import Library, refuse_many, settings_of, with_model
+from peerlane.models.loading import Library, refuse_file, refuse_many, settings_of, with_model
 from peerlane.models.registry import registered_models
 from peerlane.results import markup
 
@@ -195,6 +195,15 @@ class Fabric(Workloads):
         name: str,
         to: str,
         *,
+        model: Literal["nvme-drive"],
+        **settings: Unpack[typed_keys.NvmeDriveDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
         model: Literal["reflector"],
         **settings: Unpack[typed_keys.ReflectorDevice],
     ) -> Self: ...
@@ -227,10 +236,11 @@ class Fabric(Workloads):
 
         Raises:
             ScenarioError: As for `host`.
-            TypeError: `model` is no model.
+            TypeError: `model` is no model, or the name of a file.
             ValueError: The model is declared wrongly, or the object is another device already.
         """
         if model is None or isinstance(model, str):
+            refuse_file(model)
             check_keys("devices", settings)
             return self._add("devices", name, {"model": model} | attached(to, settings))
         known = self._models

@@ -6,11 +6,12 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import index
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from peerlane import _core
-from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
+from peerlane.models.engine import Answer, NoShell, RequestError, Signal, Task, Tasks
 from peerlane.models.parameter import Parameter, Written
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ Result = TypeVar("Result")
 
 Registers = int | bytes | bytearray
 """The value of registers: bytes, or a little-endian number."""
+Buffer = bytes | bytearray | memoryview
+"""The data of a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ class Device:
         """The function that is accessed or reset, or whose engine runs; 0 is the physical one."""
         return self._tasks.function
 
+    # Nothing below uses names of this class that a model may hide, such as `start` or `function`.
+
     def start(self, engine: Awaitable[Result]) -> Task[Result]:
         """Starts an engine beside all others; `await` of what it returns waits for its end.
 
@@ -135,7 +140,11 @@ class Device:
     async def sleep(self, ns: float) -> None:
         """Waits for a number of nanoseconds; at least a femtosecond passes."""
         tag = self._tasks.tag()
-        self._shell.wake_after(tag, ns, self.function)
+        try:
+            self._shell.wake_after(tag, ns, self._tasks.function)
+        except TypeError:
+            right = "give a number of nanoseconds"
+            raise TypeError(f"the time to sleep is {ns!r}; {right}") from None
         await Answer[object](tag)
 
     async def dma_read(self, address: int, length: int) -> bytes:
@@ -146,22 +155,35 @@ class Device:
             ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
         """
         tag = self._tasks.tag()
-        self._shell.read(tag, address, length, self.function)
-        return await Answer[bytes](tag)
+        try:
+            self._shell.read(tag, address, length, self._tasks.function)
+        except (TypeError, OverflowError) as error:
+            raise _refused(error, address=address, length=length) from None
+        try:
+            return await Answer[bytes](tag)
+        except RequestError as error:
+            raise RequestError(error.why, f"read of {length} bytes at {address:#x}") from None
 
-    async def dma_write(self, address: int, data: bytes) -> None:
+    async def dma_write(self, address: int, data: Buffer) -> None:
         """Writes memory, or another device, after all earlier writes; waits until it has left.
 
         Raises:
             ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
         """
         tag = self._tasks.tag()
-        self._shell.write(tag, address, _bytes(data), self.function)
+        self._write(tag, address, data)
         await Answer[object](tag)
 
-    def post(self, address: int, data: bytes) -> None:
+    def post(self, address: int, data: Buffer) -> None:
         """Writes memory as `dma_write` does, without waiting."""
-        self._shell.write(None, address, _bytes(data), self.function)
+        self._write(None, address, data)
+
+    def _write(self, tag: int | None, address: int, data: Buffer) -> None:
+        written = data if type(data) is bytes else _bytes(data)
+        try:
+            self._shell.write(tag, address, written, self._tasks.function)
+        except (TypeError, OverflowError) as error:
+            raise _refused(error, address=address) from None
 
     async def fetch_add(self, address: int, value: int, *, size: int = 8) -> int:
         """Adds `value` to `size` bytes of memory, 4 or 8; returns what was there before."""
@@ -180,16 +202,22 @@ class Device:
     async def _atomic(self, operation: str, address: int, size: int, *operands: int) -> int:
         tag = self._tasks.tag()
         data = b"".join(one.to_bytes(size, "little") for one in operands)
-        self._shell.atomic(tag, operation, address, data, self.function)
-        return int.from_bytes(await Answer[bytes](tag), "little")
+        try:
+            self._shell.atomic(tag, operation, address, data, self._tasks.function)
+        except (TypeError, OverflowError) as error:
+            raise _refused(error, address=address) from None
+        try:
+            return int.from_bytes(await Answer[bytes](tag), "little")
+        except RequestError as error:
+            raise RequestError(error.why, f"{operation} at {address:#x}") from None
 
     def interrupt(self, vector: int = 0) -> None:
         """Sends an interrupt after all earlier writes; while software masks it, it is pending."""
-        self._shell.interrupt(vector, self.function)
+        self._shell.interrupt(vector, self._tasks.function)
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
         """Reports an error of the device itself, by a message if software has enabled it."""
-        self._shell.report(severity, self.function)
+        self._shell.report(severity, self._tasks.function)
 
     def _reset(self, function: int) -> None:
         self._tasks.close(function)
@@ -206,9 +234,12 @@ class Device:
         def write() -> None:
             engine = self.on_write(*access)
             if engine is not None:
-                self.start(engine)
+                self._begin(engine)
 
         self._as(function, write)
+
+    def _begin(self, engine: Awaitable[object]) -> None:
+        self._tasks.start(engine, "on_write returned")
 
     def _as(self, function: int, call: Any, *arguments: object) -> Any:  # noqa: ANN401 - of any call
         outer, self._tasks.function = self._tasks.function, function
@@ -226,18 +257,30 @@ class Device:
                 value = value.to_bytes(length, "little")
             self._shell.answer(ticket, None if value is None else bytes(value))
 
-        self._as(function, self.start, engine())
+        self._as(function, self._tasks.start, engine())
 
     def _completed(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
         self._tasks.answer(tag, outcome)
 
 
-def _bytes(data: bytes | int) -> bytes:
-    """Bytes of any kind; a number would be as many bytes of zero."""
-    if isinstance(data, int):
-        right = f'give bytes, such as ({data}).to_bytes(8, "little")'
-        raise TypeError(f"the data is the number {data}; {right}")
-    return bytes(data)
+def _bytes(data: object) -> bytes:
+    """The bytes of a write. `bytes` of a number would be as many zeros."""
+    try:
+        return bytes(memoryview(data))  # type: ignore[arg-type]
+    except TypeError:
+        right = 'give bytes, such as value.to_bytes(4, "little")'
+        raise TypeError(f"the data of a write is {data!r}; {right}") from None
+
+
+def _refused(error: Exception, **numbers: object) -> Exception:
+    """The error of a request whose address or length is not a number that can be."""
+    for what, number in numbers.items():
+        right = "give a whole number"
+        if not hasattr(number, "__index__"):
+            return TypeError(f"the {what} of a request is {number!r}; {right}")
+        if not 0 <= index(number) < 1 << 64:
+            return ValueError(f"the {what} of a request is {number}; {right} from 0 to 2**64 - 1")
+    return error
 
 
 def parameters(model: type[Device]) -> dict[str, Parameter[Any]]:

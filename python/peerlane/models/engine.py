@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import isroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -16,7 +17,15 @@ _Waited = "int | Task[Any] | Signal"
 
 
 class RequestError(Exception):
-    """A request of a device has no data: "unsupported request", "completion timeout" and others."""
+    """A request of a device has no data.
+
+    `why` is "unsupported request", "completer abort", "completion timeout" or "poisoned data"; the
+    message also names the request.
+    """
+
+    def __init__(self, why: str, request: str = "") -> None:
+        super().__init__(f"{why}: {request}" if request else why)
+        self.why = why
 
 
 class Task(Generic[Result]):
@@ -79,15 +88,19 @@ class Tasks:
         self._tags += 1
         return self._tags
 
-    def start(self, work: Awaitable[Result]) -> Task[Result]:
-        """Starts an engine, which runs until it waits.
+    def start(self, work: Awaitable[Result], given: str = "start was given") -> Task[Result]:
+        """Starts an engine, which runs until it waits. `given` says where it comes from.
 
         Raises:
             TypeError: `work` is not a coroutine.
         """
         if not hasattr(work, "send"):
-            right = "give the call of an async function, such as self.start(self.copy())"
-            raise TypeError(f"{work!r} is no engine; {right}")
+            given_work: object = work
+            is_method = isroutine(given_work)
+            own = str(getattr(work, "__name__", "")) if is_method else "copy"
+            shown = f"the method {own}" if is_method else repr(work)
+            right = f"it must be the call of an async method, such as self.{own}()"
+            raise TypeError(f"{given} {shown}; {right}")
         task: Task[Result] = Task(work, self.function)  # type: ignore[arg-type]
         self._running[task] = None
         self._go_on(task, None)
@@ -132,7 +145,8 @@ class Tasks:
                 waited.waiters.append(task)
             else:
                 right = "await calls of the device alone, such as self.sleep(ns)"
-                raise TypeError(f"an engine waits for {waited!r}; {right}")
+                # Thrown where it waits, so that the traceback ends at that line.
+                self._go_on(task, None, TypeError(f"an engine waits for {waited!r}; {right}"))
         finally:
             self.function = outer
 
@@ -141,4 +155,4 @@ class NoShell:
     """The shell of a device that is in no simulation."""
 
     def __getattr__(self, name: str) -> ModelShell:
-        raise RuntimeError("the device is in no simulation and on no bench yet")
+        raise RuntimeError("the device is in no simulation and on no bench yet; use on_reset")

@@ -70,6 +70,13 @@ def load(name: str, source: object) -> _core.DeviceModel:
         source = source.path
     if isinstance(source, str | PathLike):
         path, wanted = _split(fspath(source))
+        if path.is_dir():
+            right = (
+                "write the path of a Python file or a library, such as target/release/libNAME.so"
+            )
+            raise ValueError(f"{path} is a folder; {right}")
+        if not path.exists() and path.with_suffix(".py").is_file():
+            raise ValueError(f"there is no file {path}; write {path.with_suffix('.py')}")
         if path.suffix != ".py":
             return _library(name, path, _changed(path))
         return _of_file(name, path, wanted, _changed(path))
@@ -114,6 +121,17 @@ def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str,
         number += 1
         known_as = f"{first}-{number}"
     return known_as, {**models, known_as: model}
+
+
+def refuse_file(model: str | None) -> None:
+    """Refuses the path of a file where the name of a model belongs.
+
+    Raises:
+        TypeError: `model` is a path.
+    """
+    if model is not None and model.endswith((".py", ".so", ".dylib")):
+        right = "the class itself" if model.endswith(".py") else f"peerlane.Library({model!r})"
+        raise TypeError(f"{model!r} is a file, and no name of a model; give {right}")
 
 
 def is_model(model: object) -> TypeIs[Own]:
@@ -164,6 +182,12 @@ def _library(name: str, path: Path, changed: int) -> _core.DeviceModel:
 
 @lru_cache(maxsize=64)
 def _of_class(name: str, model: type[Device]) -> _core.DeviceModel:
+    try:
+        inspect.signature(model.__init__).bind("self")
+    except TypeError as error:
+        right = "declare its arguments as a Parameter each"
+        raise ValueError(f"{model.__name__} cannot be made ({error}); {right}") from None
+
     def make(device: str, values: dict[str, Any]) -> Device:
         del device
         return _with_values(model(), values)
@@ -199,8 +223,13 @@ def _of_file(name: str, path: Path, wanted: str, changed: int) -> _core.DeviceMo
     named = [one for one in found if one.__name__ == wanted] if wanted else found
     if len(named) != 1:
         names = [one.__name__ for one in found]
+        other = getattr(module, wanted, None) if wanted else None
+        if isinstance(other, type):
+            right = f"write class {wanted}(peerlane.Device) in this file"
+            raise ValueError(f"{path}: {wanted} is not a model of this file; {right}")
         if not names:
-            raise ValueError(f"{path} has no class derived from peerlane.Device; write one")
+            right = "write class MyDevice(peerlane.Device)"
+            raise ValueError(f"{path} has no class derived from peerlane.Device; {right}")
         advice = _core.advice(wanted, names) if wanted else f"write {path}:{names[0]}"
         has = f"no class {wanted!r}" if wanted else f"several models ({', '.join(names)})"
         raise ValueError(f"{path} has {has}; {advice}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,5 +27,13 @@ def load_file(path: Path, prefix: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} cannot be loaded: {_line(path, error)}{why}") from error
     return module
+
+
+def _line(path: Path, error: BaseException) -> str:
+    """The last line of the file that was executed; nothing if none was."""
+    walked = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in walked if frame.f_code.co_filename == str(path.absolute())]
+    return f"line {lines[-1]}: " if lines else ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from peerlane._core import ModelError
 from peerlane.models.loading import is_model, load
 from peerlane.models.loading import name as name_of
+from peerlane.programs.host_thread import number_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +64,10 @@ class Bench:
         memory: bytearray | None = None,
         **values: str | float,
     ) -> None:
+        given: object = memory
+        if not isinstance(given, bytearray | None):
+            right = "give a bytearray, which a device can write"
+            raise TypeError(f"the memory of a bench is {type(given).__name__}; {right}")
         name = name_of(model) if is_model(model) else "device"
         self._core = load(name, model).bench(values)
         self.memory = bytearray() if memory is None else memory
@@ -79,9 +86,11 @@ class Bench:
 
         Raises:
             RuntimeError: No BAR of the device has these bytes.
+            ValueError: The number does not have `length` bytes.
         """
-        data = value.to_bytes(length, "little") if isinstance(value, int) else bytes(value)
-        self._core.write(bar, offset, data)
+        data = number_bytes(value, length) if isinstance(value, int) else bytes(value)
+        with _naming(f"write of {len(data)} bytes at {offset:#x} of BAR {bar}"):
+            self._core.write(bar, offset, data)
 
     def read(self, bar: int, offset: int, length: int = 4) -> int:
         """Reads registers as a little-endian number, and waits until the device answers.
@@ -93,7 +102,8 @@ class Bench:
 
     def read_bytes(self, bar: int, offset: int, length: int) -> bytes:
         """Reads registers as `read` does, as bytes."""
-        return self._core.read(bar, offset, length)
+        with _naming(f"read of {length} bytes at {offset:#x} of BAR {bar}"):
+            return self._core.read(bar, offset, length)
 
     def take(self) -> Asked | None:
         """The next request of the device; `None` if it makes none, and no timer of it is left.
@@ -115,6 +125,9 @@ class Bench:
         Raises:
             ValueError: The request does not wait for data, or needs another number of bytes.
         """
+        if len(data) != asked.length:
+            right = f"complete it with as many bytes as it asks for, {asked.length}"
+            raise ValueError(f"the {asked.kind} is given {len(data)} bytes; {right}")
         self._core.complete(asked.tag, bytes(data))
 
     def fail(self, asked: Asked, why: str = "unsupported request") -> None:
@@ -155,6 +168,17 @@ class Bench:
             elif asked.kind in {"read", "atomic"}:
                 self.fail(asked)
             yield asked
+
+
+@contextmanager
+def _naming(access: str) -> Iterator[None]:
+    """Adds the access to the error of one that the device refuses."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}: {access}") from None
 
 
 def _changed(asked: Asked, old: bytes) -> bytes:

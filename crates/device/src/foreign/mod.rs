@@ -168,6 +168,14 @@ impl Foreign {
         Some((self.failed_at?, self.core.failed.as_deref()?))
     }
 
+    /// Calls the model now, as a timer with this number does.
+    pub fn prompt(&mut self, timer: u64, fx: &mut Effects<'_, Self>) {
+        // The first call of a model is its reset.
+        self.run(fx);
+        self.call(fx.now(), |model, shell| model.expired(timer, shell));
+        self.run(fx);
+    }
+
     /// Whether a request of the model waits to be sent or to be answered.
     pub fn is_busy(&self) -> bool {
         self.core.is_busy()

@@ -13,7 +13,7 @@ use peerlane_device::{Bar, Description, Model, Parameter, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sim::{ForeignModel, Maker, Models};
+use sim::{ForeignModel, Maker, Models, scenario};
 
 use object::ObjectMaker;
 use settings::setting;
@@ -120,7 +120,15 @@ impl DeviceModel {
             let key: String = key.extract()?;
             let declared = description.parameters.iter().find(|one| one.key == key);
             let declared = declared.ok_or_else(|| {
-                PyValueError::new_err(format!("{} has no parameter {key:?}", self.0.name()))
+                let known = description.parameters.iter();
+                let known: Vec<&str> = known.map(|one| one.key.as_str()).collect();
+                let advice = if known.is_empty() {
+                    "it has none".to_owned()
+                } else {
+                    scenario::advice(&key, &known)
+                };
+                let name = self.0.name();
+                PyValueError::new_err(format!("{name} has no parameter {key:?}; {advice}"))
             })?;
             let kind = settings::kind(&declared.default);
             settings = settings.with(&key, setting(kind, &key, &value)?);

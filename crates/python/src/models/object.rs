@@ -133,7 +133,7 @@ impl Model for PythonModel {
             }
             let engine = object.call_method1(intern!(py, "on_write"), arguments)?;
             if !engine.is_none() {
-                object.call_method1(intern!(py, "start"), (engine,))?;
+                object.call_method1(intern!(py, "_begin"), (engine,))?;
             }
             Ok(())
         });
@@ -195,8 +195,9 @@ fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
         let bytes = number.call_method1("to_bytes", (into.len(), "little"));
         let bytes = bytes.map_err(|_| {
             PyValueError::new_err(format!(
-                "on_read gave {number}, which is not an unsigned number of {} bytes",
-                into.len()
+                "on_read gave {number}, which is not a number of {} bytes; give one from 0 to 2**{} - 1",
+                into.len(),
+                bits
             ))
         })?;
         return fill(&bytes, into);
@@ -205,6 +206,7 @@ fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
         return Ok(None);
     }
     Err(PyTypeError::new_err(format!(
-        "on_read gave {value}; give a number, bytes, or None where there is no register"
+        "on_read gave {}; give a number, bytes, or None where there is no register",
+        value.repr()?
     )))
 }

@@ -8,6 +8,7 @@ use transaction::{Addresses, Content, Direction, Extent, Flow};
 
 use crate::observe::coherence;
 use crate::plan::NodePlan;
+use crate::run::in_flight::InFlight;
 use crate::run::simulation::{CHUNK, Simulation};
 use crate::scenario::advice;
 
@@ -122,6 +123,9 @@ pub enum AccessError {
     NoAnswer(u64),
 }
 
+/// The outcome of an access: the bytes, or the reason why it failed.
+pub type Outcome = Result<Vec<u8>, AccessError>;
+
 impl Simulation {
     /// Makes `requester` write `bytes` to `address` from now on; time does not advance.
     pub fn write(
@@ -143,9 +147,7 @@ impl Simulation {
         len: u64,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<u8>, AccessError> {
-        if len > LONGEST_READ {
-            return Err(AccessError::TooLong(len));
-        }
+        Self::check_read(len)?;
         let empty = vec![0; len as usize];
         let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
         while !self.meter.flow(flow).is_complete() {
@@ -161,10 +163,32 @@ impl Simulation {
                 return Err(AccessError::NoAnswer(address));
             }
         }
-        if self.meter.flow(flow).timed_out {
+        self.outcome(InFlight {
+            node,
+            flow,
+            address,
+        })
+    }
+
+    pub(super) fn check_read(len: u64) -> Result<(), AccessError> {
+        if len > LONGEST_READ {
+            return Err(AccessError::TooLong(len));
+        }
+        Ok(())
+    }
+
+    /// The outcome of an access that has ended.
+    pub(super) fn outcome(&mut self, access: InFlight) -> Outcome {
+        let InFlight {
+            node,
+            flow,
+            address,
+        } = access;
+        let meter = self.meter.flow(flow);
+        if meter.timed_out || !meter.is_complete() {
             return Err(AccessError::NoAnswer(address));
         }
-        if self.meter.flow(flow).refused > 0 {
+        if meter.refused > 0 {
             return Err(AccessError::UnsupportedRequest(address));
         }
         let bytes = self.models[node]
@@ -173,7 +197,7 @@ impl Simulation {
         bytes.ok_or(AccessError::NoAnswer(address))
     }
 
-    fn inject(
+    pub(super) fn inject(
         &mut self,
         requester: &str,
         direction: Direction,

@@ -182,7 +182,7 @@ impl HostThread {
         self.desk.slot().bytes.take()
     }
 
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.desk.is_done.load(Ordering::Relaxed)
     }
 

@@ -30,6 +30,7 @@ use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::{Models, ScenarioError};
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
+use super::in_flight::Accesses;
 use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
@@ -46,6 +47,7 @@ pub struct Simulation {
     pub(crate) models: Vec<Model>,
     pub(crate) world: World<Pcie>,
     pub(crate) meter: Meter,
+    pub(crate) in_flight: Accesses,
     watchers: Watchers,
     refusals: Refusals,
     log: Log,
@@ -120,6 +122,7 @@ impl Simulation {
             models,
             world,
             meter,
+            in_flight: Accesses::default(),
             refusals: Refusals::new(),
             log: Log::default(),
             interval: Interval::default(),

@@ -151,7 +151,7 @@ impl Surroundings<'_> {
         self.models.device(&name).ok_or_else(|| {
             let advice = advice(&name, &self.models.names());
             item.error(&format!(
-                "unknown model {name:?}, which no --model {name}=FILE gives; {advice}"
+                "unknown model {name:?}, which no --model {name}=FILE (in Python: models=) gives; {advice}"
             ))
         })
     }

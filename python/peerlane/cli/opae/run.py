@@ -117,6 +117,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     Its exit status is that of the program. Cards have loaded what `peerlane opae conf` configured,
     or else what the scenario says.
     """
+    if afu is None and (card is not None or slot):
+        raise typer.BadParameter("--card and --slot say where --afu loads its image; write --afu")
     captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
     own = [word for word in program[1:] if Path(word).is_file()]
     images_read = [one.partition(":")[0] for one in (*(model or ()), *filter(None, [afu]))]
@@ -125,7 +127,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     text, source = text_of(scenario)
-    images = slots.loaded(source)
+    with wrong_use():
+        images = slots.loaded(source)
     simulation = Simulation(text, source=source)
     if afu is not None:
         images[card or first(simulation), slot] = image_of(afu)

@@ -201,7 +201,7 @@ fn a_max_payload_that_does_not_exist_is_refused() {
 fn an_unknown_model_direction_or_profile_is_told_what_there_is() {
     assert_eq!(
         pair("model = \"dna\""),
-        r#"bad.toml:8: devices.b.model: unknown model "dna", which no --model dna=FILE gives; did you mean "dma"?"#
+        r#"bad.toml:8: devices.b.model: unknown model "dna", which no --model dna=FILE (in Python: models=) gives; did you mean "dma"?"#
     );
     assert_eq!(
         flow("count = 1\ndirection = \"up\""),

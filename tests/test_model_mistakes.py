@@ -1,0 +1,221 @@
+"""Mistakes of a first device model, on the command line and in programs: each has one message."""
+
+# ruff: noqa: ARG002, RUF012 - device models as users write them
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from peerlane import Device, Fabric, ModelError, Simulation
+from peerlane.cli.application import run_command_line
+from peerlane.testing import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+SCENARIO = """\
+[hosts.h0]
+[devices.ssd]
+upstream = "h0"
+model = "ssd"
+[[flows]]
+from = "h0"
+to = "ssd"
+size = "64 B"
+"""
+
+MODEL = '''\
+from peerlane import Device
+
+
+class Ssd(Device):
+    """Takes what is written."""
+
+    bars = {0: "64 KiB"}
+
+    def on_write(self, bar, offset, data):
+        return self.work()
+
+    async def work(self):
+        await self.sleep(10)
+'''
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    scenario, model = tmp_path / "own.toml", tmp_path / "ssd.py"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    model.write_text(MODEL, encoding="utf-8")
+    return str(scenario), str(model)
+
+
+def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    status = run_command_line(arguments)
+    out, err = capfd.readouterr()
+    return status, " ".join((out + err).split())
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (
+            lambda one: one.dma_read("0x10", 4),
+            "address of a request is '0x10'; give a whole number",
+        ),
+        (lambda one: one.dma_read(-1, 4), "address of a request is -1; give a whole number from 0"),
+        (lambda one: one.dma_read(0, 1.5), "length of a request is 1.5; give a whole number"),
+        # bytes(5) would be five zeros
+        (lambda one: one.dma_write(0, 5), "data of a write is 5; give bytes, such as value.to_"),
+        (lambda one: one.dma_write(0, "text"), "data of a write is 'text'; give bytes"),
+        (lambda one: one.dma_write(None, b"x"), "address of a request is None; give a whole"),
+        (lambda one: one.fetch_add(1 << 64, 1), "give a whole number from 0 to 2\\*\\*64 - 1"),
+        (lambda one: one.sleep("1 us"), "time to sleep is '1 us'; give a number of nanoseconds"),
+        (lambda one: one.dma_read(1 << 60, 4), "unsupported request: read of 4 bytes at 0x1000"),
+        (lambda one: one.swap(1 << 60, 4), "unsupported request: swap at 0x1000"),
+        (lambda _: True, "on_write returned True; it must be the call of an async method"),
+        (lambda one: one.go, "on_write returned the method go; .* such as self.go()"),
+    ],
+)
+def test_a_call_with_a_wrong_value_says_what_to_give(
+    ask: Callable[[Device], Any], why: str
+) -> None:
+    class Asking(Device):
+        bars = {0: "4 KiB"}
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Any:
+            return ask(self)
+
+        async def go(self) -> None: ...
+
+    bench = Bench(Asking, memory=bytearray(16))
+
+    def use() -> None:
+        bench.write(0, 0, 1)
+        bench.run()
+
+    with pytest.raises(ModelError, match=why):
+        use()
+
+
+def test_the_data_of_a_write_may_be_any_buffer() -> None:
+    class Buffers(Device):
+        bars = {0: "4 KiB"}
+
+        async def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            await self.dma_write(0, bytearray(b"ab"))
+            self.post(2, memoryview(b"cd"))
+
+    bench = Bench(Buffers, memory=bytearray(4))
+    bench.write(0, 0, 1)
+    bench.run()
+    assert bench.memory == b"abcd"
+
+
+def test_names_of_a_model_of_its_own_do_not_disturb_its_engines() -> None:
+    class Hiding(Device):
+        bars = {0: "4 KiB"}
+        function = 9
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[object]:
+            return self.start()
+
+        async def start(self) -> None:  # type: ignore[override]
+            await self.dma_write(0, b"x")
+
+    bench = Bench(Hiding, memory=bytearray(1))
+    bench.write(0, 0, 1)
+    assert [asked.function for asked in bench.run()] == [0]
+
+
+def test_a_model_file_that_fails_is_refused_with_the_line(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    Path(model).write_text("\n\nx = nothing\n", encoding="utf-8")
+    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
+    assert status == 2
+    assert "ssd.py cannot be loaded: line 3: NameError: name 'nothing' is not defined" in text
+    Path(model).write_text("class Ssd: ...\n", encoding="utf-8")
+    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
+    assert "no class derived from peerlane.Device; write class MyDevice(peerlane.Device)" in text
+
+
+def test_a_model_is_given_once(files: tuple[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    scenario, model = files
+    twice = ["--model", f"ssd={model}", "--model", f"ssd={model}"]
+    status, text = said(["run", scenario, *twice], capfd)
+    assert status == 2
+    assert "'ssd' is given twice; write ssd once" in text
+
+
+def test_a_traceback_has_the_lines_of_the_model_alone(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    fails = 'raise LookupError("nine is too many")'
+    Path(model).write_text(MODEL.replace("await self.sleep(10)", fails), encoding="utf-8")
+    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
+    assert status == 1
+    assert "Traceback (most recent call last)" in text
+    assert 'raise LookupError("nine is too many")' in text
+    assert "engine.py" not in text
+    assert "device.py" not in text
+
+
+def test_an_engine_that_waits_for_something_else_is_told_at_its_line(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    body = MODEL.replace("await self.sleep(10)", "await asyncio.sleep(0)")
+    Path(model).write_text(f"import asyncio\n{body}", encoding="utf-8")
+    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
+    assert status == 1
+    assert "line 14, in work await asyncio.sleep(0)" in text
+    assert "an engine waits for None; await calls of the device alone" in text
+
+
+def test_a_file_is_no_name_of_a_model() -> None:
+    fabric = Fabric("own").host("h0")
+    for file, right in (("ssd.py", "the class itself"), ("a.so", r"peerlane.Library\('a.so'\)")):
+        with pytest.raises(TypeError, match=f"'{file}' is a file, and no name .*; give {right}"):
+            fabric.device("ssd", "h0", model=file)  # type: ignore[call-overload]
+
+
+def test_a_scenario_file_is_opened_with_models(files: tuple[str, str]) -> None:
+    scenario, model = files
+    assert Simulation.open(scenario, models={"ssd": model}).run().failures == []
+
+
+def test_a_bench_names_the_access_that_is_refused() -> None:
+    class Silent(Device):
+        bars = {0: "4 KiB"}
+
+        async def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            await self.dma_read(0, 8)
+
+    bench = Bench(Silent)
+    with pytest.raises(RuntimeError, match="unsupported request: read of 4 bytes at 0x8 of BAR 0"):
+        bench.read(0, 8)
+    with pytest.raises(RuntimeError, match="unsupported request: write of 2 bytes at 0x0 of BAR 1"):
+        bench.write(1, 0, b"ab")
+    with pytest.raises(ValueError, match="0x100 is not a number of 1 bytes; give a larger length"):
+        bench.write(0, 0, 256, 1)
+    bench.write(0, 0, 1)
+    read = bench.take()
+    assert read is not None
+    with pytest.raises(ValueError, match=r"the read is given 3 bytes; .* as it asks for, 8"):
+        bench.complete(read, bytes(3))
+    with pytest.raises(TypeError, match="the memory of a bench is bytes; give a bytearray"):
+        Bench(Silent, memory=bytes(4))  # type: ignore[arg-type]
+
+
+def test_a_device_has_no_simulation_before_its_reset() -> None:
+    class Early(Device):
+        def __init__(self) -> None:
+            self.interrupt(0)
+
+    with pytest.raises(RuntimeError, match="in no simulation and on no bench yet; use on_reset"):
+        Early()
