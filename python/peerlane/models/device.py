@@ -329,6 +329,9 @@ def declaration(
             raise ValueError(
                 f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
             ) from None
+    if inspect.iscoroutinefunction(model.on_reset):
+        right = "write def on_reset(self), and start an engine there by self.start(...)"
+        raise ValueError(f"{own}.on_reset is async, and a reset does not wait; {right}")
     for key in parameters(model):
         if hasattr(Device, key):
             right = "give the parameter another name"
