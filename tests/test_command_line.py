@@ -11,7 +11,6 @@ import sys
 import time
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +19,11 @@ from rich.console import Console
 from conftest import PAIR, needs_cocotbext
 from peerlane import RunResult, Simulation
 from peerlane.cli.tables.run import run as table
+from processor_time import computed_s
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Run, Write
 
 FLOW = {
@@ -402,6 +404,21 @@ def test_bench_lets_a_peer_do_the_same_job(peerlane: Run) -> None:
     assert peer["tlp_per_second"] > 0
 
 
+def test_bench_compares_with_several_peers(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "simpy", "--json", "-")
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)
+    peer = found["peers"]["SimPy"]
+    assert peer["tlps"] == 500
+    assert peer["ratio"] == pytest.approx(found["tlp_per_second"] / peer["tlp_per_second"])
+
+
+def test_bench_names_the_peers_that_there_are(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--peer", "simpy,gem5")
+    assert ran.status == 2
+    assert "'gem5' is no simulator that can do this job; there are cocotbext, ns3, simpy" in ran.err
+
+
 def test_the_published_scenario_runs_as_it_is(peerlane: Run) -> None:
     ran = peerlane("run", str(files("peerlane.systems") / "rosta" / "scenario.toml"))
     assert ran.status == 0, ran.err
@@ -423,14 +440,6 @@ def test_a_process_ends_with_the_status_of_its_command(
     assert ended.status == status
     assert (ended.err == "") == (status == 0)
     assert (ended.out == "") == (status == 2)
-
-
-def computed_s(process: subprocess.Popen[bytes]) -> float:
-    """Seconds of a processor that a process has used."""
-    fields = (
-        Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    )
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
@@ -470,6 +479,24 @@ def test_an_interrupt_is_one_line_after_what_is_there(
         result = RunResult.from_json(out.decode())
         assert result.partial
         assert result.flows["a-to-b"].bytes > 0
+
+
+def test_an_interrupted_bench_of_a_session_is_one_line() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        [sys.executable, "-m", "peerlane", "bench", "session", "--accesses", "10000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        # Its program, which has the interrupt from the terminal too, makes accesses by then.
+        while computed_s(process) < 2:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    lines = [line for line in err.splitlines() if not line.endswith(" so far")]
+    assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 
 
 def test_an_option_that_can_do_nothing_is_refused_or_warned_of(

@@ -107,7 +107,7 @@ def test_what_is_no_program_is_refused() -> None:
 
     with pytest.raises(TypeError, match="is no program; give the call of an async function"):
         thread.run(sleeps)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="waits for None; await calls of its HostThread alone"):
+    with pytest.raises(TypeError, match="awaits None; await a HostThread, an access in flight"):
         thread.run(sleeps())
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,7 @@ import pytest
 from peerlane import Fabric, Library, ModelError, Simulation
 from peerlane.cli.application import run_command_line
 from peerlane.testing import Bench
+from processor_time import computed_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,9 +135,11 @@ def test_the_command_line_prints_a_panic_on_lines_of_its_own(
 
 
 def test_a_device_that_panics_when_it_is_made_is_told(nonsense: Path) -> None:
-    simulation = fabric(nonsense, fragile=True).simulation()
+    cannot = r"the model nonsense of device own cannot be made: .*src/lib\.rs:(.|\n)*it broke in"
+    with pytest.raises(ModelError, match=cannot):
+        fabric(nonsense, fragile=True).simulation()
     with pytest.raises(ModelError, match="it broke in transit"):
-        simulation.run()
+        Bench(Library(nonsense), fragile=True)
 
 
 @pytest.mark.parametrize(
@@ -230,11 +236,16 @@ C_MODEL = """\
 struct text { const char *bytes; size_t len; };
 struct bar { uint32_t index, is_wide; uint64_t size; };
 static const struct bar bars[] = {{BAR, 0, 4096}};
+struct setting { uint32_t kind; uint64_t number; struct text text; };
+static const struct {
+    struct text key, help, source; struct setting value; uint32_t is_limited;
+    struct setting least, most;
+} parameters[] = {{{"depth", 5}, {"", 0}, {"", 0}, {KIND, 1, {0, 0}}, 0, {0}, {0}}};
 static const struct {
     struct text help;
     uint32_t vendor, device, revision, class, vectors, tags, virtual_functions;
     const struct bar *bars; size_t bar_count; const void *parameters; size_t parameter_count;
-} description = {{"C", 1}, VENDOR, 1, 0, 0x120000, 0, 1, 0, bars, 1, 0, 0};
+} description = {{"C", 1}, VENDOR, 1, 0, 0x120000, 0, 1, 0, bars, 1, parameters, 1};
 struct request {
     uint32_t kind, function; uint64_t tag, address; const void *bytes; uint64_t len;
     uint32_t detail;
@@ -248,8 +259,11 @@ static void *make(const void *values, size_t count, const void *shell) { return 
 static void nothing(void) {}
 static uint32_t read(void *of, const void *access, uint8_t *into, const struct shell *shell) {
     struct request null = {2, 0, 0, 0, 0, 8, 0}, long_ = {2, 0, 0, 0, &device, 1ull << 62, 0};
+    struct request operation = {3, 0, 0, 0, &into, 8, 3}, severity = {5, 0, 0, 0, 0, 0, 3};
     into[0] = shell->ask(shell->context, &null);
     into[1] = shell->ask(shell->context, &long_);
+    into[2] = shell->ask(shell->context, &operation) == UINT32_MAX;
+    into[3] = shell->ask(shell->context, &severity) == UINT32_MAX;
     return 0;
 }
 static const struct {
@@ -260,27 +274,31 @@ const void *peerlane_device_model(void) { return &table; }
 """
 
 
+def c_model(*, bar: int = 0, vendor: int = 1, kind: int = 0) -> str:
+    text = C_MODEL.replace("BAR", str(bar)).replace("VENDOR", str(vendor))
+    return text.replace("KIND", str(kind))
+
+
 @pytest.mark.parametrize(
-    ("bar", "vendor", "why"),
+    ("wrong", "why"),
     [
-        (256, 1, "the model's number of a BAR is 256; write a number of 8 bits"),
-        (0, 0x1_0001, "the model's vendor ID is 65537; write a number of 16 bits"),
+        ({"bar": 256}, "the model's number of a BAR is 256; write a number of 8 bits"),
+        ({"vendor": 0x1_0001}, "the model's vendor ID is 65537; write a number of 16 bits"),
+        ({"kind": 8}, "the model's parameter depth has a value of type 8; write 0 to 7"),
     ],
 )
-def test_a_number_of_a_declaration_with_too_many_bits_is_refused(
-    c_library: Callable[[str], Path], bar: int, vendor: int, why: str
+def test_a_number_of_a_declaration_that_has_no_meaning_is_refused(
+    c_library: Callable[[str], Path], wrong: dict[str, int], why: str
 ) -> None:
-    text = C_MODEL.replace("BAR", str(bar)).replace("VENDOR", str(vendor))
     with pytest.raises(ValueError, match=why):
-        Library(c_library(text))
+        Library(c_library(c_model(**wrong)))
 
 
-def test_a_request_without_its_bytes_or_with_too_many_is_refused(
-    c_library: Callable[[str], Path],
-) -> None:
-    library = c_library(C_MODEL.replace("BAR", "0").replace("VENDOR", "1"))
+def test_a_request_that_has_no_meaning_is_refused(c_library: Callable[[str], Path]) -> None:
+    """Bytes that are not there, too many bytes, and an operation and a severity of no meaning."""
     length = 1
-    assert Bench(Library(library)).read_bytes(0, 0, 2) == bytes([length, length])
+    bench = Bench(Library(c_library(c_model())))
+    assert bench.read_bytes(0, 0, 4) == bytes([length, length, True, True])
 
 
 def test_a_library_without_a_model_is_refused(c_library: Callable[[str], Path]) -> None:
@@ -295,4 +313,39 @@ def test_a_new_model_in_rust_passes_its_tests_and_loads(
     assert run_command_line(["new", "model", "--rust", "fast-drive"]) == 0
     cargo(tmp_path / "fast-drive", "test")
     cargo(tmp_path / "fast-drive", "build")
+    # The crate of the interface is in the folder: neither a registry nor other sources are needed.
+    manifest = (tmp_path / "fast-drive" / "Cargo.toml").read_text(encoding="utf-8")
+    assert 'peerlane-device = { path = "peerlane-device" }' in manifest
     assert Library(TARGET / "debug" / "libfast_drive.so").name == "fast-drive"
+
+
+@pytest.mark.seconds(4)
+def test_the_second_interrupt_ends_a_command_whose_model_never_returns(
+    c_library: Callable[[str], Path], tmp_path: Path
+) -> None:
+    begin = "    struct request null"
+    library = c_library(c_model().replace(begin, f"    for (;;) {{}}\n{begin}"))
+    scenario = tmp_path / "own.toml"
+    scenario.write_text(
+        '[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "c"\n'
+        '[[flows]]\nfrom = "h0"\nto = "d"\nsize = "4 B"\ndirection = "read"\n',
+        encoding="utf-8",
+    )
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        [sys.executable, "-m", "peerlane", "run", scenario, "--model", f"c={library}"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            while computed_s(process) < 1.5:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            lines = (line for line in process.stderr if not line.endswith(" so far\n"))
+            assert next(lines) == "a model does not return; interrupt once more to end it\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert list(lines) == ["interrupted\n"]
+        finally:
+            process.kill()

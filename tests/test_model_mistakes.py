@@ -192,13 +192,8 @@ def test_a_scenario_file_is_opened_with_models(files: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("name", "language", "why"),
     [
-        ("nvme", "python", "the name of a built-in model"),
-        ("copy", "python", "the name of a module that a program imports; write another name"),
-        ("class", "python", "a word of Python"),
-        ("device", "python", "the name of a part of Peerlane"),
-        ("self", "rust", "a word of Rust"),
-        ("std", "rust", "a word of Rust"),
-        ("shell", "rust", "the name of a part of Peerlane; write another name, such as my-shell"),
+        ("nvme", "python", "'nvme' would stand for the built-in model nvme; write another name"),
+        ("nvme-drive", "rust", "the built-in model nvme-drive; write another name"),
     ],
 )
 def test_a_new_model_does_not_take_the_name_of_something_else(  # noqa: PLR0913, PLR0917

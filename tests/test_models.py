@@ -23,6 +23,7 @@ from peerlane import (
     registered_models,
 )
 from peerlane.cli.application import run_command_line
+from peerlane.models.device import declaration
 from peerlane.testing import Bench
 
 if TYPE_CHECKING:
@@ -296,6 +297,14 @@ def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) ->
         simulation.run()
 
 
+def test_an_exception_at_an_access_is_the_cause_of_the_error_at_the_time_of_the_model() -> None:
+    simulation = fabric(Broken()).simulation()
+    with pytest.raises(ModelError) as raised:
+        simulation.read("h0", base(simulation), 4)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    assert f"failed at {simulation.now_ns} ns" in str(raised.value)
+
+
 def test_what_no_register_answers_is_an_unsupported_request() -> None:
     simulation = fabric(Broken()).simulation()
     with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
@@ -374,6 +383,56 @@ def test_parameters_are_checked_where_they_are_set() -> None:
         Bench(MySsd, depht=1)
     with pytest.raises(ValueError, match='"dma" is the name of a built-in model'):
         Simulation(fabric().to_toml(), models={"dma": MySsd})
+
+
+def test_the_help_of_a_model_is_of_its_own_class_or_of_a_model_that_it_is_derived_from() -> None:
+    class Bare(Device):
+        pass
+
+    class Faster(MySsd):
+        pass
+
+    assert declaration(Bare)["help"] == "Bare"
+    assert declaration(Faster)["help"] == declaration(MySsd)["help"]
+    assert declaration(MySsd)["help"].startswith("Copies host memory")
+
+
+def test_registers_may_be_a_bytearray_in_a_fabric_and_on_a_bench() -> None:
+    class Plain(Device):
+        bars = {0: 4096}
+
+        def on_reset(self) -> None:
+            self.registers = bytearray(4096)
+            self.read = bytearray()
+
+        def on_read(self, bar: int, offset: int, length: int) -> bytearray | Awaitable[bytearray]:
+            found = self.registers[offset : offset + length]
+            return self.later(found) if offset >= 64 else found
+
+        async def later(self, found: bytearray) -> bytearray:
+            await self.sleep(1)
+            return found
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None]:
+            self.registers[offset : offset + len(data)] = data
+            return self.fetch()
+
+        async def fetch(self) -> None:
+            self.read[:] = await self.dma_read(0x1000, 3)
+
+    device = Plain()
+    bench = Bench(device)
+    bench.write(0, 8, bytearray(b"12345678"))
+    asked = bench.take()
+    assert asked is not None
+    bench.complete(asked, bytearray(b"abc"))
+    assert bench.read_bytes(0, 8, 8) == b"12345678"
+    assert bytes(device.read) == b"abc"
+    assert bench.read_bytes(0, 64, 2) == bytes(2)
+    simulation = fabric(Plain).simulation()
+    simulation.write("h0", base(simulation) + 8, b"12345678")
+    assert simulation.read("h0", base(simulation) + 8, 8) == b"12345678"
+    assert simulation.read("h0", base(simulation) + 64, 8) == bytes(8)
 
 
 def test_a_device_that_cannot_be_made_is_told_with_its_cause() -> None:
@@ -524,6 +583,33 @@ def test_a_new_model_in_python_passes_its_tests_and_runs(
     assert "my_drive.py exists, and nothing is overwritten" in text
     for wrong in (["My Drive", "--python"], ["x"], ["x", "--python", "--rust"]):
         assert said(["new", "model", *wrong], capfd)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "taken"),
+    [
+        ("--python queue", "the module queue"),
+        ("--python async", "a keyword of Python"),
+        ("--python device", "Device of Peerlane"),
+        ("--rust move", "a keyword of Rust"),
+        ("--rust peerlane-device", "the module peerlane_device"),
+        ("--rust model", "Model of Peerlane"),
+    ],
+)
+def test_a_new_model_has_no_name_that_stands_for_another_thing(
+    command: str,
+    taken: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    language, name = command.split()
+    status, text = said(["new", "model", language, name], capfd)
+    assert status == 2
+    assert f"'{name}' would stand for {taken}; write another name, such as my-{name}" in text
+    assert list(tmp_path.iterdir()) == []
+    assert said(["new", "model", language, f"my-{name}"], capfd)[0] == 0
 
 
 def test_virtual_functions_of_a_device_are_told_apart() -> None:

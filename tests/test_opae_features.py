@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from peerlane.opae.diag import Mode, fault
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -114,6 +116,24 @@ def test_slots_are_used_reset_and_configured_each_for_itself(
     command = [str(programs.program("slots")), str(programs.folder / "nlb.gbs")]
     done = programs.peerlane("opae", "run", "--scenario", scenario(text=TWO_SLOTS), *command)
     right(done, "both slots are right")
+
+
+def test_diagnostics_use_the_slot_that_is_named(peerlane: Run, scenario: Write) -> None:
+    two = scenario(text=TWO_SLOTS)
+    command = ("opae", "diag", "read", "--lines", "64", "--scenario", two)
+    first, second = (
+        json.loads(peerlane(*command, "--slot", slot, "--json", "-").out)[0] for slot in ("0", "1")
+    )
+    assert first["reads"] == second["reads"] == second["link_reads"] * 4 == 64
+    peerlane(*command, "--slot", "2").refuses("slot")
+
+
+def test_diagnostics_say_what_has_failed() -> None:
+    assert fault(Mode.READ, 0, differs=False) is None
+    assert "accesses that failed" in str(fault(Mode.READ, 8, differs=False))
+    assert "other lines" in str(fault(Mode.EXCHANGE, 8, differs=False))
+    assert "accesses that failed" in str(fault(Mode.EXCHANGE, 1, differs=False))
+    assert "copied bytes differ" in str(fault(Mode.LOOPBACK, 0, differs=True))
 
 
 @pytest.mark.parametrize(

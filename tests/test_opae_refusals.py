@@ -51,6 +51,20 @@ def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path:
     peerlane("opae", "dma-test", "--scenario", without).refuses("no card", "fpga-card")
 
 
+def test_a_stray_file_beside_the_loaded_images_is_named(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    peerlane("opae", "conf", "nlb_mode_3")
+    (loaded,) = tmp_path.rglob("*.gbs")
+    stray = loaded.with_name("a@b.gbs")
+    stray.write_bytes(loaded.read_bytes())
+    for command in (("run", "true"), ("info",), ("diag",)):
+        peerlane("opae", *command).refuses(str(stray), "such as card@0.gbs")
+    stray.unlink()
+    assert "nlb_mode_3" in peerlane("opae", "info").out
+
+
 CROWD = """
 import os, resource, socket, sys
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

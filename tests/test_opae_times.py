@@ -32,6 +32,12 @@ def test_simulated_times_are_the_same_in_every_run(programs: Programs, name: str
     assert re.search(r"\d+ (ns|bytes)", first)
 
 
+def test_the_thread_of_the_library_rests_while_a_program_waits(programs: Programs) -> None:
+    done = programs.run([str(programs.program("resting"))], "nlb_mode_0")
+    assert done.status == 0, done.err
+    assert "the thread rests" in done.out
+
+
 BUSY = "while True: pass"
 """A program that takes all of a processor."""
 

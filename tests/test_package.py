@@ -12,10 +12,14 @@ import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
 from trove_classifiers import classifiers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
 WHEEL = pytest.mark.xdist_group("wheel")
@@ -66,30 +70,50 @@ def test_the_wheel_has_the_library_for_programs_and_its_headers(wheel: Path) -> 
     assert {f"peerlane/opae/include/{header}" for header in headers} <= names
 
 
-@WHEEL
-def test_the_installed_wheel_works_from_any_folder(wheel: Path, tmp_path: Path) -> None:
-    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
-    elsewhere.mkdir()
+@pytest.fixture(scope="session")
+def installed(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Path, Sequence[str]], str]:
+    """Runs a command of the installed wheel in a folder; returns what it prints."""
+    site = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site)]
     subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
-    ran = subprocess.run(
-        [sys.executable, "-m", "peerlane", "reproduce", "rosta", "--figure", "table1"],
-        cwd=elsewhere,
-        env=os.environ | {"PYTHONPATH": str(site)},
+
+    def run(folder: Path, command: Sequence[str]) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "peerlane", *command],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(site)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    return run
+
+
+@WHEEL
+def test_the_installed_wheel_works_from_any_folder(
+    installed: Callable[[Path, Sequence[str]], str], tmp_path: Path
+) -> None:
+    reproduced = installed(tmp_path, ["reproduce", "rosta", "--figure", "table1"])
+    assert re.search(r"figures of the source, analytic +9 +9 +0\n", reproduced)
+    assert "a-to-b" in installed(tmp_path, ["run", "pair"])
+
+
+@WHEEL
+def test_a_new_model_in_rust_needs_only_the_wheel_and_cargo(
+    installed: Callable[[Path, Sequence[str]], str], tmp_path: Path
+) -> None:
+    installed(tmp_path, ["new", "model", "--rust", "fast-drive"])
+    # Warnings of the copied crate would be shown to the author of a model.
+    subprocess.run(
+        ["cargo", "test", "--offline", "--quiet"],
+        cwd=tmp_path / "fast-drive",
+        env=os.environ | {"CARGO_TARGET_DIR": str(tmp_path / "target"), "RUSTFLAGS": "-D warnings"},
         check=True,
         capture_output=True,
-        text=True,
     )
-    assert re.search(r"figures of the source, analytic +9 +9 +0\n", ran.stdout)
-    shipped = subprocess.run(
-        [sys.executable, "-m", "peerlane", "run", "pair"],
-        cwd=elsewhere,
-        env=os.environ | {"PYTHONPATH": str(site)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert "a-to-b" in shipped.stdout
 
 
 def test_the_classifiers_are_those_of_the_index_in_their_order() -> None:

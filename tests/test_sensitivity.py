@@ -146,6 +146,7 @@ def test_a_look_at_a_figure_finds_its_inputs() -> None:
     assert found["profile:xilinx-7-series.posted_headers"].value == "32"
     assert found["experiments.BUFFER"].value == "'4 MiB'"
     assert not found.keys() & {"default:devices.idle_cycles", "profile:plx.latency"}
+    assert "default:devices.implementation" not in found
     assert not any(name.endswith((".model", ".direction")) for name in found)
 
 
@@ -311,8 +312,11 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
 
     assert measure.save("rosta").simulations == 1
     figure.inputs["default:links.delay"] = "2 ns"
+    figure.inputs["default:devices.implementation"] = "model"
+    moved["default:devices.implementation=rtl"] = -3.2
     (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
     assert measure.save("rosta").simulations == 2
+    assert "implementation" not in (folder / record.FILE).read_text(encoding="utf-8")
     assert [one.name for one in folder.iterdir() if one.suffix == ".part"] == []
 
 

@@ -1,4 +1,5 @@
-//! Puts the library that programs link with beside the module: into `opae/lib` and `opae/include`, from where maturin takes it.
+//! Puts what users build with beside the module, from where maturin takes it: the library that programs link with, into `opae/lib` and
+//! `opae/include`, and the source of the crate of device models, into `models/crate`.
 //!
 //! Cargo does not give a package the library file of another package. `OPAE_LIBRARY` names a file that is built already, as `make`
 //! does. Without it, this script builds the library by a separate Cargo, in its own folder.
@@ -50,18 +51,50 @@ fn main() -> Result<(), Box<dyn Error>> {
     for linked in LINKED {
         fs::write(lib.join(linked), format!("INPUT(-l:{LOADED})\n"))?;
     }
-    copy_headers(&opae.join("include/opae"), &out.join("opae/include/opae"))
+    copy_all(&opae.join("include/opae"), &out.join("opae/include/opae"))?;
+    copy_crate(root, &out.join("models/crate"))
 }
 
-fn copy_headers(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+/// Copies the crate of device models, which `peerlane new model --rust` puts beside each model. It must not need the workspace there.
+fn copy_crate(root: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    let from = root.join("crates/peerlane-device");
+    for changes in ["Cargo.toml", "src"] {
+        println!("cargo:rerun-if-changed={}", from.join(changes).display());
+    }
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    copy_all(&from.join("src"), &to.join("src"))?;
+    let workspace = fs::read_to_string(root.join("Cargo.toml"))?;
+    let (_, common) = workspace
+        .split_once("[workspace.package]")
+        .ok_or("the workspace has common values of packages")?;
+    let manifest = fs::read_to_string(from.join("Cargo.toml"))?;
+    let (package, _) = manifest
+        .split_once("[lints]")
+        .ok_or("the last section of the crate has the lints of the workspace")?;
+    let lines = package.lines().filter(|line| !line.starts_with("readme"));
+    let lines = lines.map(|line| match line.strip_suffix(".workspace = true") {
+        Some(key) => common
+            .lines()
+            .find(|line| line.starts_with(&format!("{key} = "))),
+        None => Some(line),
+    });
+    let lines: Option<Vec<&str>> = lines.collect();
+    let lines = lines.ok_or("the workspace has each value that the crate takes from it")?;
+    fs::write(to.join("Cargo.toml"), lines.join("\n") + "\n")?;
+    Ok(())
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(to)?;
-    for header in fs::read_dir(from)? {
-        let header = header?.path();
-        let target = to.join(header.file_name().ok_or("a header has a name")?);
-        if header.is_dir() {
-            copy_headers(&header, &target)?;
+    for file in fs::read_dir(from)? {
+        let file = file?.path();
+        let target = to.join(file.file_name().ok_or("a file has a name")?);
+        if file.is_dir() {
+            copy_all(&file, &target)?;
         } else {
-            fs::copy(&header, target)?;
+            fs::copy(&file, target)?;
         }
     }
     Ok(())

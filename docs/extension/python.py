@@ -39,4 +39,9 @@ def _entry(name: str) -> list[str]:
         return [f".. autofunction:: peerlane.{name}", ""]
     if issubclass(named, Exception):
         return [f".. autoexception:: peerlane.{name}", ""]
-    return [f".. autoclass:: peerlane.{name}", "   :members:", ""]
+    entry = [f".. autoclass:: peerlane.{name}", "   :members:"]
+    # The methods of a base that has no entry of its own would be missing.
+    bases = [base for base in named.__mro__[1:] if base.__module__.startswith("peerlane.")]
+    if any(base.__name__ not in peerlane.__all__ for base in bases):
+        entry.append("   :inherited-members:")
+    return [*entry, ""]

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from peerlane.models.device import Bar, Device
     from peerlane.models.engine import RequestError, Signal, Task
     from peerlane.models.loading import Library
+    from peerlane.models.outside import BarAccess, OutsideDevice
     from peerlane.models.parameter import Parameter
     from peerlane.models.registry import registered_models
     from peerlane.network.bounds import Bounds
     from peerlane.network.sweep import LoadPoint, Sweep, sweep
+    from peerlane.programs.access import Access
     from peerlane.programs.host_thread import HostThread, run_programs
     from peerlane.programs.ranks.rank import Message, Rank, Window
     from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
@@ -58,7 +60,9 @@ if TYPE_CHECKING:
     from peerlane.varying.work import SweepPoint
 
 __all__ = [
+    "Access",
     "Bar",
+    "BarAccess",
     "Bounds",
     "Bucket",
     "ChannelResult",
@@ -89,6 +93,7 @@ __all__ = [
     "ModelError",
     "Network",
     "Node",
+    "OutsideDevice",
     "Parameter",
     "Points",
     "Rank",
@@ -140,6 +145,7 @@ _NAMES = {
     "peerlane.models.device": ("Bar", "Device"),
     "peerlane.models.engine": ("RequestError", "Signal", "Task"),
     "peerlane.models.loading": ("Library",),
+    "peerlane.models.outside": ("BarAccess", "OutsideDevice"),
     "peerlane.models.parameter": ("Parameter",),
     "peerlane.models.registry": ("registered_models",),
     "peerlane.network.bounds": ("Bounds",),
@@ -148,6 +154,7 @@ _NAMES = {
         "Sweep",
         "sweep",
     ),
+    "peerlane.programs.access": ("Access",),
     "peerlane.programs.host_thread": (
         "HostThread",
         "run_programs",

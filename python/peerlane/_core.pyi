@@ -21,13 +21,17 @@ __all__ = [
     "UnitError",
     "__version__",
     "advance",
+    "advance_to",
     "advice",
     "afus",
+    "begin_read",
+    "begin_write",
     "bench_device",
     "bench_fabric",
     "bench_messages",
     "bench_network",
     "bench_socket",
+    "call_model",
     "cards",
     "catalogue",
     "frame_cycles",
@@ -38,6 +42,7 @@ __all__ = [
     "load_model",
     "nearest",
     "nics",
+    "notice",
     "pack_tlp",
     "parameter_value",
     "pattern",
@@ -46,6 +51,7 @@ __all__ = [
     "read_size",
     "real_time",
     "register_model",
+    "take_outcomes",
     "write_bitstream",
     "write_header_bytes",
 ]
@@ -287,6 +293,16 @@ def write_bitstream(name: str, uuid: str, model: str | None = None) -> bytes: ..
 def read_bitstream(bitstream: bytes) -> tuple[str, str, str | None]: ...
 def nics(simulation: Simulation) -> list[str]: ...
 def advance(simulation: Simulation, threads: list[HostThread]) -> int | None: ...
+def advance_to(
+    simulation: Simulation, threads: list[HostThread], until_ns: float | None
+) -> bool: ...
+def begin_read(simulation: Simulation, requester: str, address: int, length: int) -> int: ...
+def begin_write(simulation: Simulation, requester: str, address: int, data: bytes) -> int: ...
+def take_outcomes(
+    simulation: Simulation,
+) -> list[tuple[int, float, bytes, Exception | None]]: ...
+def call_model(simulation: Simulation, device: str, timer: int) -> None: ...
+def notice() -> None: ...
 def catalogue(models: list[DeviceModel] = ...) -> str: ...
 def nearest(written: str, known: list[str]) -> str | None: ...
 def advice(written: str, known: list[str]) -> str: ...

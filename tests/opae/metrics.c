@@ -142,14 +142,33 @@ static void of_device(void)
 	OK(fpgaClose(device));
 }
 
+/* The simulated time of reading the metric with number 0, by its name or by its number. */
+static uint64_t time_of_reading(fpga_handle handle, char *name)
+{
+	uint64_t began = now_ns(), number = 0;
+	fpga_metric metric = { 0 };
+
+	if (name)
+		OK(fpgaGetMetricsByName(handle, &name, 1, &metric));
+	else
+		OK(fpgaGetMetricsByIndex(handle, &number, 1, &metric));
+	CHECK(metric.isvalid && metric.metric_num == 0);
+	return now_ns() - began;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2) {
 		fpga_token token = the_only(FPGA_ACCELERATOR, NULL);
 		fpga_handle handle = NULL;
+		uint64_t by_number, by_name;
 
 		OK(fpgaOpen(token, &handle, 0));
 		CHECK(print_all(handle) == strtoull(argv[2], NULL, 0));
+		/* Both go through the registers of the list once. */
+		by_number = time_of_reading(handle, NULL);
+		by_name = time_of_reading(handle, "1");
+		CHECK(by_name < by_number * 5 / 4);
 		OK(fpgaClose(handle));
 		OK(fpgaDestroyToken(&token));
 	} else {

@@ -37,6 +37,16 @@ pub enum LoadError {
         /// The bits that it may have.
         bits: usize,
     },
+    /// A value of a parameter has a type that there is not.
+    #[error(
+        "the model's parameter {key} has a value of type {kind}; write 0 to 7, in the order of declaration of Setting"
+    )]
+    Kind {
+        /// The parameter.
+        key: String,
+        /// The number of the type.
+        kind: u32,
+    },
     /// The model has panicked when it was asked for its description.
     #[error("the model does not describe itself: its description() panicked")]
     NoDescription,

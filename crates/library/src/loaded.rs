@@ -103,7 +103,7 @@ unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
         vectors: narrowed("number of vectors", raw.vectors)?,
         tags: narrowed("number of tags", raw.tags)?,
         virtual_functions: narrowed("number of virtual functions", raw.virtual_functions)?,
-        parameters: parameters.iter().map(parameter).collect(),
+        parameters: parameters.iter().map(parameter).collect::<Result<_, _>>()?,
     })
 }
 
@@ -273,7 +273,7 @@ fn number(misuse: Misuse) -> u32 {
     1 + place.unwrap_or(0) as u32
 }
 
-/// The request that a model makes; none if its kind is unknown.
+/// The request that a model makes; none if its kind, its operation or its severity is unknown.
 fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
     Some(match raw.kind {
         REQUEST_READ => Request::Read {
@@ -291,7 +291,8 @@ fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
             operation: match raw.detail {
                 0 => Operation::FetchAdd,
                 1 => Operation::Swap,
-                _ => Operation::CompareAndSwap,
+                2 => Operation::CompareAndSwap,
+                _ => return None,
             },
             address: raw.address,
             operands: bytes,
@@ -303,7 +304,8 @@ fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
             severity: match raw.detail {
                 0 => Severity::Correctable,
                 1 => Severity::NonFatal,
-                _ => Severity::Fatal,
+                2 => Severity::Fatal,
+                _ => return None,
             },
         },
         REQUEST_TIMER => Request::Timer {
@@ -347,27 +349,39 @@ fn text(raw: RawText) -> String {
     str::from_utf8(bytes).unwrap_or("?").to_owned()
 }
 
-fn parameter(raw: &RawParameter) -> Parameter {
-    Parameter {
-        key: text(raw.key),
-        default: setting(&raw.default),
+fn parameter(raw: &RawParameter) -> Result<Parameter, LoadError> {
+    let key = text(raw.key);
+    let of = |raw| setting(&key, raw);
+    let within = match raw.is_limited {
+        0 => None,
+        _ => Some((of(&raw.least)?, of(&raw.most)?)),
+    };
+    Ok(Parameter {
+        default: of(&raw.default)?,
         help: text(raw.help),
         source: text(raw.source),
-        within: (raw.is_limited != 0).then(|| (setting(&raw.least), setting(&raw.most))),
-    }
+        within,
+        key,
+    })
 }
 
-fn setting(raw: &RawSetting) -> Setting {
-    match raw.kind {
+fn setting(key: &str, raw: &RawSetting) -> Result<Setting, LoadError> {
+    Ok(match raw.kind {
         0 => Setting::Integer(raw.number),
         1 => Setting::Number(f64::from_bits(raw.number)),
         2 => Setting::Flag(raw.number != 0),
+        3 => Setting::Text(text(raw.text)),
         4 => Setting::Bytes(raw.number),
         5 => Setting::Time(raw.number),
         6 => Setting::Bandwidth(raw.number),
         7 => Setting::Frequency(raw.number),
-        _ => Setting::Text(text(raw.text)),
-    }
+        kind => {
+            return Err(LoadError::Kind {
+                key: key.to_owned(),
+                kind,
+            });
+        }
+    })
 }
 
 fn raw_setting(value: &Setting) -> RawSetting {

@@ -505,7 +505,10 @@ impl LinkEnd {
             return self.pump_outside_l0(cx);
         }
         if now < self.transmitter.busy_until {
-            self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
+            // After the refresh of an idle wire there is nothing to do.
+            if self.transmitter.on_wire.is_some() || self.has_work() {
+                self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
+            }
             return None;
         }
         let finished = self.transmitter.on_wire.take();

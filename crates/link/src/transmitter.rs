@@ -1,8 +1,7 @@
 //! The transmitter of a link end: sequence numbers, the replay buffer, credits, and arbitration for the wire.
 
 mod ordered_sets;
-
-use std::collections::VecDeque;
+mod replay_buffer;
 
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
@@ -14,6 +13,7 @@ use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
 use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
+use replay_buffer::{Kept, ReplayBuffer};
 
 /// A packet whose last bit has left, so that its sender can free the buffer it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +24,6 @@ pub struct Finished {
     pub charge: Charge,
     /// The number of packets of its source, class and traffic class that it has passed, and that wait.
     pub passed: usize,
-}
-
-/// A packet in the replay buffer.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    packet: PacketId,
-    sequence: u16,
-    /// The bytes of the packet on the wire.
-    wire_len: u16,
-    /// The channel in which the packet was charged, as in [`TlpFrame`].
-    channel: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -58,13 +47,9 @@ pub(crate) struct Transmitter {
     waiting: usize,
     arbiter: Arbiter,
     next_sequence: u16,
-    kept: VecDeque<Kept>,
-    kept_bytes: u64,
-    replay_buffer: u64,
+    replay_buffer: ReplayBuffer,
     /// The data credits of the largest packet.
     largest_data: u16,
-    /// The index in `kept` of the next packet to replay.
-    replaying: Option<usize>,
     stalled_since: Option<Time>,
     /// The way into L0s and out of it, where software has enabled it.
     l0s: Option<L0s>,
@@ -120,11 +105,8 @@ impl Transmitter {
             channels: vec![channel; config.channel_ids()],
             waiting: 0,
             next_sequence: 0,
-            kept: VecDeque::new(),
-            kept_bytes: 0,
-            replay_buffer,
+            replay_buffer: ReplayBuffer::new(replay_buffer),
             largest_data: config.max_payload.div_ceil(16),
-            replaying: None,
             stalled_since: None,
             l0s: None,
         }
@@ -164,7 +146,7 @@ impl Transmitter {
 
     /// The packets that are kept until they are acknowledged, in bytes on the wire.
     pub(crate) fn kept_bytes(&self) -> u64 {
-        self.kept_bytes
+        self.replay_buffer.bytes()
     }
 
     /// Counts DLLPs that were not sent one by one.
@@ -225,11 +207,7 @@ impl Transmitter {
     #[cold]
     pub(crate) fn close_channel(&mut self, id: usize) {
         self.channels[id].budgets = [Budget::CLOSED; 3];
-        for kept in &mut self.kept {
-            if usize::from(kept.channel) == id {
-                kept.channel = TlpFrame::UNCHARGED;
-            }
-        }
+        self.replay_buffer.uncharge(id);
     }
 
     /// Moves the packets that wait to the queues of the channels to which `map` maps their classes.
@@ -265,11 +243,11 @@ impl Transmitter {
 
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting > 0 || self.replaying.is_some()
+        self.waiting > 0 || self.replay_buffer.is_replaying()
     }
 
     pub(crate) fn is_replaying(&self) -> bool {
-        self.replaying.is_some()
+        self.replay_buffer.is_replaying()
     }
 
     /// Whether each of the `channels`, as bits by VC ID, has credit for the largest packet of each class.
@@ -292,7 +270,7 @@ impl Transmitter {
 
     #[inline]
     pub(crate) fn awaits_acknowledgement(&self) -> bool {
-        !self.kept.is_empty()
+        !self.replay_buffer.is_empty()
     }
 
     /// The queue of each channel, with its credit.
@@ -304,14 +282,12 @@ impl Transmitter {
     /// Whether no new packet may be sent before one is acknowledged.
     #[inline]
     pub(crate) fn is_replay_buffer_full(&self) -> bool {
-        self.kept_bytes >= self.replay_buffer || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
+        self.replay_buffer.is_full()
     }
 
     /// The packet that was sent last, of those that are not acknowledged.
     pub(crate) fn last_sent(&self) -> Option<PacketId> {
-        let next = self.replaying.unwrap_or(self.kept.len());
-        let last = next.checked_sub(1)?;
-        self.kept.get(last).map(|kept| kept.packet)
+        self.replay_buffer.last_sent()
     }
 
     /// Sets the initial limits of a class.
@@ -383,8 +359,8 @@ impl Transmitter {
 
     /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet of the queues.
     pub(crate) fn send_packet(&mut self, at: Time, cx: &mut impl LinkContext) -> Turn {
-        if let Some(position) = self.replaying {
-            self.send_again(at, position, cx);
+        if let Some(kept) = self.replay_buffer.next_again() {
+            self.send_again(at, kept, cx);
             return Turn::Sent;
         }
         if self.is_replay_buffer_full() {
@@ -422,11 +398,9 @@ impl Transmitter {
         }
     }
 
-    /// Replays the packet at `position` of the replay buffer.
+    /// Replays a packet of the replay buffer.
     #[cold]
-    fn send_again(&mut self, at: Time, position: usize, cx: &mut impl LinkContext) {
-        let kept = self.kept[position];
-        self.replaying = Some(position + 1).filter(|next| *next < self.kept.len());
+    fn send_again(&mut self, at: Time, kept: Kept, cx: &mut impl LinkContext) {
         self.counters.replays += 1;
         self.count_again(kept.packet, cx);
         self.transmit(at, kept, true, false, cx);
@@ -559,8 +533,7 @@ impl Transmitter {
         self.counters.payload_bytes += payload;
         self.counters.overhead_bytes += wire_len - payload;
         self.next_sequence = (self.next_sequence + 1) % SEQUENCES;
-        self.kept.push_back(kept);
-        self.kept_bytes += wire_len;
+        self.replay_buffer.push(kept);
         self.transmit(at, kept, false, false, cx);
         self.on_wire = self.report_finished.then_some(Finished {
             source,
@@ -656,33 +629,12 @@ impl Transmitter {
 
     /// Removes packets up to `sequence` from the replay buffer. Returns whether there were any.
     pub(crate) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
-        let Some(oldest) = self.kept.front() else {
-            return false;
-        };
-        let behind = sequence.wrapping_sub(oldest.sequence) % SEQUENCES;
-        if behind >= SEQUENCES / 2 {
-            return false;
-        }
-        // Kept packets have consecutive numbers.
-        let released = self.kept.len().min(usize::from(behind) + 1);
-        for kept in self.kept.drain(..released) {
-            self.kept_bytes -= u64::from(kept.wire_len);
-            cx.packets().release(kept.packet);
-        }
-        self.replaying = self
-            .replaying
-            .map(|position| position.saturating_sub(released))
-            .filter(|next| *next < self.kept.len());
-        true
+        self.replay_buffer.acknowledge(sequence, cx)
     }
 
     /// Releases all packets in the replay buffer.
     pub(crate) fn forget_kept(&mut self, cx: &mut impl LinkContext) {
-        for kept in self.kept.drain(..) {
-            cx.packets().release(kept.packet);
-        }
-        self.kept_bytes = 0;
-        self.replaying = None;
+        self.replay_buffer.clear(cx);
     }
 
     /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A corrupt packet has
@@ -717,6 +669,6 @@ impl Transmitter {
 
     /// Starts to replay all unacknowledged packets.
     pub(crate) fn replay(&mut self) {
-        self.replaying = (!self.kept.is_empty()).then_some(0);
+        self.replay_buffer.replay();
     }
 }

@@ -113,7 +113,7 @@ pub const REQUEST_TIMER: u32 = 6;
 /// `Request::Answer`.
 pub const REQUEST_ANSWER: u32 = 7;
 
-/// The result of [`RawShell::ask`] for a request of an unknown kind.
+/// The result of [`RawShell::ask`] for a request of an unknown kind, with an unknown operation or with an unknown severity.
 pub const UNKNOWN_REQUEST: u32 = u32::MAX;
 
 /// `Answer::Now`.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt;
 
+use crate::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
 use crate::{
     Access, Answer, Declare, Description, Failure, Misuse, Model, Operation, Port, Request,
     Settings, Severity, Shell, Ticket,
@@ -146,9 +147,13 @@ const MOST_TIMERS: u32 = 1_000_000;
 struct Inside {
     now_fs: u64,
     vectors: u16,
+    /// The greatest number of a function.
+    last_function: u8,
     asked: VecDeque<(Asked, Option<u64>)>,
-    /// The lengths of requests that were taken and wait for data, by tag.
-    outstanding: BTreeMap<u64, u64>,
+    /// The tags and lengths of requests that were taken and wait for data, oldest first. Several may have the same tag.
+    outstanding: Vec<(u64, u64)>,
+    /// Bytes of all requests in progress.
+    bytes: u64,
     /// Timers with time, order and number.
     timers: BinaryHeap<Reverse<(u64, u64, u64)>>,
     timers_set: u64,
@@ -158,6 +163,56 @@ struct Inside {
     failed: Option<String>,
 }
 
+impl Asked {
+    /// The bytes that the request reads or writes.
+    fn bytes(&self) -> u64 {
+        match self {
+            Asked::Read { len, .. } => *len,
+            Asked::Write { bytes, .. } => bytes.len() as u64,
+            Asked::Atomic {
+                operation,
+                operands,
+                ..
+            } => (operands.len() / operation.operands()) as u64,
+            Asked::Interrupt { .. } | Asked::Message { .. } => 0,
+        }
+    }
+}
+
+impl Inside {
+    /// Takes in a request, unless too many requests or bytes are in progress. `sent` is the tag of a write that has one.
+    fn take_in(&mut self, asked: Asked, sent: Option<u64>) -> Result<(), Misuse> {
+        let waiting = self.asked.len() + self.outstanding.len();
+        let bytes = asked.bytes();
+        if waiting >= MOST_WAITING || self.bytes + bytes > MOST_WAITING_BYTES {
+            return Err(Misuse::TooMany);
+        }
+        self.bytes += bytes;
+        self.asked.push_back((asked, sent));
+        Ok(())
+    }
+
+    /// Ends the oldest taken request with `tag`, of `len` bytes where the data is known.
+    fn end(&mut self, tag: u64, len: Option<u64>) -> Result<(), Stalled> {
+        let mut with_tag = self.outstanding.iter().enumerate();
+        let found = with_tag.clone().find(|(_, (one, has))| {
+            let fits = len.is_none_or(|len| len == *has);
+            *one == tag && fits
+        });
+        let Some((place, (_, bytes))) = found else {
+            let is_known = with_tag.any(|(_, (one, _))| *one == tag);
+            return Err(if is_known {
+                Stalled::Length
+            } else {
+                Stalled::NoSuchTag(tag)
+            });
+        };
+        self.bytes -= bytes;
+        self.outstanding.remove(place);
+        Ok(())
+    }
+}
+
 impl Port for Inside {
     fn now_fs(&self) -> u64 {
         self.now_fs
@@ -165,6 +220,9 @@ impl Port for Inside {
 
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
         request.check()?;
+        if function > self.last_function {
+            return Err(Misuse::NoSuchFunction);
+        }
         match request {
             Request::Read { tag, address, len } => {
                 let asked = Asked::Read {
@@ -173,7 +231,7 @@ impl Port for Inside {
                     address,
                     len,
                 };
-                self.asked.push_back((asked, None));
+                self.take_in(asked, None)?;
             }
             Request::Write {
                 tag,
@@ -185,7 +243,7 @@ impl Port for Inside {
                     address,
                     bytes: bytes.to_vec(),
                 };
-                self.asked.push_back((asked, tag));
+                self.take_in(asked, tag)?;
             }
             Request::Atomic {
                 tag,
@@ -200,22 +258,22 @@ impl Port for Inside {
                     address,
                     operands: operands.to_vec(),
                 };
-                self.asked.push_back((asked, None));
+                self.take_in(asked, None)?;
             }
             Request::Interrupt { vector } if vector >= self.vectors => {
                 return Err(Misuse::NoSuchVector);
             }
             Request::Interrupt { vector } => {
-                self.asked
-                    .push_back((Asked::Interrupt { function, vector }, None));
+                self.take_in(Asked::Interrupt { function, vector }, None)?;
             }
             Request::Message { severity } => {
-                self.asked
-                    .push_back((Asked::Message { function, severity }, None));
+                self.take_in(Asked::Message { function, severity }, None)?;
             }
             Request::Timer { timer, after_fs } => {
-                let due = self.now_fs.checked_add(after_fs.max(1));
-                let due = due.ok_or(Misuse::TooLate)?;
+                if self.timers.len() >= MOST_WAITING {
+                    return Err(Misuse::TooMany);
+                }
+                let due = timer_due(self.now_fs, after_fs)?;
                 self.timers_set += 1;
                 self.timers.push(Reverse((due, self.timers_set, timer)));
             }
@@ -246,12 +304,14 @@ impl Bench {
         let mut bench = Bench {
             inside: Inside {
                 vectors: description.vectors,
+                last_function: description.virtual_functions,
                 ..Inside::default()
             },
             model,
             description,
         };
-        bench.call(|model, shell| model.reset(0, shell));
+        // The next call of the bench tells a failure.
+        let _ = bench.call(|model, shell| model.reset(0, shell));
         bench
     }
 
@@ -262,19 +322,19 @@ impl Bench {
 
     /// Resets the device: requests and timers are dropped.
     pub fn reset(&mut self) -> Result<(), Stalled> {
-        self.inside.asked.clear();
-        self.inside.outstanding.clear();
-        self.inside.timers.clear();
-        self.inside.open.clear();
-        self.call(|model, shell| model.reset(0, shell));
-        self.check()
+        let inside = &mut self.inside;
+        inside.asked.clear();
+        inside.outstanding.clear();
+        inside.bytes = 0;
+        inside.timers.clear();
+        inside.open.clear();
+        self.call(|model, shell| model.reset(0, shell))
     }
 
     /// Writes to registers.
     pub fn write(&mut self, bar: u8, offset: u64, bytes: &[u8]) -> Result<(), Stalled> {
         let access = self.access(bar, offset, bytes.len())?;
-        self.call(|model, shell| model.write(access, bytes, shell));
-        self.check()
+        self.call(|model, shell| model.write(access, bytes, shell))
     }
 
     /// Reads registers, and waits until the model answers.
@@ -282,26 +342,34 @@ impl Bench {
         let access = self.access(bar, offset, len as usize)?;
         let mut bytes = vec![0; len as usize];
         self.inside.open.insert(access.ticket, len);
-        let answer = self.call(|model, shell| model.read(access, &mut bytes, shell));
-        self.check()?;
+        let answer = self.call(|model, shell| model.read(access, &mut bytes, shell))?;
+        // A model that has answered within the call has no second answer.
+        let is_answered = !self.inside.open.contains_key(&access.ticket);
         if answer != Answer::Later {
             self.inside.open.remove(&access.ticket);
         }
         match answer {
+            _ if is_answered => self.answer(access.ticket),
             Answer::Now => Ok(bytes),
             Answer::Unsupported => Err(Stalled::Unsupported),
             Answer::Abort => Err(Stalled::Aborted),
             Answer::Later => {
                 self.wait(|inside| inside.answers.contains_key(&access.ticket))?;
-                let answer = self.inside.answers.remove(&access.ticket);
-                answer.flatten().ok_or(Stalled::Aborted)
+                self.answer(access.ticket)
             }
         }
+    }
+
+    /// Takes the answer that the model has given by its shell.
+    fn answer(&mut self, ticket: Ticket) -> Result<Vec<u8>, Stalled> {
+        let answer = self.inside.answers.remove(&ticket);
+        answer.flatten().ok_or(Stalled::Aborted)
     }
 
     /// Takes the next request of the model. If there is none yet, time passes until the model makes one; none if no timer of the model is
     /// left. A write counts as sent now; a read or an atomic operation waits for [`complete`](Self::complete) or [`fail`](Self::fail).
     pub fn take(&mut self) -> Result<Option<Asked>, Stalled> {
+        self.check()?;
         match self.wait(|inside| !inside.asked.is_empty()) {
             Err(Stalled::Quiet) => return Ok(None),
             waited => waited?,
@@ -310,56 +378,39 @@ impl Bench {
             return Ok(None);
         };
         match &asked {
-            Asked::Read { tag, len, .. } => {
-                self.inside.outstanding.insert(*tag, *len);
+            Asked::Read { tag, .. } | Asked::Atomic { tag, .. } => {
+                self.inside.outstanding.push((*tag, asked.bytes()));
             }
-            Asked::Atomic {
-                tag,
-                operation,
-                operands,
-                ..
-            } => {
-                let values = 1 + usize::from(*operation == Operation::CompareAndSwap);
-                let len = operands.len() / values;
-                self.inside.outstanding.insert(*tag, len as u64);
-            }
-            _ => {}
+            _ => self.inside.bytes -= asked.bytes(),
         }
         if let Some(tag) = sent {
-            self.call(|model, shell| model.sent(tag, shell));
+            self.call(|model, shell| model.sent(tag, shell))?;
         }
-        self.check()?;
         Ok(Some(asked))
     }
 
-    /// Completes the request with `tag`, which was taken, with data.
+    /// Completes a request with `tag`, which was taken, with data. Of several with the same tag, it is the oldest one that is for as many
+    /// bytes.
     pub fn complete(&mut self, tag: u64, data: &[u8]) -> Result<(), Stalled> {
-        let len = self.inside.outstanding.get(&tag);
-        let len = len.ok_or(Stalled::NoSuchTag(tag))?;
-        if *len != data.len() as u64 {
-            return Err(Stalled::Length);
-        }
-        self.inside.outstanding.remove(&tag);
-        self.call(|model, shell| model.completed(tag, Ok(data), shell));
-        self.check()
+        self.check()?;
+        self.inside.end(tag, Some(data.len() as u64))?;
+        self.call(|model, shell| model.completed(tag, Ok(data), shell))
     }
 
-    /// Ends the request with `tag`, which was taken, with a failure.
+    /// Ends the oldest request with `tag`, which was taken, with a failure.
     pub fn fail(&mut self, tag: u64, why: Failure) -> Result<(), Stalled> {
-        let outstanding = self.inside.outstanding.remove(&tag);
-        outstanding.ok_or(Stalled::NoSuchTag(tag))?;
-        self.call(|model, shell| model.completed(tag, Err(why), shell));
-        self.check()
+        self.check()?;
+        self.inside.end(tag, None)?;
+        self.call(|model, shell| model.completed(tag, Err(why), shell))
     }
 
     /// Lets time pass to the next timer; false if there is none.
     pub fn pass(&mut self) -> Result<bool, Stalled> {
         let Some(Reverse((due, _, timer))) = self.inside.timers.pop() else {
-            return Ok(false);
+            return self.check().map(|()| false);
         };
         self.inside.now_fs = due;
-        self.call(|model, shell| model.expired(timer, shell));
-        self.check()?;
+        self.call(|model, shell| model.expired(timer, shell))?;
         Ok(true)
     }
 
@@ -392,8 +443,14 @@ impl Bench {
         })
     }
 
-    fn call<T>(&mut self, work: impl FnOnce(&mut dyn Model, &mut Shell<'_>) -> T) -> T {
-        work(&mut *self.model, &mut Shell::new(&mut self.inside))
+    /// Calls the model, unless it has failed.
+    fn call<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Model, &mut Shell<'_>) -> T,
+    ) -> Result<T, Stalled> {
+        self.check()?;
+        let done = work(&mut *self.model, &mut Shell::new(&mut self.inside));
+        self.check().map(|()| done)
     }
 
     fn check(&self) -> Result<(), Stalled> {

@@ -6,7 +6,7 @@
 )]
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -170,15 +170,21 @@ fn fail(shell: &RawShell, why: &str) {
 }
 
 thread_local! {
-    /// The place, the message and the backtrace of the last panic of this thread.
+    /// The place, the message and the backtrace of the last panic of a model in this thread.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Whether this thread is in a call of a model.
+    static IS_IN_MODEL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps the message of each panic for the simulator, instead of printing it here.
+/// Keeps the message of each panic in a call of a model for the simulator, instead of printing it. Other panics are not changed.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
-        std::panic::set_hook(Box::new(|info| {
+        let other = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !IS_IN_MODEL.get() {
+                return other(info);
+            }
             let trace = std::backtrace::Backtrace::capture();
             let traced = trace.status() == std::backtrace::BacktraceStatus::Captured;
             let trace = if traced {
@@ -189,6 +195,26 @@ fn keep_panics() {
             PANIC.set(Some(format!("{info}{trace}")));
         }));
     });
+}
+
+/// Runs code of a model; returns the message of its panic, if it panics.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let outer = IS_IN_MODEL.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let done = done.map_err(|payload| {
+        let said = said(&*payload);
+        discard(payload);
+        said
+    });
+    IS_IN_MODEL.set(outer);
+    done
+}
+
+/// Drops the payload of a panic, whose own code may panic once more. Nothing may unwind out of here, so the second payload stays.
+fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
 }
 
 /// Calls a model. A panic of the model ends the run.
@@ -207,8 +233,8 @@ unsafe fn call<T>(
         let mut outside = Outside(raw);
         work(&mut Shell::new(&mut outside))
     };
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        fail(raw, &said(&*payload));
+    caught(work).unwrap_or_else(|why| {
+        fail(raw, &why);
         otherwise
     })
 }
@@ -234,7 +260,11 @@ unsafe fn device<'d, M>(device: *mut c_void) -> &'d mut M {
 }
 
 unsafe extern "C" fn describe<M: Declare>() -> *const RawDescription {
-    catch_unwind(description::<M>).unwrap_or(ptr::null())
+    // There is no shell for the message, so it is printed as usual.
+    catch_unwind(description::<M>).unwrap_or_else(|payload| {
+        discard(payload);
+        ptr::null()
+    })
 }
 
 /// The declaration of a model, which is valid as long as the library is loaded.
@@ -310,7 +340,7 @@ fn setting(value: Setting) -> RawSetting {
 /// # Safety
 ///
 /// The text of a value, if it has one, must be valid during the call.
-unsafe fn given(raw: &RawSetting, like: &Setting) -> Setting {
+unsafe fn setting_like(like: &Setting, raw: &RawSetting) -> Setting {
     match like {
         Setting::Integer(_) => Setting::Integer(raw.number),
         Setting::Number(_) => Setting::Number(f64::from_bits(raw.number)),
@@ -354,10 +384,15 @@ unsafe extern "C" fn make<M: Declare>(
     };
     let work = |_: &mut Shell<'_>| {
         let parameters = M::description().parameters;
+        let (has, given) = (parameters.len(), values.len());
+        assert!(
+            has == given,
+            "the model has {has} parameters, and was given {given} values"
+        );
         let settings = parameters.into_iter().zip(values);
         let settings = settings.map(|(parameter, raw)| {
             // SAFETY: the simulator's texts are valid during this call.
-            let value = unsafe { given(raw, &parameter.default) };
+            let value = unsafe { setting_like(&parameter.default, raw) };
             (parameter.key, value)
         });
         let model = M::new(&Settings::new(settings.collect()));
@@ -371,7 +406,7 @@ unsafe extern "C" fn destroy<M: Declare>(model: *mut c_void) {
     // SAFETY: the simulator gives a device of `make` back once, and does not use it again.
     let model: Box<M> = unsafe { Box::from_raw(model.cast()) };
     // The run is over, so no reader is left for the message of a panic.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(model)));
+    let _ = caught(|| drop(model));
 }
 
 unsafe extern "C" fn reset<M: Declare>(model: *mut c_void, function: u32, shell: *const RawShell) {
@@ -468,4 +503,79 @@ unsafe extern "C" fn expired<M: Declare>(model: *mut c_void, timer: u64, shell: 
     let model = unsafe { device::<M>(model) };
     // SAFETY: the simulator's shell is valid during this call.
     unsafe { call(shell, (), |shell| model.expired(timer, shell)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+    use std::{ptr, slice, str};
+
+    use super::{RawRequest, RawSetting, RawShell, setting, table};
+    use crate::{Access, Answer, Declare, Description, Model, Parameter, Setting, Settings, Shell};
+
+    struct OfOne;
+
+    impl Model for OfOne {
+        fn reset(&mut self, _: u8, _: &mut Shell<'_>) {}
+
+        fn read(&mut self, _: Access, _: &mut [u8], _: &mut Shell<'_>) -> Answer {
+            Answer::Now
+        }
+
+        fn write(&mut self, _: Access, _: &[u8], _: &mut Shell<'_>) {}
+    }
+
+    impl Declare for OfOne {
+        fn description() -> Description {
+            let parameters = vec![Parameter::new("depth", Setting::Integer(1), "The depth.")];
+            Description {
+                parameters,
+                ..Description::default()
+            }
+        }
+
+        fn new(settings: &Settings) -> Self {
+            assert_eq!(settings.integer("depth"), 1);
+            OfOne
+        }
+    }
+
+    unsafe extern "C" fn ask(_: *mut c_void, _: *const RawRequest) -> u32 {
+        0
+    }
+
+    unsafe extern "C" fn fail(context: *mut c_void, bytes: *const u8, len: usize) {
+        // SAFETY: the context is the text of `make_with`, and the model gives a valid text.
+        let (said, text) = unsafe { (&mut *context.cast(), slice::from_raw_parts(bytes, len)) };
+        *said = str::from_utf8(text).unwrap().to_owned();
+    }
+
+    /// The message of a failure to make a device with these values; empty if it was made.
+    fn make_with(values: &[RawSetting]) -> String {
+        let mut said = String::new();
+        let shell = RawShell {
+            context: ptr::from_mut(&mut said).cast(),
+            now_fs: 0,
+            ask,
+            fail,
+        };
+        let table = table::<OfOne>();
+        // SAFETY: values and shell are valid during the call, and the device is given back once.
+        unsafe {
+            let device = (table.make)(values.as_ptr(), values.len(), &raw const shell);
+            assert_eq!(device.is_null(), !said.is_empty());
+            if !device.is_null() {
+                (table.destroy)(device);
+            }
+        }
+        said
+    }
+
+    #[test]
+    fn a_device_is_made_with_a_value_for_each_parameter_only() {
+        let one = setting(Setting::Integer(1));
+        assert_eq!(make_with(&[one]), "");
+        assert!(make_with(&[]).contains("has 1 parameters, and was given 0 values"));
+        assert!(make_with(&[one, one]).contains("has 1 parameters, and was given 2 values"));
+    }
 }

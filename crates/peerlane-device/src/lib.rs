@@ -50,6 +50,7 @@ mod backtrace;
 mod bench;
 mod description;
 mod export;
+pub mod limits;
 mod model;
 mod shell;
 

@@ -98,6 +98,16 @@ pub enum Operation {
     CompareAndSwap,
 }
 
+impl Operation {
+    /// The number of operands, which all have the size of the value.
+    pub fn operands(self) -> usize {
+        match self {
+            Operation::FetchAdd | Operation::Swap => 1,
+            Operation::CompareAndSwap => 2,
+        }
+    }
+}
+
 /// The severity of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -293,11 +303,9 @@ impl Request<'_> {
                 operands,
                 ..
             } => {
-                let (values, widest) = match operation {
-                    Operation::FetchAdd | Operation::Swap => (1, 8),
-                    Operation::CompareAndSwap => (2, 16),
-                };
+                let values = operation.operands();
                 let width = operands.len() / values;
+                let widest = 8 * values;
                 let is_right = operands.len() == values * width
                     && matches!(width, 4 | 8 | 16)
                     && width <= widest

@@ -16,7 +16,7 @@ use crate::{Simulation, access_error, unless_failed, watched};
 /// A thread of a simulated host that Python controls.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct HostThread {
-    thread: sim::HostThread,
+    pub(crate) thread: sim::HostThread,
     simulation: Py<Simulation>,
 }
 

@@ -14,7 +14,7 @@ use sim::job::{self, Call, CallError, Done, Letter, Number, Operator, Spot, Want
 
 use sim::scenario::advice;
 
-use crate::{ScenarioError, Simulation, access_error, watched};
+use crate::{ScenarioError, Simulation, access_error, unless_failed, watched};
 
 /// The ranks of a job on hosts of a simulation.
 #[pyclass(module = "peerlane._core")]
@@ -185,6 +185,7 @@ impl Job {
         let done = watched(py, |watch| {
             job.advance(simulation, &mut || watch(&|_| Ok(())))
         })?;
+        unless_failed(simulation, ())?;
         let done = done.map_err(|refused| PyRuntimeError::new_err(refused.to_string()))?;
         let ended = |done: Done| {
             let bytes = PyBytes::new(py, &done.bytes);

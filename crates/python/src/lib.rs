@@ -2,10 +2,12 @@
 
 mod afu;
 mod arithmetic;
+mod bench;
 mod host_thread;
 mod job;
 mod models;
 mod new_file;
+mod outside;
 mod raised;
 mod session;
 mod wire;
@@ -13,17 +15,16 @@ mod wire;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::time::Instant;
 
 use kernel::{Quantity, Span, Time, Value};
 use models::DeviceModel;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
     AccessError, CaptureFormat, FilterError, FilterOptions, FunctionId, LatencyHistogram,
-    NotAFunction, Pattern, Tree, bench, scenario,
+    NotAFunction, Pattern, Tree, scenario,
 };
 
 pyo3::create_exception!(
@@ -65,6 +66,19 @@ impl Simulation {
         unless_failed(&self.0, done)
     }
 
+    /// Performs an access, which ends early if Python has a signal to handle.
+    fn access<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        access: impl FnOnce(&mut sim::Simulation, &mut dyn FnMut() -> bool) -> Result<T, AccessError>
+        + Send,
+    ) -> PyResult<T> {
+        let simulation = &mut self.0;
+        let outcome = watched(py, |watch| access(simulation, &mut || watch(&|_| Ok(()))))?;
+        self.unless_failed(())?;
+        outcome.map_err(|error| access_error(&error))
+    }
+
     /// Returns `ran` after what was captured is in its files, or the first error of a file if there is none in `ran`.
     fn captured<T>(&mut self, ran: PyResult<T>) -> PyResult<T> {
         self.0.flush_captures();
@@ -101,9 +115,14 @@ impl Simulation {
         let models = models::models(&models)?;
         let simulation = py.detach(|| sim::Simulation::read_with(text, source, seed, &models));
         let simulation = raised::unless_raised(simulation)?;
-        simulation
-            .map(|simulation| Simulation(simulation, Vec::new()))
-            .map_err(|error| ScenarioError::new_err(error.to_string()))
+        let simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if let Some(failure) = simulation.unmade_model() {
+            return Err(ModelError::new_err(format!(
+                "the model {} of device {} cannot be made: {}",
+                failure.model, failure.device, failure.why
+            )));
+        }
+        Ok(Simulation(simulation, Vec::new()))
     }
 
     fn tree(&self) -> PyResult<String> {
@@ -255,11 +274,10 @@ impl Simulation {
         address: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let read = interruptible(py, |watch| {
-            self.0.read_back(requester, address, length, watch)
-        });
-        self.unless_failed(())?;
-        read.map(|bytes| PyBytes::new(py, &bytes))
+        let bytes = self.access(py, |simulation, watch| {
+            simulation.read_back(requester, address, length, watch)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     fn window(&self, host: &str, to: &str) -> PyResult<u64> {
@@ -328,8 +346,8 @@ impl Simulation {
         size: u64,
     ) -> PyResult<u32> {
         let function = function_id(function)?;
-        interruptible(py, |watch| {
-            self.0.config_read(host, function, offset, size, watch)
+        self.access(py, |simulation, watch| {
+            simulation.config_read(host, function, offset, size, watch)
         })
     }
 
@@ -344,9 +362,8 @@ impl Simulation {
         size: u64,
     ) -> PyResult<()> {
         let function = function_id(function)?;
-        interruptible(py, |watch| {
-            self.0
-                .config_write(host, function, (offset, size), value, watch)
+        self.access(py, |simulation, watch| {
+            simulation.config_write(host, function, (offset, size), value, watch)
         })
     }
 
@@ -463,191 +480,6 @@ fn histogram_buckets(text: &str) -> PyResult<Vec<(u64, u64, u64)>> {
     Ok(histogram(text)?.buckets())
 }
 
-#[derive(Serialize)]
-struct Bench {
-    tlp_per_second: f64,
-    events_per_second: f64,
-    peak_bytes: u64,
-    tlps: u64,
-    wall_seconds: f64,
-    peers: serde_json::Map<String, serde_json::Value>,
-}
-
-/// Runs the fabric benchmark once, and returns its results as JSON.
-#[pyfunction]
-#[pyo3(signature = (endpoints = 1, tlps = 32768))]
-fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String> {
-    if !(1..=4096).contains(&endpoints) || !(1..=1 << 30).contains(&tlps) {
-        return Err(PyValueError::new_err(
-            "the bench takes 1 to 4096 endpoints and 1 to 2^30 TLPs",
-        ));
-    }
-    let mut simulation = bench::simulation(endpoints, tlps);
-    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
-    let arrived: u64 = simulation
-        .result()
-        .flows
-        .iter()
-        .filter(|flow| flow.intact)
-        .map(|flow| flow.bytes / bench::PAYLOAD)
-        .sum();
-    if arrived != tlps {
-        return Err(PyRuntimeError::new_err(format!(
-            "{arrived} of {tlps} writes arrived as they were sent"
-        )));
-    }
-    json(&Bench {
-        tlp_per_second: arrived as f64 / wall_seconds,
-        events_per_second,
-        peak_bytes: peak_bytes(),
-        tlps: arrived,
-        wall_seconds,
-        peers: serde_json::Map::new(),
-    })
-}
-
-#[derive(Serialize)]
-struct DeviceBench {
-    ns_per_access: f64,
-    events_per_second: f64,
-    accesses: u64,
-    wall_seconds: f64,
-}
-
-/// Runs the benchmark of a device once: accesses of 8 bytes by a host, `direction` "write" or "read". Returns its results as JSON.
-#[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a list of its own"
-)]
-fn bench_device(
-    py: Python<'_>,
-    model: &str,
-    direction: &str,
-    accesses: u64,
-    models: Vec<PyRef<'_, DeviceModel>>,
-) -> PyResult<String> {
-    let models = models::models(&models)?;
-    let simulation = bench::device(model, direction, accesses, &models);
-    let mut simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
-    raised::unless_raised(())?;
-    unless_failed(&simulation, ())?;
-    let made: u64 = simulation
-        .result()
-        .flows
-        .iter()
-        .map(|flow| flow.bytes)
-        .sum();
-    if made != 8 * accesses {
-        return Err(PyRuntimeError::new_err("some accesses did not arrive"));
-    }
-    json(&DeviceBench {
-        ns_per_access: wall_seconds * 1e9 / accesses as f64,
-        events_per_second,
-        accesses,
-        wall_seconds,
-    })
-}
-
-#[derive(Serialize)]
-struct NetworkBench {
-    hops_per_second: f64,
-    events_per_second: f64,
-    peak_bytes: u64,
-    hops: u64,
-    messages: u64,
-    wall_seconds: f64,
-}
-
-/// Runs the network benchmark once, on a torus of `side` times `side` routers, and returns its results as JSON.
-#[pyfunction]
-#[pyo3(signature = (side = 8, hops = 500_000))]
-fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
-    if !(2..=128).contains(&side) || !(1..=1 << 30).contains(&hops) {
-        return Err(PyValueError::new_err(
-            "the bench takes sides of 2 to 128 routers and 1 to 2^30 hops",
-        ));
-    }
-    let mut simulation = bench::torus(side, hops);
-    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
-    let result = simulation.result();
-    let traffic = &result.traffic[0];
-    if !traffic.intact {
-        return Err(PyRuntimeError::new_err(
-            "some messages did not arrive as they were sent",
-        ));
-    }
-    let hops: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
-    json(&NetworkBench {
-        hops_per_second: hops as f64 / wall_seconds,
-        events_per_second,
-        peak_bytes: peak_bytes(),
-        hops,
-        messages: traffic.bytes / bench::MESSAGE,
-        wall_seconds,
-    })
-}
-
-#[derive(Serialize)]
-struct MessageBench {
-    payload_per_second: f64,
-    events_per_second: f64,
-    peak_bytes: u64,
-    payload: u64,
-    wall_seconds: f64,
-}
-
-/// Runs the message benchmark once, from each of `hosts` hosts to every other, and returns its results as JSON.
-#[pyfunction]
-fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<String> {
-    if !(2..=16).contains(&hosts) || !(1..=1 << 26).contains(&size) {
-        return Err(PyValueError::new_err(
-            "the bench takes 2 to 16 hosts and messages of 1 byte to 64 MiB",
-        ));
-    }
-    let mut simulation = bench::all_to_all(hosts, size);
-    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
-    let result = simulation.result();
-    if !result
-        .flows
-        .iter()
-        .all(|flow| flow.intact && flow.completed)
-    {
-        return Err(PyRuntimeError::new_err(
-            "some messages did not arrive as they were sent",
-        ));
-    }
-    let payload: u64 = result.flows.iter().map(|flow| flow.bytes).sum();
-    json(&MessageBench {
-        payload_per_second: payload as f64 / wall_seconds,
-        events_per_second,
-        peak_bytes: peak_bytes(),
-        payload,
-        wall_seconds,
-    })
-}
-
-/// Runs a simulation to its end. Returns the seconds of wall time and the events per second.
-fn timed(py: Python<'_>, simulation: &mut sim::Simulation) -> PyResult<(f64, f64)> {
-    let before = simulation.events();
-    let begin = Instant::now();
-    if !simulation.run(&mut |_| py.check_signals().is_ok()) {
-        return Err(PyKeyboardInterrupt::new_err(()));
-    }
-    let wall_seconds = begin.elapsed().as_secs_f64();
-    let events = (simulation.events() - before) as f64;
-    Ok((wall_seconds, events / wall_seconds))
-}
-
-/// The peak memory use of this process, if the system provides it (Linux).
-fn peak_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}
-
 fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
@@ -662,15 +494,6 @@ fn os_error(error: &std::io::Error, path: &str) -> PyErr {
 fn function_id(text: &str) -> PyResult<FunctionId> {
     text.parse()
         .map_err(|error: NotAFunction| PyValueError::new_err(error.to_string()))
-}
-
-/// Performs an access that ends early if Python has a signal to handle.
-fn interruptible<T: Send>(
-    py: Python<'_>,
-    access: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, AccessError> + Send,
-) -> PyResult<T> {
-    let outcome = watched(py, |watch| access(&mut || watch(&|_| Ok(()))))?;
-    outcome.map_err(|error| access_error(&error))
 }
 
 fn access_error(error: &AccessError) -> PyErr {
@@ -705,6 +528,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(session::load_image, module)?)?;
     module.add_function(wrap_pyfunction!(session::cards, module)?)?;
     module.add_function(wrap_pyfunction!(host_thread::advance, module)?)?;
+    outside::add(module)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
@@ -712,10 +536,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(advice, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;
-    module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
-    module.add_function(wrap_pyfunction!(bench_device, module)?)?;
-    module.add_function(wrap_pyfunction!(bench_network, module)?)?;
-    module.add_function(wrap_pyfunction!(bench_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_fabric, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_device, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_network, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_messages, module)?)?;
     module.add_function(wrap_pyfunction!(session::bench_socket, module)?)?;
     module.add_function(wrap_pyfunction!(session::real_time, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;

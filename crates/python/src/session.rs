@@ -10,10 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use server::{Image, Loader, Server, ServerError, Settings};
+use sim::card_registers::{CounterControl, CounterEvent};
 use sim::{Afu, BuiltInAfu};
 
 use crate::afu::PythonAfu;
-use crate::{ScenarioError, Simulation, json, raised};
+use crate::{ScenarioError, Simulation, json, raised, unless_failed};
 
 /// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -111,6 +112,7 @@ impl Session {
         let simulation = &mut simulation.try_borrow_mut()?.0;
         *simulation = server.into_simulation();
         simulation.flush_captures();
+        unless_failed(simulation, ())?;
         Ok([
             ("all", all.as_ns()),
             ("devices", times.devices.as_ns()),
@@ -194,6 +196,9 @@ struct Place {
     registers: u64,
     port_control: u64,
     counters: u64,
+    select_reads: u64,
+    select_writes: u64,
+    counter_mask: u64,
     local_memory: u64,
     clock_hz: u64,
     interrupts: Vec<u32>,
@@ -212,6 +217,13 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                     .interrupt_message(&place.name, u16::from(vector))
                     .ok()?
             };
+            let select = |event| {
+                let port = u8::try_from(number).ok();
+                CounterControl::default()
+                    .with_event(event)
+                    .with_port(port)
+                    .0
+            };
             Place {
                 name: place.name.clone(),
                 slot: number,
@@ -224,6 +236,9 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                 registers: slot.registers,
                 port_control: slot.port + sim::card_registers::PORT_CONTROL,
                 counters: place.management + sim::card_registers::FABRIC_CONTROL,
+                select_reads: select(CounterEvent::LinkRead),
+                select_writes: select(CounterEvent::LinkWrite),
+                counter_mask: sim::card_registers::COUNT,
                 local_memory: place.local_memory,
                 clock_hz: slot.clock.0,
                 interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),

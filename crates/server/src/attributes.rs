@@ -1,7 +1,8 @@
 //! The attributes of a card, as its driver reads them from registers: errors, and performance counters.
 
 use session::{Attribute, Counter, ErrorRegister, Failure, Reply};
-use sim::{AccessError, CardPlace, card_registers as registers};
+use sim::card_registers::{self as registers, CounterControl, CounterEvent};
+use sim::{AccessError, CardPlace};
 
 use crate::cards;
 use crate::handles::Named;
@@ -9,16 +10,6 @@ use crate::server::Server;
 
 /// A function that allows the simulation to continue.
 type Watch<'w> = &'w mut dyn FnMut() -> bool;
-
-/// Fields of the control register of the performance counters.
-const FREEZE: u64 = 1 << 8;
-const CODE: u32 = 16;
-const CODES: u64 = 0xf << CODE;
-const PORT: u32 = 20;
-const PORTS: u64 = 3 << PORT;
-const FILTER: u64 = 1 << 23;
-/// The bits of a counter's register that count; the others repeat the code of the event.
-const COUNT: u64 = (1 << 60) - 1;
 
 impl Server {
     pub(crate) fn load_attribute(
@@ -42,14 +33,15 @@ impl Server {
             return self.load_register(management + registers::CLOCK_COUNTER, watch);
         }
         let control = self.load_register(management + registers::FABRIC_CONTROL, watch)?;
+        let control = CounterControl(control);
         match attribute {
-            Attribute::IsFrozen => Ok(u64::from(control & FREEZE != 0)),
-            Attribute::IsCounting(port) => Ok(u64::from(is_counting(control, port))),
-            Attribute::Counter(counter, port) if is_counting(control, port) => {
-                let selected = control & !CODES | code(counter) << CODE;
+            Attribute::IsFrozen => Ok(u64::from(control.is_frozen())),
+            Attribute::IsCounting(port) => Ok(u64::from(control.port() == port)),
+            Attribute::Counter(counter, port) if control.port() == port => {
+                let selected = control.with_event(event(counter)).0;
                 self.store_register(management + registers::FABRIC_CONTROL, selected, watch)?;
                 let value = self.load_register(management + registers::FABRIC_COUNTER, watch)?;
-                Ok(value & COUNT)
+                Ok(value & registers::COUNT)
             }
             _ => Ok(0),
         }
@@ -71,19 +63,15 @@ impl Server {
         }
         let address = self.management(object, attribute)? + registers::FABRIC_CONTROL;
         self.pass(self.thread.costs().system_call, watch);
-        let control = self.load_register(address, watch)?;
+        let control = CounterControl(self.load_register(address, watch)?);
         let control = match attribute {
-            Attribute::IsFrozen if value == 0 => control & !FREEZE,
-            Attribute::IsFrozen => control | FREEZE,
+            Attribute::IsFrozen => control.with_frozen(value != 0),
             // Counters are disabled by enabling others.
             Attribute::IsCounting(_) if value == 0 => return Err(Failure::Invalid),
-            Attribute::IsCounting(None) => control & !FILTER,
-            Attribute::IsCounting(Some(port)) => {
-                control & !PORTS | FILTER | u64::from(port) << PORT
-            }
+            Attribute::IsCounting(port) => control.with_port(port),
             _ => return Err(Failure::NotSupported),
         };
-        self.store_register(address, control, watch)?;
+        self.store_register(address, control.0, watch)?;
         Ok(Reply::Done)
     }
 
@@ -133,19 +121,13 @@ impl Server {
     }
 }
 
-/// Whether the counters of a port, or those of all, are enabled.
-fn is_counting(control: u64, port: Option<u8>) -> bool {
-    let selected = (control & FILTER != 0).then_some((control & PORTS) >> PORT);
-    selected == port.map(u64::from)
-}
-
-/// The code of a counter in the control register.
-fn code(counter: Counter) -> u64 {
+/// The event of a counter.
+fn event(counter: Counter) -> CounterEvent {
     match counter {
-        Counter::LinkRead => 0,
-        Counter::LinkWrite => 1,
-        Counter::RegisterRead => 6,
-        Counter::RegisterWrite => 7,
+        Counter::LinkRead => CounterEvent::LinkRead,
+        Counter::LinkWrite => CounterEvent::LinkWrite,
+        Counter::RegisterRead => CounterEvent::RegisterRead,
+        Counter::RegisterWrite => CounterEvent::RegisterWrite,
     }
 }
 

@@ -3,11 +3,10 @@
 //! The format is that of Intel's green bitstreams (`.gbs`): 16 bytes of magic number, the length of the metadata as 32 bits,
 //! little-endian, the metadata, the bits.
 
-use std::ops::RangeInclusive;
-
 use kernel::Frequency;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use session::USER_CLOCK;
 use thiserror::Error;
 
 /// The magic number at the beginning of the file.
@@ -134,8 +133,8 @@ impl Image {
     }
 }
 
-/// The frequencies of a user clock: those that the published library sets.
-pub(crate) const USER_CLOCK: RangeInclusive<u64> = 25_000_000..=1_200_000_000;
+/// A megahertz in hertz.
+const MHZ: u64 = 1_000_000;
 
 /// The user clock that metadata asks for. Zero, a text or nothing ask for none.
 fn user_clock(value: &Value) -> Result<Option<Frequency>, BitstreamError> {
@@ -145,7 +144,9 @@ fn user_clock(value: &Value) -> Result<Option<Frequency>, BitstreamError> {
     let hertz = (mhz * 1e6).round() as u64;
     if !USER_CLOCK.contains(&hertz) {
         return Err(BitstreamError::Metadata(format!(
-            "clock-frequency-high is {mhz} MHz; a user clock has 25 to 1200 MHz"
+            "clock-frequency-high is {mhz} MHz; a user clock has {} to {} MHz",
+            USER_CLOCK.start() / MHZ,
+            USER_CLOCK.end() / MHZ
         )));
     }
     Ok(Some(Frequency(hertz)))

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use kernel::{Frequency, Span};
 use rustix::fs::{FileType, fstat, readlink};
 use rustix::io::{Errno, pread};
-use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, WaitEnd, Welcome};
+use session::{
+    Call, Clock, Costs, Failure, Reply, Request, USER_CLOCK, Until, VERSION, WaitEnd, Welcome,
+};
 use sim::card_registers::PORT_CONTROL;
 use sim::{SlotPlace, Woken};
 
-use crate::bitstream::USER_CLOCK;
 use crate::cards;
 use crate::handles::{Named, State};
 use crate::server::{Server, is_called};

@@ -168,9 +168,9 @@ impl Server {
         self.simulation
     }
 
-    /// Serves calls while `watch`, which is called regularly, returns true.
+    /// Serves calls while `watch`, which is called regularly, returns true, and until a model or a circuit cannot go on.
     pub fn serve(&mut self, watch: &mut dyn FnMut() -> bool) -> Result<(), ServerError> {
-        while watch() {
+        while watch() && !self.simulation.has_stopped() {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
             let patience = if is_moving { &AT_ONCE } else { &LOOK };
             let ready = ready(self.listener.as_ref(), &self.clients, patience)?;
@@ -291,7 +291,7 @@ impl Server {
         true
     }
 
-    /// Says once what programs have started that the models of accelerators do not have, because the programs may wait for it for ever.
+    /// Says once what programs have started that the models of accelerators do not have: some tests fail at once, and other programs may wait for ever.
     fn say_missing(&mut self) {
         for card in &mut self.cards {
             let name = &card.place.name;
@@ -301,7 +301,7 @@ impl Server {
             for what in &model.missing()[card.said..] {
                 let _ = writeln!(
                     stderr(),
-                    "peerlane: the accelerator in {name} does not model {what}; a program that waits for it waits for ever"
+                    "peerlane: the accelerator in {name} does not model {what}; a program that relies on it gets an error, or may wait for ever"
                 );
             }
             card.said = model.missing().len();

@@ -5,6 +5,8 @@
 //! last call, and an answer contains the current simulated time. Memory that the process shares with devices is an anonymous file
 //! (`memfd`), mapped on both sides.
 
+use std::ops::RangeInclusive;
+
 mod bare;
 mod call;
 mod channel;
@@ -23,3 +25,6 @@ pub const SOCKET: &str = "PEERLANE_SESSION";
 
 /// The version of the protocol, which must be the same on both sides.
 pub const VERSION: u32 = 4;
+
+/// The frequencies of a user clock in hertz: those that the published library sets.
+pub const USER_CLOCK: RangeInclusive<u64> = 25_000_000..=1_200_000_000;

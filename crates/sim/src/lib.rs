@@ -23,7 +23,7 @@ pub use observe::capture::{Filter, FilterError, FilterOptions};
 pub use observe::latency::{Latency, LatencyHistogram};
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
-pub use run::access::AccessError;
+pub use run::access::{AccessError, Outcome};
 pub use run::cards::{CardPlace, SlotPlace};
 pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;

@@ -25,8 +25,6 @@ module engine_and_host #(
 
   // The ports, and what does not change.
   (* anyconst *) logic [15:0] function_id;
-  (* anyconst *) logic [2:0] max_payload;
-  (* anyconst *) logic [2:0] max_read_request;
   (* anyseq *) logic bus_master;
   (* anyseq *) logic tx_ready;
   (* anyseq *) logic irq_ready;
@@ -57,8 +55,8 @@ module engine_and_host #(
       .user_clk_i        (clk_i),
       .user_rst_i        (reset_q),
       .function_id_i     (function_id),
-      .max_payload_i     (max_payload),
-      .max_read_request_i(max_read_request),
+      .max_payload_i     (3'd0),
+      .max_read_request_i(3'd0),
       .bus_master_i      (bus_master),
       .rx_valid_i        (rx_valid),
       .rx_ready_o        (rx_ready),
@@ -85,7 +83,7 @@ module engine_and_host #(
   localparam logic [1:0] DESCRIPTOR = 2'd0;
   localparam logic [1:0] GO = 2'd1;
   localparam logic [1:0] COMPLETION = 2'd2;
-  (* anyseq *) logic [12:0] place;
+  (* anyseq *) logic [6:0] place;
   (* anyseq *) logic [3:0] length_less;
   (* anyseq *) logic [1:0] count;
   (* anyseq *) logic [4:0] most;
@@ -130,20 +128,19 @@ module engine_and_host #(
   logic [1:0][4:0]  left_q;
   logic [1:0][11:0] next_q;
 
-  // What the host asked of each unit, and what the engine did: bytes, for the units and for any one byte of memory.
-  (* anyconst *) logic [12:0] spot_place;
-  logic [63:0]           spot;
-  logic [1:0][1:0]       listed_q;
-  logic [1:0][1:0][4:0]  length_q;
-  logic [1:0][1:0]       hits_q[2];
-  logic [UNITS-1:0]      bad_q;
-  logic [UNITS-1:0]      begun_q;
-  logic [UNITS-1:0]      told_q;
-  logic [UNITS-1:0][6:0] asked_q;
-  logic [UNITS-1:0][6:0] moved_q;
-  logic [UNITS-1:0][1:0] granted_q;
-  logic [UNITS-1:0][1:0] touched_q;
-  logic                  failed_q;
+  // What the host asked of each unit, and what the engine did: bytes in all, and the place of the next byte, with those from there to the
+  // end of its descriptor.
+  logic [1:0][1:0]        listed_q;
+  logic [1:0][1:0][12:0]  place_q;
+  logic [1:0][1:0][4:0]   length_q;
+  logic [UNITS-1:0]       begun_q;
+  logic [UNITS-1:0]       told_q;
+  logic [UNITS-1:0][6:0]  asked_q;
+  logic [UNITS-1:0][6:0]  moved_q;
+  logic [UNITS-1:0][13:0] at_q;
+  logic [UNITS-1:0][4:0]  until_q;
+  logic [UNITS-1:0]       further_q;
+  logic                   failed_q;
 
   logic [63:0] address;
   logic [4:0]  length;
@@ -151,8 +148,6 @@ module engine_and_host #(
   logic [159:0] data;
   logic        starts;
   logic        list;
-  logic        hit;
-  logic        overflows;
   logic [12:0] wanted;
   logic [6:0]  until_line;
   logic        succeeds;
@@ -161,39 +156,31 @@ module engine_and_host #(
   logic [191:0] body;
   logic [5:0]  body_bytes;
   logic [4:0]  dwords;
-  logic [64:0] reach;
   logic [6:0]  total;
-  logic [1:0]  total_hits;
 
-  // Two pages of addresses, ranges of up to 16 bytes, payloads of up to 31: the proofs of the units have the others.
-  assign address    = {51'b0, place};
-  assign spot       = {51'b0, spot_place};
+  // Addresses in the first and the last 32 bytes of two pages, ranges of up to 16 bytes, payloads of up to 31, and the smallest MPS and MRRS,
+  // which are larger than these: the proofs of the units have the others.
+  assign address    = {51'b0, place[6], {7{place[5]}}, place[4:0]};
   assign length     = {1'b0, length_less} + 5'd1;
   assign payload    = {27'b0, most};
   assign data       = '0;
   assign list       = unit[0];
   assign starts     = begins && !sending_q && !reset_q;
-  assign reach      = {1'b0, address} + {60'b0, length};
-  assign overflows  = reach[64] && reach[63:0] != '0;
-  assign hit        = spot - address < {59'b0, length} && !overflows;
   assign until_line = 7'd64 - {1'b0, next_q[tag][5:0]};
   assign succeeds   = status == peerlane_pkg::STATUS_SUCCESSFUL;
   assign dwords     = (carried + {3'b0, next_q[tag][1:0]} + 5'd3) >> 2;
 
   // The descriptors of a transfer: those of the list from its first one on, or the one of the peer unit.
   always_comb begin
-    total      = '0;
-    total_hits = '0;
+    total = '0;
     for (int k = 0; k < 2; k = k + 1) begin
       if (unit == 2'(PEER) ? k == 0 : 2'(k) < count) begin
-        total      = total + {2'b0, unit == 2'(PEER) ? length : length_q[list][k]};
-        total_hits = total_hits + {1'b0, unit == 2'(PEER) ? hit : hits_q[0][list][k]};
+        total = total + {2'b0, unit == 2'(PEER) ? length : length_q[list][k]};
       end
     end
   end
 
   always_comb begin
-    assume (max_payload <= 3'd5 && max_read_request <= 3'd5);
     assume (count <= 2'd2);
     if (starts && kind == COMPLETION) begin
       assume (flight_q[tag]);
@@ -268,7 +255,7 @@ module engine_and_host #(
   logic [1:0]   by;
   logic         reads;
   logic         writes;
-  logic         touches;
+  logic [4:0]   left;
   assign leaves     = tx_valid && tx_ready;
   assign sent_first = peerlane_pkg::wire_order({64'b0, tx_data});
   assign size       = (sent_first[peerlane_pkg::TLP_KIND+5] ? 13'd16 : 13'd12)
@@ -286,7 +273,7 @@ module engine_and_host #(
   assign reads       = leaves && second_q && (sent_kind & ~peerlane_pkg::TLP_WIDE) == peerlane_pkg::TLP_MEMORY_READ;
   assign writes      = leaves && second_q && (sent_kind & ~peerlane_pkg::TLP_WIDE) == peerlane_pkg::TLP_MEMORY_WRITE;
   assign by          = tx_label[1:0];
-  assign touches     = spot - sent_address < {51'b0, sent_bytes};
+  assign left        = until_q[by] - sent_bytes[4:0];
   assign wanted      = 13'd4096 - {1'b0, sent_address[11:0]};
 
   // Cycles without anything at the ports that could keep a unit from its end.
@@ -307,16 +294,16 @@ module engine_and_host #(
       ends_q      <= kind == COMPLETION && (!succeeds || carried == left_q[tag]);
       end_tag_q   <= tag;
       if (kind == DESCRIPTOR) begin
-        listed_q[list]                     <= listed_q[list] + 1'b1;
-        length_q[list][listed_q[list][0]]  <= length;
-        hits_q[0][list][listed_q[list][0]] <= hit;
-        hits_q[1][list][listed_q[list][0]] <= overflows;
+        listed_q[list]                    <= listed_q[list] + 1'b1;
+        place_q[list][listed_q[list][0]]  <= address[12:0];
+        length_q[list][listed_q[list][0]] <= length;
       end
       if (kind == GO) begin
         begun_q[unit]   <= 1'b1;
         asked_q[unit]   <= total;
-        granted_q[unit] <= total_hits;
-        bad_q[unit]     <= unit == 2'(PEER) ? overflows : hits_q[1][list] != '0;
+        at_q[unit]      <= {1'b0, unit == 2'(PEER) ? address[12:0] : place_q[list][0]};
+        until_q[unit]   <= unit == 2'(PEER) ? length : count != 2'd0 ? length_q[list][0] : '0;
+        further_q[unit] <= unit != 2'(PEER) && count == 2'd2;
       end
       if (kind == COMPLETION) begin
         left_q[tag] <= left_q[tag] - carried;
@@ -338,8 +325,14 @@ module engine_and_host #(
       rest_q   <= (tx_first ? size : rest_q) - 13'd8;
     end
     if (reads || writes) begin
-      moved_q[by]   <= moved_q[by] + sent_bytes[6:0];
-      touched_q[by] <= touched_q[by] + {1'b0, touches};
+      moved_q[by] <= moved_q[by] + sent_bytes[6:0];
+      at_q[by]    <= at_q[by] + {1'b0, sent_bytes};
+      until_q[by] <= left;
+      if (left == '0 && further_q[by]) begin
+        at_q[by]      <= {1'b0, place_q[by[0]][1]};
+        until_q[by]   <= length_q[by[0]][1];
+        further_q[by] <= 1'b0;
+      end
     end
     if (reads) begin
       flight_q[sent[peerlane_pkg::REQUEST_TAG]] <= 1'b1;
@@ -357,14 +350,11 @@ module engine_and_host #(
       told_q    <= '0;
       asked_q   <= '0;
       moved_q   <= '0;
-      granted_q <= '0;
-      touched_q <= '0;
-      bad_q     <= '0;
+      until_q   <= '0;
+      further_q <= '0;
       failed_q  <= 1'b0;
       second_q  <= 1'b0;
       inside_q  <= 1'b0;
-      hits_q[0] <= '0;
-      hits_q[1] <= '0;
       calm_q    <= '0;
     end
   end
@@ -374,12 +364,13 @@ module engine_and_host #(
     a_read_is_of_the_read_unit: assert (!reads || by == 2'(READ) && sent[peerlane_pkg::REQUEST_TAG+:8] < 8'd2);
     a_write_is_of_a_unit_that_writes: assert (!writes || by == 2'(WRITE) || by == 2'(PEER));
     no_tag_is_twice_in_flight: assert (!reads || !flight_q[sent[peerlane_pkg::REQUEST_TAG]]);
-    nothing_is_written_past_a_descriptor: assert (!(writes && touches) || touched_q[by] < granted_q[by]);
-    nothing_is_read_past_a_descriptor: assert (!(reads && touches) || touched_q[by] < granted_q[by]);
+    // The bytes of the descriptors, in their order: each once, and no other.
+    nothing_is_written_past_a_descriptor: assert (!writes || sent_address == {50'b0, at_q[by]} && sent_bytes <= {8'b0, until_q[by]});
+    nothing_is_read_past_a_descriptor: assert (!reads || sent_address == {50'b0, at_q[by]} && sent_bytes <= {8'b0, until_q[by]});
     a_request_stays_in_its_page: assert (!(reads || writes) || sent_bytes <= wanted);
     at_the_end_every_read_is_complete: assert (!(irq_valid && irq_vector == 11'(READ)) || flight_q == '0);
     at_the_end_everything_was_moved:
-    assert (!irq_valid || irq_vector >= 11'(UNITS) || bad_q[irq_vector[1:0]] || failed_q && irq_vector == 11'(READ)
+    assert (!irq_valid || irq_vector >= 11'(UNITS) || failed_q && irq_vector == 11'(READ)
         || moved_q[irq_vector[1:0]] == asked_q[irq_vector[1:0]]);
     no_completion_is_lost: assert (calm_q < 5'(CALM) || !begun_q[READ] || flight_q != '0 || told_q[READ]);
     every_write_ends: assert (calm_q < 5'(CALM) || (begun_q & ~told_q & 3'b101) == '0);

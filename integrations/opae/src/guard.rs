@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::mm::{MprotectFlags, mprotect};
 use session::SharedMemory;
@@ -18,6 +18,14 @@ pub const LINE: usize = 64;
 /// The lowest and the highest address of all buffers so far.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a page was opened since all were closed.
+static HAS_OPEN_PAGES: AtomicBool = AtomicBool::new(false);
+
+/// Whether a page may be open that will be closed; the lock is not needed.
+pub fn has_open_pages() -> bool {
+    HAS_OPEN_PAGES.load(Ordering::SeqCst)
+}
 
 /// Whether a buffer may have bytes at these addresses.
 pub fn may_touch(address: usize, len: usize) -> bool {
@@ -151,6 +159,7 @@ impl Buffer {
             0..self.len / PAGE
         };
         let Some(pages) = &mut self.pages else { return };
+        HAS_OPEN_PAGES.store(true, Ordering::SeqCst);
         pages.open[opened.clone()].fill(true);
         match pages.runs.last_mut() {
             Some(run) if run.end == opened.start => run.end = opened.end,
@@ -268,6 +277,7 @@ impl Buffers {
         for buffer in self.by_base.values_mut() {
             closed |= buffer.close();
         }
+        HAS_OPEN_PAGES.store(false, Ordering::SeqCst);
         self.closing += u64::from(closed);
     }
 

@@ -152,13 +152,13 @@ impl State {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// The values of metrics; those that are not there have the given number. At least one must be there.
+    /// The values of some of these metrics; those that are not there have the given number. At least one must be there.
     fn values(
         &mut self,
         handle: usize,
+        metrics: &[Metric],
         wanted: &[(Option<usize>, u64)],
     ) -> Result<Vec<MetricValue>, Code> {
-        let metrics = self.metrics(handle)?;
         let mut values = Vec::new();
         for &(place, otherwise) in wanted {
             let metric = place.and_then(|place| metrics.get(place));
@@ -264,7 +264,10 @@ extern "C" fn fpgaGetMetricsByIndex(
         let numbers = (0..count(num_metric_indexes)?).map(|index| numbers.at(index).take());
         let wanted = numbers.map(|number| (usize::try_from(number).ok(), number));
         let wanted: Vec<_> = wanted.collect();
-        let values = with(|state| state.values(handle, &wanted))?;
+        let values = with(|state| {
+            let known = state.metrics(handle)?;
+            state.values(handle, &known, &wanted)
+        })?;
         for (index, value) in values.into_iter().enumerate() {
             result.at(index).put(value);
         }
@@ -292,7 +295,7 @@ extern "C" fn fpgaGetMetricsByName(
                 (known.iter().position(is_it), NO_METRIC)
             };
             let wanted: Vec<_> = names.iter().map(place).collect();
-            state.values(handle, &wanted)
+            state.values(handle, &known, &wanted)
         })?;
         for (index, value) in values.into_iter().enumerate() {
             result.at(index).put(value);

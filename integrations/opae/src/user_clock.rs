@@ -4,16 +4,12 @@
 
 use std::ffi::c_int;
 
-use session::{Attribute, Request};
+use session::{Attribute, Request, USER_CLOCK};
 
 use crate::abi::{Code, entry, user_pointer};
 use crate::state::with;
 
 const MHZ: u64 = 1_000_000;
-
-/// The frequencies that the published library sets, in MHz.
-const LOWEST: u64 = 25;
-const HIGHEST: u64 = 1200;
 
 /// Sets the higher clock, in MHz; the lower one is half of it.
 #[unsafe(no_mangle)]
@@ -21,10 +17,10 @@ extern "C" fn fpgaSetUserClock(handle: usize, high: u64, low: u64, _flags: c_int
     entry(|| {
         with(|state| {
             let handle = state.handles.find(handle)?.accelerator()?.handle;
-            if !(LOWEST..=HIGHEST).contains(&high) || low > high {
+            let hertz = high.saturating_mul(MHZ);
+            if !USER_CLOCK.contains(&hertz) || low > high {
                 return Err(Code::InvalidParam);
             }
-            let hertz = high * MHZ;
             state
                 .call(Request::SetClock { handle, hertz }, None)
                 .map(drop)

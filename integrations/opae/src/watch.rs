@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
+use crate::guard::has_open_pages;
 use crate::lock::{block_signals, this_thread, unblock_signals};
 use crate::state::lock;
 use crate::valgrind;
@@ -53,7 +54,7 @@ pub fn tick() {
 
 /// Wakes the thread, because a page is open.
 pub fn wake() {
-    if WANTED.swap(1, Ordering::Relaxed) == 0 {
+    if WANTED.swap(1, Ordering::SeqCst) == 0 {
         crate::lock::futex(&WANTED, libc::FUTEX_WAKE, 1);
     }
 }
@@ -79,6 +80,11 @@ fn watch() {
     let (mut seen, mut since) = (0, 0);
     loop {
         rest(patience);
+        // There is nothing to close while the program waits in a call, for example.
+        if !has_open_pages() {
+            sleep_unless(has_open_pages);
+            continue;
+        }
         let ticks = TICKS.load(Ordering::Relaxed);
         let worked = work_of_others();
         if ticks != seen {
@@ -97,10 +103,15 @@ fn watch() {
             continue;
         }
         drop(state);
-        WANTED.store(0, Ordering::Relaxed);
-        if TICKS.load(Ordering::Relaxed) == seen {
-            crate::lock::futex(&WANTED, libc::FUTEX_WAIT, 0);
-        }
+        sleep_unless(|| TICKS.load(Ordering::Relaxed) != seen);
+    }
+}
+
+/// Sleeps until a page is opened, unless there is something to do already.
+fn sleep_unless(is_needed: impl Fn() -> bool) {
+    WANTED.store(0, Ordering::SeqCst);
+    if !is_needed() {
+        crate::lock::futex(&WANTED, libc::FUTEX_WAIT, 0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +15,7 @@ from peerlane.benchmark.median import (
     median_messages,
     median_network,
 )
+from peerlane.benchmark.peers.table import PEERS
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import group
 from peerlane.cli.options import JsonTo
@@ -23,19 +24,18 @@ from peerlane.cli.tables.cells import blank, duration, numbers, size
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from peerlane.benchmark.peers.table import Peer
     from peerlane.cli.tables.sheet import Sheet
 
 _BURST = 256
 _LARGEST = 1 << 30
 """Bytes: what the DMA accelerator of `bench session` moves at once, and the largest buffer."""
 
+Repeat = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
+]
+
 bench_app = group("Measure how fast the simulator itself is.")
-
-
-class Peer(StrEnum):
-    """Another simulator that can do the same job."""
-
-    COCOTBEXT = "cocotbext"
 
 
 @bench_app.command("fabric")
@@ -50,11 +50,13 @@ def bench_fabric(
     tlps: Annotated[
         int, typer.Option(min=1, metavar="N", help="Total number of posted writes.")
     ] = 32768,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 5,
+    repeat: Repeat = 5,
     peer: Annotated[
-        Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME...]",
+            help="Let these simulators do the same job in the same run: cocotbext, ns3, simpy.",
+        ),
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
@@ -63,16 +65,17 @@ def bench_fabric(
     Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
     when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
+    chosen = _peers(peer)
     runs = _of_each(endpoints, "endpoints", lambda count: median_fabric(count, tlps, repeat))
     peers: dict[str, dict[str, Any]] = {}
-    if peer is Peer.COCOTBEXT:
-        from peerlane.benchmark.cocotbext import bench as cocotbext  # noqa: PLC0415 - its simulator is optional
-
-        if missing := cocotbext.missing():
-            say(f"skipping cocotbext-pcie: {missing}")
-        else:
-            with progress("cocotbext-pcie"):
-                peers["cocotbext-pcie"] = cocotbext.bench_fabric(tlps)
+    for one in chosen:
+        if missing := one.missing():
+            say(f"skipping {one.name}: {missing}")
+            continue
+        with progress(one.name):
+            peers[one.name] = one.run(tlps)
+    for run_ in peers.values():
+        run_["ratio"] = runs[0]["tlp_per_second"] / run_["tlp_per_second"]
     document = runs[0] | {"peers": peers}
     if len(runs) > 1:
         document["runs"] = runs
@@ -87,9 +90,7 @@ def bench_network(
     hops: Annotated[
         int, typer.Option(min=1, metavar="N", help="Approximate number of hops of all messages.")
     ] = 500_000,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 3,
+    repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
     """Time messages of 256 bytes across tori, at half of what their fibres can carry.
@@ -107,9 +108,7 @@ def bench_messages(
     ] = "2,4,8,16",
     size: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Size of each message.")] = 1
     << 20,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 3,
+    repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
     """Time a PUT from each host to each other one, all at once.
@@ -125,9 +124,7 @@ def bench_devices(
     accesses: Annotated[
         int, typer.Option(min=1, metavar="N", help="Accesses of each device in each direction.")
     ] = 400_000,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
-    ] = 5,
+    repeat: Repeat = 5,
     json_to: JsonTo = None,
 ) -> None:
     """Time accesses of 8 bytes by a host to registers, below a switch, for each kind of model.
@@ -136,12 +133,13 @@ def bench_devices(
     Python. All of them keep what is written. An access is everything on its way: requester, links,
     switch, device and, for reads, completions.
     """
-    runs: list[dict[str, Any]] = []
-    cases = [(kind, direction) for kind in KINDS for direction in ("write", "read")]
-    with progress("benchmark") as bar:
-        for kind, direction in cases:
-            bar(f"{kind}, {direction}", len(runs) / len(cases))
-            runs.append(median_device(kind, direction, accesses, repeat))
+    runs = _measured(
+        [
+            (f"{kind}, {direction}", partial(median_device, kind, direction, accesses, repeat))
+            for kind in KINDS
+            for direction in ("write", "read")
+        ]
+    )
     built_in = {run["direction"]: run["ns_per_access"] for run in runs if run["kind"] == KINDS[0]}
     for run_ in runs:
         run_["ratio"] = run_["ns_per_access"] / built_in[run_["direction"]]
@@ -201,7 +199,8 @@ def bench_session(
 
     An access is compared with a packet there and back over a bare socket; a transfer with a run of
     a flow that moves as many bytes over such a link, with every byte checked. All are measured in
-    the same run, in real time.
+    the same run, in real time. Transfers are made twice ("again"): the first to the card allocates
+    its memory.
     """
     from peerlane.benchmark.session.bench import bench_session as bench  # noqa: PLC0415 - for this command alone
 
@@ -214,16 +213,32 @@ def _of_each(
     text: str, what: str, measure: Callable[[int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The measurements for each number in the list `text`."""
-    counts = _counts(text)
+    return _measured([(f"{count} {what}", partial(measure, count)) for count in _counts(text)])
+
+
+def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """The measurements of all cases, each with its name for the progress bar."""
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
-        for count in counts:
-            bar(f"{count} {what}", len(runs) / len(counts))
+        for name, measure in cases:
+            bar(name, len(runs) / len(cases))
             try:
-                runs.append(measure(count))
+                runs.append(measure())
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from None
     return runs
+
+
+def _peers(text: str | None) -> list[Peer]:
+    """The peers in the list `text`."""
+    names = [name.strip() for name in text.split(",")] if text is not None else []
+    for name in names:
+        if name not in PEERS:
+            raise typer.BadParameter(
+                f"{name!r} is no simulator that can do this job; there are {', '.join(PEERS)}",
+                param_hint="--peer",
+            )
+    return [PEERS[name] for name in dict.fromkeys(names)]
 
 
 def _size(text: str) -> int:
@@ -255,11 +270,13 @@ def _fabric_table(
     """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
     table = blank("simulator")
     numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
+    if peers:
+        numbers(table, "times slower")
     table.fold("TLPs", "wall time")
     for run_ in runs:
-        table.add_row(*_row("peerlane", run_))
+        table.add_row(*_row("peerlane", run_), *(["-"] if peers else []))
     for name, peer in peers.items():
-        table.add_row(*_row(name, peer))
+        table.add_row(*_row(name, peer), f"{peer['ratio']:,.1f}")
     return table
 
 

@@ -14,12 +14,12 @@ import typer
 from peerlane.models.registry import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _TEMPLATES = files("peerlane.models") / "templates"
 
-_CRATE = Path(__file__).parents[3] / "crates" / "peerlane-device"
-"""The crate in the sources of Peerlane, where the package is used from them."""
+_CRATE = files("peerlane.models") / "crate"
+"""The source of the crate `peerlane-device`, which the build puts into the package."""
 
 
 def write_model(name: str, language: Literal["python", "rust"]) -> str:
@@ -32,9 +32,10 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*", name):
         message = f"{name!r} is no name of a model; write small letters, digits, - and _"
         raise typer.BadParameter(message)
-    if why := _clash(name, language):
-        raise typer.BadParameter(f"{name!r} is {why}; write another name, such as my-{name}")
     texts = dict(_python(name) if language == "python" else _rust(name))
+    if taken := _taken(name, language, texts):
+        message = f"{name!r} would stand for {taken}; write another name, such as my-{name}"
+        raise typer.BadParameter(message)
     for path in texts:
         if path.exists():
             message = f"{path} exists, and nothing is overwritten; write another name"
@@ -51,38 +52,36 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
     return f"{name} is written; cargo test and cargo build --release there, then {run} uses it"
 
 
-def _clash(name: str, language: Literal["python", "rust"]) -> str:
-    """The thing that has this name already, so that the model could not be built or loaded."""
-    module = name.replace("-", "_")
+def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
+    """What has the name of the model already, in its language or in its files."""
+    module, own = name.replace("-", "_"), _class(name)
     if any(one["name"] == name for one in catalogue()["models"]):
-        return "the name of a built-in model"
-    is_word = keyword.iskeyword if language == "python" else _RUST_WORDS.fullmatch
-    if is_word(module):
-        return f"a word of {language.capitalize()}"
-    if language == "python" and (module in sys.stdlib_module_names | {"peerlane", "pytest"}):
-        return "the name of a module that a program imports"
-    texts = (
-        ("copier.py.template", "test_copier.py.template")
-        if language == "python"
-        else ("copier/src/lib.rs", "copier/tests/bench.rs")
+        return f"the built-in model {name}"
+    if language == "python":
+        others = {"peerlane", "pytest", *sys.stdlib_module_names}
+        if keyword.iskeyword(module):
+            return "a keyword of Python"
+    else:
+        others = {"core", "peerlane_device", "std", "test"}
+        if module in _RUST_KEYWORDS.split():
+            return "a keyword of Rust"
+    if module in others:
+        return f"the module {module}"
+    imported = re.compile(
+        rf"^from peerlane[^\n]*\b{own}\b|^use peerlane_device[^;]*\b{own}\b", re.MULTILINE
     )
-    written = "".join((_TEMPLATES / text).read_text("utf-8") for text in texts)
-    if re.search(rf"\b{_class(name)}\b", written.replace("Copier", "")):
-        return "the name of a part of Peerlane"
-    return ""
+    return f"{own} of Peerlane" if any(imported.search(text) for text in texts.values()) else None
 
 
-_RUST_WORDS = re.compile(
-    "abstract|alloc|async|await|become|box|break|const|continue|core|crate|do|dyn|else|enum|extern|"
-    "final|fn|for|gen|if|impl|in|let|loop|macro|match|mod|move|mut|override|priv|pub|ref|return|"
-    "self|static|std|struct|super|test|trait|try|type|typeof|union|unsafe|unsized|use|virtual|"
-    "where|while|yield"
-)
-"""The keywords of Rust, and the crates that each crate sees."""
+_RUST_KEYWORDS = """
+abstract as async await become box break const continue crate do dyn else enum extern false final fn
+for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct
+super trait true try type typeof unsafe unsized use virtual where while yield
+"""
+"""The strict and the reserved keywords (Rust Reference, Keywords)."""
 
 
 def _class(name: str) -> str:
-    """The name of the class or the type of a model."""
     return "".join(part.capitalize() for part in re.split(r"[-_]", name))
 
 
@@ -98,10 +97,14 @@ def _rust(name: str) -> Iterator[tuple[Path, str]]:
         yield Path(name, file), _named((template / file).read_text("utf-8"), name)
     # What stands before the package is about the example.
     _, begin, manifest = (template / "Cargo.toml").read_text("utf-8").partition("[package]")
-    from_sources = f'{{ path = "{_CRATE.as_posix()}" }}'
-    crate = from_sources if _CRATE.is_dir() else '"0.1"'
-    manifest = re.sub(r"peerlane-device = .*", lambda _: f"peerlane-device = {crate}", manifest)
+    # A copy of the crate builds without a registry, and is of the version that this Peerlane loads.
+    crate = 'peerlane-device = { path = "peerlane-device" }'
+    manifest = re.sub(r"peerlane-device = .*", crate, manifest)
     yield Path(name, "Cargo.toml"), begin + manifest.replace('"copier"', f'"{name}"')
+    copy = Path(name, "peerlane-device")
+    yield copy / "Cargo.toml", (_CRATE / "Cargo.toml").read_text("utf-8")
+    for source in (_CRATE / "src").iterdir():
+        yield copy / "src" / source.name, source.read_text("utf-8")
 
 
 def _named(text: str, name: str) -> str:

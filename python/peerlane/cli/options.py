@@ -106,7 +106,11 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
             right = f"write {name} once, or another name for the second"
             raise typer.BadParameter(f"{name!r} is given twice; {right}", param_hint="--model")
         models[name] = source
-    from peerlane.models.registry import registered_models  # noqa: PLC0415 - most commands need none
+    if not models:
+        yield
+        return
+    from peerlane.cli.second_interrupt import second_interrupt_ends  # noqa: PLC0415 - most commands need none
+    from peerlane.models.registry import registered_models  # noqa: PLC0415 - as above
 
     registering = registered_models(models)
     try:
@@ -114,7 +118,8 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--model") from None
     try:
-        yield
+        with second_interrupt_ends():
+            yield
     finally:
         registering.__exit__(None, None, None)
 

@@ -17,7 +17,7 @@ from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.fabric.paths import read_setting
-from peerlane.reproduction.catalogue import implementations, systems
+from peerlane.reproduction.catalogue import implementations, require_circuits, systems
 from peerlane.reproduction.reproduce import reproduce_all
 
 if TYPE_CHECKING:
@@ -135,6 +135,8 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     changed = dict(map(read_setting, settings or ()))
     if system and implementation:
         changed |= implementations(system, implementation)
+        if implementation == "rtl" and figure is None:
+            require_circuits(system)
     folder = open_folder(report_to)
     is_summary = not (system or figure or every or json_to)
     with progress("reproducing") as bar:

@@ -14,7 +14,10 @@ from peerlane import _core
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
+from peerlane.models.engine import RequestError
+from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
+from peerlane.programs.access import Access, Sleep
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.run import RunResult
 from peerlane.results.wires import Wires
@@ -73,8 +76,22 @@ class Simulation:
         self._core = _core.Simulation(text, source, seed, all_models(models))
         self._text = text
         self._digest = digest_of(text)
+        self._in_flight: dict[int, Access[bytes]] = {}
+        self._writes: set[int] = set()
+        self._attach(models or {})
         for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
+
+    def _attach(self, models: Mapping[str, Source]) -> None:
+        """Connects the devices that are programs outside with this simulation."""
+        outside = {name: one for name, one in models.items() if isinstance(one, OutsideDevice)}
+        for one in models.values():
+            if isinstance(one, type) and issubclass(one, OutsideDevice):
+                right = f"give an object that it has, model={one.__name__}()"
+                raise ValueError(f"{one.__name__} is a device that is a program; {right}")  # noqa: TRY004
+        for node in self.tree().nodes if outside else ():
+            if node.model in outside:
+                outside[node.model].attach(self, node.name)
 
     @classmethod
     def open(
@@ -262,6 +279,86 @@ class Simulation:
         """
         return self._core.read(requester, address, length)
 
+    def begin_read(self, requester: str, address: int, length: int) -> Access[bytes]:
+        """Begins to read `length` bytes, 1 byte to 1 GiB, as a host or a `dma` device.
+
+        Time does not pass, so that many accesses can be in flight; only the first one waits until
+        the links are up. `wait` and other methods let time pass.
+
+        Raises:
+            ValueError: `requester` makes no requests, or `length` is not possible.
+        """
+        number = _core.begin_read(self._core, requester, address, length)
+        return self._begun(number, f"the read of {length} bytes at {address:#x}")
+
+    def begin_write(self, requester: str, address: int, data: bytes) -> Access[bytes]:
+        """Begins to write `data` as a host or a `dma` device; it ends when the last byte arrives.
+
+        Raises:
+            ValueError: `requester` makes no requests, or there is no data.
+        """
+        number = _core.begin_write(self._core, requester, address, data)
+        self._writes.add(number)
+        return self._begun(number, f"the write of {len(data)} bytes at {address:#x}")
+
+    def _begun(self, number: int, what: str) -> Access[bytes]:
+        access: Access[bytes] = Access(self, what)
+        self._in_flight[number] = access
+        return access
+
+    def collect(self) -> None:
+        """Gives the accesses that have ended their outcomes."""
+        for number, time_ns, data, error in _core.take_outcomes(self._core):
+            failed = None if error is None else RequestError(str(error))
+            # The core gives the bytes of a write back.
+            value = b"" if number in self._writes else data
+            self._writes.discard(number)
+            self._in_flight.pop(number).end(time_ns, value, failed)
+
+    def wait(self, *accesses: Access[Any], until_ns: float | None = None) -> bool:
+        """Lets time pass until all `accesses` have ended, at most to the time `until_ns`.
+
+        Returns whether all have ended.
+
+        Raises:
+            RuntimeError: Nothing is left to happen, and an access has not ended.
+            ModelError: A device model of one's own has failed.
+        """
+        for access in accesses:
+            while not access.is_done:
+                if not self._pass(until_ns):
+                    return all(one.is_done for one in accesses)
+        return True
+
+    def wait_first(
+        self, *accesses: Access[Any], until_ns: float | None = None
+    ) -> list[Access[Any]]:
+        """Lets time pass until one of `accesses` has ended; those that have. As `wait` otherwise.
+
+        If `until_ns` comes first, the list is empty.
+        """
+        while True:
+            self.collect()
+            ended = [one for one in accesses if one.has_outcome()]
+            if ended or not self._pass(until_ns):
+                return ended
+
+    def _pass(self, until_ns: float | None) -> bool:
+        """Lets time pass until something has ended; false if `until_ns` has come."""
+        if until_ns is not None and self.now_ns >= until_ns:
+            return False
+        if not self.advance_to([], until_ns):
+            raise RuntimeError("an access has not ended, and nothing is left to happen")
+        return True
+
+    def sleep(self, ns: float) -> Sleep:
+        """The time in `ns` nanoseconds, for `await` in a program of `peerlane.run_programs`."""
+        return Sleep(self, self.now_ns + ns)
+
+    def call_device(self, device: str) -> None:
+        """Calls the model of a device now, for `peerlane.OutsideDevice`."""
+        _core.call_model(self._core, device, 0)
+
     def window(self, host: str, to: str) -> int:
         """The address at which `host` sees the addresses of another host, or of an I/O port.
 
@@ -346,6 +443,13 @@ class Simulation:
     def advance(self, threads: list[_core.HostThread]) -> int | None:
         """Lets time pass until one of `threads` is done: `peerlane.run_programs`."""
         return _core.advance(self._core, threads)
+
+    def advance_to(self, threads: list[_core.HostThread], until_ns: float | None) -> bool:
+        """Lets time pass until a thread is done or an access has ended, at most to `until_ns`.
+
+        Returns false if nothing is left to happen before. `peerlane.run_programs` calls it.
+        """
+        return _core.advance_to(self._core, threads, until_ns)
 
     def cards(self) -> list[dict[str, Any]]:
         """All slots of FPGA cards, with fields as in `peerlane.opae.Place`."""

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+Registers = int | bytes | bytearray
+"""The value of registers: bytes, or a little-endian number."""
+
 Buffer = bytes | bytearray | memoryview
+"""The data of a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class Device:
 
     def on_read(
         self, bar: int, offset: int, length: int
-    ) -> int | bytes | Awaitable[int | bytes] | None:
+    ) -> Registers | Awaitable[Registers] | None:
         """Answers a read of registers by software or by another device.
 
         Args:
@@ -222,8 +226,8 @@ class Device:
 
     def _read_of(
         self, function: int, access: tuple[int, int, int]
-    ) -> int | bytes | Awaitable[int | bytes] | None:
-        value: int | bytes | Awaitable[int | bytes] | None
+    ) -> Registers | Awaitable[Registers] | None:
+        value: Registers | Awaitable[Registers] | None
         value = self._as(function, self.on_read, *access)
         return value
 
@@ -231,11 +235,11 @@ class Device:
         def write() -> None:
             engine = self.on_write(*access)
             if engine is not None:
-                self._begin(engine)
+                self._start_written(engine)
 
         self._as(function, write)
 
-    def _begin(self, engine: Awaitable[object]) -> None:
+    def _start_written(self, engine: Awaitable[object]) -> None:
         self._tasks.start(engine, "on_write returned")
 
     def _as(self, function: int, call: Any, *arguments: object) -> Any:  # noqa: ANN401 - of any call
@@ -246,13 +250,13 @@ class Device:
             self._tasks.function = outer
 
     def _answer_later(
-        self, ticket: int, length: int, answer: Awaitable[int | bytes | None], function: int
+        self, ticket: int, length: int, answer: Awaitable[Registers | None], function: int
     ) -> None:
         async def engine() -> None:
             value = await answer
             if isinstance(value, int):
                 value = value.to_bytes(length, "little")
-            self._shell.answer(ticket, value)
+            self._shell.answer(ticket, None if value is None else bytes(value))
 
         self._as(function, self._tasks.start, engine())
 
@@ -339,7 +343,7 @@ def declaration(
         right = "def on_read(self, bar, offset, length), or on_write(self, bar, offset, data)"
         raise ValueError(f"{own} has BARs, and nothing that answers; write {right}")
     return {
-        "help": (inspect.getdoc(model) or own).split("\n\n")[0].replace("\n", " "),
+        "help": _help(model),
         "vendor_id": _number(own, model, "vendor_id", 16),
         "device_id": _number(own, model, "device_id", 16),
         "revision_id": _number(own, model, "revision_id", 8),
@@ -350,6 +354,16 @@ def declaration(
         "virtual_functions": _number(own, model, "virtual_functions", 8),
         "parameters": [one.declared(defaults.get(key)) for key, one in parameters(model).items()],
     }
+
+
+def _help(model: type[Device]) -> str:
+    """The first paragraph of the docstring, or the name of a class without one.
+
+    A class has the docstring of the model that it is derived from, but not that of `Device`.
+    """
+    models = (one for one in model.__mro__ if issubclass(one, Device) and one is not Device)
+    texts = (inspect.cleandoc(one.__doc__) for one in models if one.__doc__)
+    return next(texts, model.__name__).split("\n\n")[0].replace("\n", " ")
 
 
 def _number(own: str, model: type[Device], key: str, bits: int) -> int:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
-import sys
-import traceback
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from peerlane import _core
 from peerlane.models.device import Device, declaration, name_of
 from peerlane.models.parameter import OWN
+from peerlane.models.python_file import load_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -243,22 +241,4 @@ def _of_file(name: str, path: Path, wanted: str, changed: int) -> _core.DeviceMo
 def _module(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"there is no file {path}; write the path of a Python file or a library")
-    name = f"peerlane_model_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} cannot be loaded: {_line(path, error)}{why}") from error
-    return module
-
-
-def _line(path: Path, error: BaseException) -> str:
-    """The last line of the file that was executed; nothing if none was."""
-    walked = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in walked if frame.f_code.co_filename == str(path.absolute())]
-    return f"line {lines[-1]}: " if lines else ""
+    return load_file(path, "peerlane_model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, overload
 
 from peerlane._core import parameter_value
 
@@ -18,6 +18,19 @@ OWN = "_own"
 
 DECLARED = tuple[str, str, Written, str, str, tuple[Written, Written] | None]
 """A parameter as the simulator takes it: key, kind, default, help, source, and limits."""
+
+
+AUTHOR = "the model's author"
+"""The source of a default that names none."""
+
+
+class About(TypedDict, total=False):
+    """The properties of a quantity beside its default: the arguments of `Parameter`."""
+
+    help: str
+    source: str
+    least: str
+    most: str
 
 
 class Parameter(Generic[Value]):
@@ -42,79 +55,42 @@ class Parameter(Generic[Value]):
         default: Value,
         *,
         help: str = "",  # noqa: A002 - as in `peerlane list`
-        source: str = "the model's author",
+        source: str = AUTHOR,
         least: Value | None = None,
         most: Value | None = None,
     ) -> None:
         self._declare(type(default).__name__, default, help, source, (least, most))
 
     @classmethod
-    def time(
-        cls,
-        default: str,
-        *,
-        help: str = "",  # noqa: A002 - as above
-        source: str = "the model's author",
-        least: str | None = None,
-        most: str | None = None,
-    ) -> Parameter[float]:
+    def time(cls, default: str, **about: Unpack[About]) -> Parameter[float]:
         """A time such as "150 ns", which a device has in nanoseconds."""
-        made: Parameter[float] = cls._of("time", default, help, source, (least, most))
+        made: Parameter[float] = cls._of("time", default, **about)
         return made
 
     @classmethod
-    def size(
-        cls,
-        default: str,
-        *,
-        help: str = "",  # noqa: A002 - as above
-        source: str = "the model's author",
-        least: str | None = None,
-        most: str | None = None,
-    ) -> Parameter[int]:
+    def size(cls, default: str, **about: Unpack[About]) -> Parameter[int]:
         """A number of bytes such as "4 KiB"."""
-        made: Parameter[int] = cls._of("bytes", default, help, source, (least, most))
+        made: Parameter[int] = cls._of("bytes", default, **about)
         return made
 
     @classmethod
-    def bandwidth(
-        cls,
-        default: str,
-        *,
-        help: str = "",  # noqa: A002 - as above
-        source: str = "the model's author",
-        least: str | None = None,
-        most: str | None = None,
-    ) -> Parameter[int]:
+    def bandwidth(cls, default: str, **about: Unpack[About]) -> Parameter[int]:
         """A rate such as "2 GB/s", which a device has in bytes per second."""
-        made: Parameter[int] = cls._of("bandwidth", default, help, source, (least, most))
+        made: Parameter[int] = cls._of("bandwidth", default, **about)
         return made
 
     @classmethod
-    def frequency(
-        cls,
-        default: str,
-        *,
-        help: str = "",  # noqa: A002 - as above
-        source: str = "the model's author",
-        least: str | None = None,
-        most: str | None = None,
-    ) -> Parameter[int]:
+    def frequency(cls, default: str, **about: Unpack[About]) -> Parameter[int]:
         """A frequency such as "250 MHz", which a device has in cycles per second."""
-        made: Parameter[int] = cls._of("frequency", default, help, source, (least, most))
+        made: Parameter[int] = cls._of("frequency", default, **about)
         return made
 
     @classmethod
-    def _of(
-        cls,
-        kind: str,
-        default: str,
-        help: str,  # noqa: A002 - as above
-        source: str,
-        limits: tuple[str | None, str | None],
-    ) -> Any:  # noqa: ANN401 - a parameter of the type that the kind has
+    def _of(cls, kind: str, default: str, **about: Unpack[About]) -> Any:  # noqa: ANN401 - a parameter of the type that the kind has
         parameter = cls.__new__(cls)
-        parameter._declare(kind, default, help, source, limits)  # noqa: SLF001 - of this class
+        limits = about.get("least"), about.get("most")
+        help_, source = about.get("help", ""), about.get("source", AUTHOR)
+        parameter._declare(kind, default, help_, source, limits)  # noqa: SLF001 - of this class
         return parameter
 
     def _declare(

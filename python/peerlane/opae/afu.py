@@ -6,12 +6,12 @@ the same methods, and add a line to the list in `crates/device/src/fpga_card/bui
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
+
+from peerlane.models.python_file import load_file
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -177,14 +177,4 @@ def _check_file(path: Path) -> None:
 
 def _module(path: Path) -> ModuleType:
     _check_file(path)
-    name = f"peerlane_afu_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
-    return module
+    return load_file(path, "peerlane_afu")

@@ -92,6 +92,12 @@ class Place:
     """Bus address of the register that resets the port."""
     counters: int
     """Bus address of the register that selects a performance counter, which follows it."""
+    select_reads: int
+    """The value of that register for the reads of this slot on the link."""
+    select_writes: int
+    """The value of that register for the writes of this slot on the link."""
+    counter_mask: int
+    """The bits of a performance counter that count."""
     local_memory: int
     """Bytes of its own memory."""
     clock_hz: int

@@ -39,6 +39,9 @@ STATUS = 0x40
 CONTINUOUS = 2
 """A bit of the configuration."""
 
+WRONG_DATA = 8
+"""The bit of an exchange's error word for lines that are not as they were written."""
+
 
 class Mode(StrEnum):
     """The kind of test."""
@@ -162,8 +165,9 @@ async def diagnose(
         word = thread.look(status + STATUS, LINE)
         _, failures, cycles, reads, writes = struct.unpack_from("<IIQII", word)
         is_copy = mode is Mode.LOOPBACK and not continuous_ns
-        if failures or (is_copy and thread.look(source, size) != thread.look(target, size)):
-            raise DiagnosticsError(f"{card.name}: {mode} changed the bytes that it moved")
+        differs = is_copy and thread.look(source, size) != thread.look(target, size)
+        if wrong := fault(mode, failures, differs=differs):
+            raise DiagnosticsError(f"{card.name}, slot {card.place.slot}, {mode}: {wrong}")
         now = await _link_counters(card)
         return Diagnosis(
             mode=mode,
@@ -179,14 +183,28 @@ async def diagnose(
         )
 
 
+def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
+    """What a test says is wrong by its error word, or by copied bytes that differ.
+
+    In an exchange, one bit of the error word is for data; otherwise it counts.
+    """
+    if mode is Mode.EXCHANGE and failures == WRONG_DATA:
+        return "the accelerator read other lines back than it had written"
+    if failures:
+        return (
+            f"the accelerator reports accesses that failed, by error word {failures:#x}; the host "
+            "may refuse its addresses, or the design may not have this test"
+        )
+    return "the copied bytes differ from those of the source" if differs else None
+
+
 async def _link_counters(card: Accelerator) -> tuple[int, int]:
     """Reads and writes of the accelerator's port on the link."""
-    thread, control = card.thread, card.place.counters
+    thread, place = card.thread, card.place
     found = []
-    for code in (0, 1):
-        selected = code << EVENT | ONE_PORT | card.place.slot << PORT
-        await thread.store(control, selected)
-        found.append(await thread.load(control + 8) & (1 << CODE) - 1)
+    for selected in (place.select_reads, place.select_writes):
+        await thread.store(place.counters, selected)
+        found.append(await thread.load(place.counters + 8) & place.counter_mask)
     return found[0], found[1]
 
 
@@ -198,12 +216,6 @@ async def _answer(thread: HostThread, source: int, target: int, size: int) -> No
     await thread.put(source, await thread.take(target, size))
     await thread.put(source + size, message * 3)
 
-
-EVENT, PORT, CODE = 16, 20, 60
-"""First bits of fields: the event and the port to select, and the event in a counter's value."""
-
-ONE_PORT = 1 << 23
-"""A bit of the control register of the counters: only events of one port count."""
 
 HUGE = 1 << 21
 """Alignment of the buffers: a page of 2 MiB, as large buffers have."""

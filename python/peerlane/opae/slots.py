@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 
 def loaded(source: str) -> dict[tuple[str, int], bytes]:
-    """The bitstreams of the cards of a scenario, by their names and slots."""
+    """The bitstreams of the cards of a scenario, by their names and slots.
+
+    Raises:
+        ValueError: The folder has a file with another name than bitstreams have.
+    """
     folder = _folder(source)
     files = sorted(folder.glob(f"*{SLOT}*.gbs")) if folder.is_dir() else []
     found = {}
     for file in files:
-        card, _, slot = file.stem.rpartition(SLOT)
+        named = NAME.fullmatch(file.name)
+        if named is None:
+            raise ValueError(
+                f"{file} is no bitstream that `peerlane opae conf` has loaded, whose name is "
+                f"CARD{SLOT}SLOT.gbs, such as card{SLOT}0.gbs; remove the file"
+            )
+        card, slot = named.groups()
         found[card, int(slot)] = file.read_bytes()
     return found
 
@@ -32,6 +43,9 @@ def forget(source: str, card: str, slot: int) -> None:
 
 SLOT = "@"
 """The sign between card and slot in the name of a file."""
+
+NAME = re.compile(rf"(.+){SLOT}([0-9]{{1,4}})\.gbs")
+"""The name of a file: card and slot."""
 
 
 def _file(source: str, card: str, slot: int) -> Path:

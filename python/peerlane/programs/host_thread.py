@@ -8,12 +8,14 @@ awaits a call of its `HostThread`; its own computing takes no time unless it cal
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-from peerlane import _core
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
+    from typing import Any
+
+    from peerlane import _core
+    from peerlane.programs.access import Waitable
 
 _Result = TypeVar("_Result")
 
@@ -40,8 +42,8 @@ class Machine(Protocol):
     def free(self, host: str, address: int, size: int) -> None:
         """Takes back allocated bytes."""
 
-    def advance(self, threads: list[_core.HostThread]) -> int | None:
-        """Lets time pass until one of `threads` is done; its index, or `None` if none is."""
+    def advance_to(self, threads: list[_core.HostThread], until_ns: float | None) -> bool:
+        """Lets time pass until a thread is done or an access has ended, at most to `until_ns`."""
 
 
 class HostThread:
@@ -127,7 +129,7 @@ class HostThread:
         finally:
             self._simulation.free(self._host, address, size)
 
-    def run(self, program: Coroutine[_core.HostThread, bytes, _Result]) -> _Result:
+    def run(self, program: Coroutine[Any, Any, _Result]) -> _Result:
         """Runs a program of this thread to its end; returns its value."""
         return run_programs(self._simulation, [program])[0]
 
@@ -165,44 +167,78 @@ def _refuse_functions(programs: Sequence[object]) -> None:
 
 
 def run_programs(
-    simulation: Machine, programs: Sequence[Coroutine[_core.HostThread, bytes, _Result]]
+    simulation: Machine, programs: Sequence[Coroutine[Any, Any, _Result]]
 ) -> list[_Result]:
-    """Runs programs side by side, each with a thread of its own; returns their values.
+    """Runs programs side by side; returns their values.
+
+    A program awaits calls of its own `HostThread`, accesses in flight (`Simulation.begin_read` and
+    others), `Simulation.sleep` and `OutsideDevice.next_access`.
 
     Raises:
         RuntimeError: A program waits, and nothing is left to happen.
-        TypeError: A program is not the call of an async function, or waits for what is not a call
-            of its thread.
+        TypeError: A program is not the call of an async function, or awaits something else.
     """
     _refuse_functions(programs)
-    results: dict[int, _Result] = {}
-    waiting: dict[int, _core.HostThread] = {}
-
-    def go_on(number: int, answer: bytes | None) -> None:
-        try:
-            # The first step of a coroutine takes nothing.
-            waited: object = programs[number].send(answer)  # type: ignore[arg-type]
-        except StopIteration as end:
-            results[number] = end.value
-        else:
-            if not isinstance(waited, _core.HostThread):
-                right = "await calls of its HostThread alone, such as thread.work(ns)"
-                raise TypeError(f"a program waits for {waited!r}; {right}")
-            waiting[number] = waited
-
+    running = _Running(programs)
     try:
         for number in range(len(programs)):
-            go_on(number, None)
-        while waiting:
-            numbers = list(waiting)
-            done = simulation.advance([waiting[number] for number in numbers])
-            if done is None:
+            # The first step of a coroutine takes nothing.
+            running.go_on(number, None)
+        while running.threads or running.others:
+            if running.go_on_all():
+                continue
+            more = simulation.advance_to(list(running.threads.values()), running.until_ns())
+            if not more and not running.go_on_all():
                 raise RuntimeError(
                     "a program waits for an interrupt, or a write to its memory, which no device "
                     "makes: nothing is left to happen in the simulation"
                 )
-            go_on(numbers[done], waiting.pop(numbers[done]).take())
     finally:
         for program in programs:
             program.close()
-    return [results[number] for number in range(len(programs))]
+    return [running.results[number] for number in range(len(programs))]
+
+
+class _Running(Generic[_Result]):
+    """Programs, and what each of them waits for."""
+
+    def __init__(self, programs: Sequence[Coroutine[Any, Any, _Result]]) -> None:
+        self.programs = programs
+        self.results: dict[int, _Result] = {}
+        self.threads: dict[int, _core.HostThread] = {}
+        self.others: dict[int, Waitable] = {}
+
+    def until_ns(self) -> float | None:
+        """The first time for which a program waits."""
+        times = (one.until_ns for one in self.others.values())
+        return min((time for time in times if time is not None), default=None)
+
+    def go_on(self, number: int, answer: bytes | None) -> None:
+        """Resumes a program, until it waits again or ends."""
+        try:
+            waited = self.programs[number].send(answer)
+        except StopIteration as end:
+            self.results[number] = end.value
+            return
+        if hasattr(waited, "is_done"):
+            self.others[number] = waited
+        elif hasattr(waited, "begin_load"):
+            self.threads[number] = waited
+        else:
+            right = "await a HostThread, an access in flight or Simulation.sleep"
+            raise TypeError(f"a program awaits {waited!r}; {right}")
+
+    def go_on_all(self) -> bool:
+        """Resumes the programs that have what they wait for; false if there is none."""
+        ready: dict[int, bytes | None] = {
+            number: None for number, waited in self.others.items() if waited.is_done
+        }
+        for number, thread in self.threads.items():
+            answer = thread.take()
+            if answer is not None:
+                ready[number] = answer
+        for number, answer in ready.items():
+            self.others.pop(number, None)
+            self.threads.pop(number, None)
+            self.go_on(number, answer)
+        return bool(ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from importlib import import_module, resources
 from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
@@ -46,6 +46,21 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
     if not devices:
         raise ScenarioError(f"{system}/scenario.toml: it names no devices that could be circuits")
     return {f"devices.{name}.implementation": value for name in devices}
+
+
+def require_circuits(system: str) -> None:
+    """Refuses a system whose experiments choose user circuits that this build does not have.
+
+    They are `CIRCUITS` of its experiments.
+
+    Raises:
+        ScenarioError: A circuit is missing; the message says how it comes in.
+    """
+    module = import_module(f"peerlane.systems.{system}.experiments")
+    device, *_ = parsed(scenario_text(system), f"{system}/scenario.toml")["devices"]
+    for user in getattr(module, "CIRCUITS", ()):
+        fabric = system_fabric(system).without_flows()
+        fabric.set(device, implementation="rtl", user=user).simulation()
 
 
 def are_circuits(settings: Mapping[str, Setting]) -> bool:

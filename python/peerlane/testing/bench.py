@@ -80,14 +80,14 @@ class Bench:
         """Resets the device; its requests and timers are dropped."""
         self._core.reset()
 
-    def write(self, bar: int, offset: int, value: int | bytes, length: int = 4) -> None:
+    def write(self, bar: int, offset: int, value: int | bytes | bytearray, length: int = 4) -> None:
         """Writes registers: bytes, or a little-endian number of `length` bytes.
 
         Raises:
             RuntimeError: No BAR of the device has these bytes.
             ValueError: The number does not have `length` bytes.
         """
-        data = value if isinstance(value, bytes) else number_bytes(value, length)
+        data = number_bytes(value, length) if isinstance(value, int) else bytes(value)
         with _naming(f"write of {len(data)} bytes at {offset:#x} of BAR {bar}"):
             self._core.write(bar, offset, data)
 
@@ -116,8 +116,10 @@ class Bench:
         vector = tag if kind == "interrupt" else 0
         return Asked(kind, address, length, data, vector, what, function, tag)  # type: ignore[arg-type]
 
-    def complete(self, asked: Asked, data: bytes) -> None:
+    def complete(self, asked: Asked, data: bytes | bytearray) -> None:
         """Completes a read or an atomic operation with data.
+
+        Of several requests with the same tag, it is the oldest one for as many bytes.
 
         Raises:
             ValueError: The request does not wait for data, or needs another number of bytes.
@@ -125,7 +127,7 @@ class Bench:
         if len(data) != asked.length:
             right = f"complete it with as many bytes as it asks for, {asked.length}"
             raise ValueError(f"the {asked.kind} is given {len(data)} bytes; {right}")
-        self._core.complete(asked.tag, data)
+        self._core.complete(asked.tag, bytes(data))
 
     def fail(self, asked: Asked, why: str = "unsupported request") -> None:
         """Ends a read or an atomic operation with a failure.

@@ -3,8 +3,8 @@
 use kernel::{Effects, Time};
 use link::{At, LinkChange, LinkCommand};
 use packet::{PacketId, Packets, Refusal};
-use protocol::{ConfigRequest, Header, Kind, Message, Severity};
-use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
+use protocol::{ConfigRequest, Header, Kind, MemoryRequest, Message, Severity};
+use transaction::{Completions, FunctionPlace, Memory, Reach, arrived, deliver};
 
 use super::{BOUNDARY, Device, Endpoint, PORT};
 
@@ -51,6 +51,20 @@ impl Endpoint {
             }
         }
         fx.store().release(packet);
+    }
+
+    /// Reports the payload of a write whose bytes its device has taken, and releases its packet.
+    pub(crate) fn end_write<C: Device>(
+        &self,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let told = arrived(&fx.store()[packet], request, &self.patterns);
+        fx.store().release(packet);
+        if let Some(told) = told {
+            fx.observe(told);
+        }
     }
 
     /// Whether a packet may be served; if not, the reason.

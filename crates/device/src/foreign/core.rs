@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use kernel::{Span, Time};
+use kernel::Time;
 use packet::{PacketId, Packets};
+use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
 use peerlane_device::{Failure, Misuse, Operation, Port, Request, Severity, Ticket};
 use transaction::{FunctionPlace, Outstanding, OutstandingLimits};
 
@@ -105,12 +106,6 @@ pub(super) struct Open {
     pub(super) place: FunctionPlace,
     pub(super) len: u32,
 }
-
-/// The most requests of a model that are in progress at once, and the most timers.
-const MOST_WAITING: usize = 1 << 16;
-
-/// The most bytes of all requests in progress.
-const MOST_BYTES: u64 = 256 << 20;
 
 impl Core {
     pub(super) fn new(limits: OutstandingLimits) -> Self {
@@ -214,7 +209,7 @@ impl Core {
 
     /// Counts the bytes of one more request, unless too many requests or bytes are in progress.
     fn take_in(&mut self, bytes: u64) -> Result<(), Misuse> {
-        if self.waiting() >= MOST_WAITING || self.bytes + bytes > MOST_BYTES {
+        if self.waiting() >= MOST_WAITING || self.bytes + bytes > MOST_WAITING_BYTES {
             return Err(Misuse::TooMany);
         }
         self.bytes += bytes;
@@ -226,11 +221,27 @@ impl Core {
         self.posted.push_back((self.requests, request));
     }
 
-    fn begin(&mut self, request: NonPosted) {
+    /// Takes in a read, or an atomic operation with its operands.
+    fn begin(
+        &mut self,
+        place: FunctionPlace,
+        tag: u64,
+        (address, len): (u64, u64),
+        atomic: Option<(Operation, Vec<u8>)>,
+    ) -> Result<(), Misuse> {
+        self.take_in(len)?;
         self.requests += 1;
         let request = NonPosted {
             order: self.requests,
-            ..request
+            place,
+            tag,
+            address,
+            len,
+            asked: 0,
+            ended: 0,
+            bytes: Vec::new(),
+            failed: None,
+            atomic,
         };
         let slot = self.free_slots.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
@@ -238,6 +249,7 @@ impl Core {
         }
         self.slots[slot] = Some(request);
         self.to_send.push_back(slot);
+        Ok(())
     }
 }
 
@@ -254,19 +266,7 @@ impl Port for Core {
         let place = place_of(function);
         match request {
             Request::Read { tag, address, len } => {
-                self.take_in(len)?;
-                self.begin(NonPosted {
-                    order: 0,
-                    place,
-                    tag,
-                    address,
-                    len,
-                    asked: 0,
-                    ended: 0,
-                    bytes: Vec::new(),
-                    failed: None,
-                    atomic: None,
-                });
+                self.begin(place, tag, (address, len), None)?;
             }
             Request::Atomic {
                 tag,
@@ -274,21 +274,9 @@ impl Port for Core {
                 address,
                 operands,
             } => {
-                let values = 1 + usize::from(operation == Operation::CompareAndSwap);
-                let len = (operands.len() / values) as u64;
-                self.take_in(len)?;
-                self.begin(NonPosted {
-                    order: 0,
-                    place,
-                    tag,
-                    address,
-                    len,
-                    asked: 0,
-                    ended: 0,
-                    bytes: Vec::new(),
-                    failed: None,
-                    atomic: Some((operation, operands.to_vec())),
-                });
+                let len = (operands.len() / operation.operands()) as u64;
+                let atomic = Some((operation, operands.to_vec()));
+                self.begin(place, tag, (address, len), atomic)?;
             }
             Request::Write {
                 tag,
@@ -319,11 +307,8 @@ impl Port for Core {
                 if self.timers.len() >= MOST_WAITING {
                     return Err(Misuse::TooMany);
                 }
-                // At least a femtosecond passes: otherwise a model with two timers would never let time pass.
-                let due = self.now.as_fs().checked_add(after_fs.max(1));
-                let due = due.filter(|due| *due < LAST_FS).ok_or(Misuse::TooLate)?;
+                let due = Time::from_fs(timer_due(self.now.as_fs(), after_fs)?);
                 self.timers_set += 1;
-                let due = Time::from_fs(due);
                 let timer = (due, self.timers_set, timer, function_of(place));
                 self.timers.push(Reverse(timer));
             }
@@ -343,6 +328,3 @@ impl Port for Core {
         Ok(())
     }
 }
-
-/// The time before which a timer must end: a second before the end of simulated time, so that sums of times do not overflow.
-const LAST_FS: u64 = u64::MAX - Span::from_us(1_000_000).as_fs();

@@ -157,9 +157,23 @@ impl Foreign {
         self.name
     }
 
+    /// The reason why the model could not be made.
+    pub fn unmade(&self) -> Option<&str> {
+        let is_made = self.model.is_some();
+        self.core.failed.as_deref().filter(|_| !is_made)
+    }
+
     /// The time at which the model has failed, and the reason.
     pub fn failure(&self) -> Option<(Time, &str)> {
         Some((self.failed_at?, self.core.failed.as_deref()?))
+    }
+
+    /// Calls the model now, as a timer with this number does.
+    pub fn prompt(&mut self, timer: u64, fx: &mut Effects<'_, Self>) {
+        // The first call of a model is its reset.
+        self.run(fx);
+        self.call(fx.now(), |model, shell| model.expired(timer, shell));
+        self.run(fx);
     }
 
     /// Whether a request of the model waits to be sent or to be answered.
@@ -179,10 +193,10 @@ impl Foreign {
         now: Time,
         work: impl FnOnce(&mut dyn Model, &mut Shell<'_>) -> T,
     ) -> Option<T> {
+        self.count_call(now);
         if self.core.failed.is_some() {
             return None;
         }
-        self.count_call(now);
         self.core.now = now;
         let model = self.model.as_mut()?;
         let model = model.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +211,7 @@ impl Foreign {
         }
         *count += 1;
         if *count > MOST_CALLS {
-            self.core.failed = Some(format!(
+            self.core.failed.get_or_insert_with(|| format!(
                 "it was called {MOST_CALLS} times within 1 ns, and would go on for ever; let it wait for longer between its timers"
             ));
         }

@@ -4,7 +4,7 @@ use kernel::Effects;
 use packet::{Observation, PacketId, Refusal};
 use peerlane_device::{Access, Answer, Failure, Ticket};
 use protocol::{Completion, Kind, MemoryRequest, Status};
-use transaction::{AnsweredPart, FunctionPlace, arrived, written};
+use transaction::{AnsweredPart, FunctionPlace, written};
 
 use super::core::{Open, Part};
 use super::{Foreign, PAGE, function_of};
@@ -95,15 +95,10 @@ impl Foreign {
         target: Target,
         fx: &mut Effects<'_, Self>,
     ) {
-        let content = &fx.store()[packet];
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        bytes.extend_from_slice(written(content, request));
-        let told = arrived(content, request, &self.endpoint.patterns());
-        fx.store().release(packet);
-        if let Some(told) = told {
-            fx.observe(told);
-        }
+        bytes.extend_from_slice(written(&fx.store()[packet], request));
+        self.endpoint.end_write(packet, request, fx);
         let now = fx.now();
         let mut piece = |from: usize, to: usize| {
             let access = access(target, from, to - from, Ticket(0));
@@ -225,9 +220,12 @@ impl Foreign {
         }
     }
 
+    /// Notes the failure of a part. Nothing more is asked for of a request that has failed.
     fn lose(&mut self, part: &AnsweredPart<Part>, why: Failure) {
-        if let Some(one) = &mut self.core.slots[part.what.slot] {
+        let slot = part.what.slot;
+        if let Some(one) = &mut self.core.slots[slot] {
             one.failed.get_or_insert(why);
+            self.core.to_send.retain(|other| *other != slot);
         }
     }
 
@@ -246,9 +244,6 @@ impl Foreign {
         let Some(one) = self.core.slots[slot].take() else {
             return;
         };
-        if one.asked < one.len {
-            self.core.to_send.retain(|other| *other != slot);
-        }
         self.core.free_slots.push(slot);
         self.core.bytes -= one.len;
         let outcome = one.failed.map_or(Ok(&*one.bytes), Err);

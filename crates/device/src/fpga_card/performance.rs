@@ -11,7 +11,7 @@ use super::words::{merged, part_of};
 /// The counters, and the register that selects one.
 #[derive(Clone, Debug)]
 pub(super) struct Performance {
-    control: Control,
+    control: CounterControl,
     /// The counts of each port, by [`Event`].
     counts: Vec<[u64; EVENTS]>,
     /// A cycle of the interface clock.
@@ -20,7 +20,7 @@ pub(super) struct Performance {
 
 /// An event of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub enum Event {
     /// A request of the unit on the link that waits for completions.
     LinkRead,
     /// A write of the unit on the link.
@@ -33,9 +33,9 @@ pub(super) enum Event {
 
 const EVENTS: usize = 4;
 
-/// The control register.
+/// The control register of the counters, for the unit and for its drivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Control(u64);
+pub struct CounterControl(pub u64);
 
 /// Offset of the control register from the feature header.
 pub(super) const FABRIC_CONTROL: u64 = 0x20;
@@ -44,18 +44,23 @@ pub(super) const FABRIC_COUNTER: u64 = 0x28;
 /// Offset of the counter of the interface clock.
 pub(super) const CLOCK: u64 = 0x30;
 
-/// The bits of a counter's register that count; the others repeat the code of the event.
-const COUNT: u64 = (1 << 60) - 1;
+/// First bit of the code of the event in a counter's register; the bits below count.
+const COUNTED: u32 = 60;
+/// The bits of a counter's register that count.
+pub const COUNT: u64 = (1 << COUNTED) - 1;
 
 const RESET: u64 = 1;
 const FREEZE: u64 = 1 << 8;
 const CODE: u32 = 16;
+const CODE_MASK: u64 = 0xf << CODE;
 const PORT: u32 = 20;
+const PORT_MASK: u64 = 3 << PORT;
 const FILTER: u64 = 1 << 23;
 /// The fields that software can read back.
-const KEPT: u64 = FREEZE | 0xf << CODE | 3 << PORT | FILTER;
+const KEPT: u64 = FREEZE | CODE_MASK | PORT_MASK | FILTER;
 
-/// The events by their codes in the control register; the others are of links and caches that the card does not have.
+/// The codes of the events in the control register, in the order of [`Event`]; the others are of links and caches that the card does not
+/// have.
 const CODES: [(u64, Event); EVENTS] = [
     (0, Event::LinkRead),
     (1, Event::LinkWrite),
@@ -63,18 +68,45 @@ const CODES: [(u64, Event); EVENTS] = [
     (7, Event::RegisterWrite),
 ];
 
-impl Control {
-    fn is_frozen(self) -> bool {
+impl Event {
+    /// The code of the event in the control register.
+    fn code(self) -> u64 {
+        CODES[self as usize].0
+    }
+}
+
+impl CounterControl {
+    /// Whether the counters are frozen.
+    pub fn is_frozen(self) -> bool {
         self.0 & FREEZE != 0
     }
 
-    fn code(self) -> u64 {
-        self.0 >> CODE & 0xf
+    /// Freezes the counters, or lets them count.
+    #[must_use]
+    pub fn with_frozen(self, is_frozen: bool) -> Self {
+        CounterControl(self.0 & !FREEZE | if is_frozen { FREEZE } else { 0 })
     }
 
     /// The port whose events alone are counted for software, if it has selected one.
-    fn port(self) -> Option<usize> {
-        (self.0 & FILTER != 0).then_some((self.0 >> PORT & 3) as usize)
+    pub fn port(self) -> Option<u8> {
+        (self.0 & FILTER != 0).then_some((self.0 >> PORT & 3) as u8)
+    }
+
+    /// Selects the events of one port, or those of all.
+    #[must_use]
+    pub fn with_port(self, port: Option<u8>) -> Self {
+        let selected = port.map_or(0, |port| FILTER | u64::from(port) << PORT & PORT_MASK);
+        CounterControl(self.0 & !(FILTER | PORT_MASK) | selected)
+    }
+
+    /// Selects the counter of an event.
+    #[must_use]
+    pub fn with_event(self, event: Event) -> Self {
+        CounterControl(self.0 & !CODE_MASK | event.code() << CODE)
+    }
+
+    fn code(self) -> u64 {
+        (self.0 & CODE_MASK) >> CODE
     }
 }
 
@@ -82,7 +114,7 @@ impl Performance {
     /// Counters of `ports` ports, and of a clock with this cycle.
     pub(super) fn new(ports: usize, cycle: Span) -> Self {
         Performance {
-            control: Control::default(),
+            control: CounterControl::default(),
             counts: vec![[0; EVENTS]; ports],
             cycle,
         }
@@ -99,7 +131,7 @@ impl Performance {
     pub(super) fn load(&self, offset: u64, len: u32, now: Time) -> u64 {
         let register = match offset & !7 {
             FABRIC_CONTROL => self.control.0,
-            FABRIC_COUNTER => self.control.code() << 60 | self.selected() & COUNT,
+            FABRIC_COUNTER => self.control.code() << COUNTED | self.selected() & COUNT,
             CLOCK => now.since(Time::ZERO).as_fs() / self.cycle.as_fs().max(1),
             _ => 0,
         };
@@ -114,7 +146,7 @@ impl Performance {
         };
         let of = |counts: &[u64; EVENTS]| counts[*event as usize];
         match self.control.port() {
-            Some(port) => self.counts.get(port).map_or(0, of),
+            Some(port) => self.counts.get(usize::from(port)).map_or(0, of),
             None => self.counts.iter().map(of).sum(),
         }
     }
@@ -127,7 +159,7 @@ impl Performance {
         if value & RESET != 0 {
             self.counts.fill([0; EVENTS]);
         }
-        self.control = Control(value & KEPT);
+        self.control = CounterControl(value & KEPT);
     }
 }
 
@@ -159,6 +191,26 @@ mod tests {
         assert_eq!(read(&mut counters, 6 << 16), 6 << 60 | 1);
         assert_eq!(read(&mut counters, 2 << 16), 2 << 60);
         assert_eq!(read(&mut counters, 1 << 16 | FILTER | 3 << 20), 1 << 60);
+    }
+
+    #[test]
+    fn a_driver_selects_the_event_and_the_port_that_the_counters_show() {
+        let mut counters = counters();
+        for (number, (code, event)) in CODES.into_iter().enumerate() {
+            assert_eq!((event as usize, event.code()), (number, code));
+        }
+        let of = |event, port| CounterControl::default().with_event(event).with_port(port);
+        let mut counted = |control: CounterControl| read(&mut counters, control.0) & COUNT;
+        assert_eq!(counted(of(Event::LinkWrite, None)), 4);
+        assert_eq!(counted(of(Event::LinkWrite, Some(1))), 1);
+        assert_eq!(counted(of(Event::RegisterRead, Some(0))), 0);
+        assert_eq!(of(Event::LinkWrite, Some(1)).with_port(None).port(), None);
+        assert!(
+            !of(Event::LinkRead, None)
+                .with_frozen(true)
+                .with_frozen(false)
+                .is_frozen()
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use kernel::Effects;
 use packet::{PacketId, Refusal};
 use protocol::{Completion, Kind, MemoryRequest};
-use transaction::{arrived, written};
+use transaction::written;
 
 use super::errors::{LinkError, PortError};
 use super::features::{FeatureHeader, FeatureKind};
@@ -128,16 +128,11 @@ impl FpgaCard {
         target: Target,
         fx: &mut Effects<'_, Self>,
     ) {
-        let content = &fx.store()[packet];
-        let bytes = written(content, request);
+        let bytes = written(&fx.store()[packet], request);
         let mut data = [0; LONGEST_STORE];
         let len = bytes.len().min(LONGEST_STORE);
         data[..len].copy_from_slice(&bytes[..len]);
-        let told = arrived(content, request, &self.endpoint.patterns());
-        fx.store().release(packet);
-        if let Some(told) = told {
-            fx.observe(told);
-        }
+        self.endpoint.end_write(packet, request, fx);
         self.count(target.part, Event::RegisterWrite);
         for (at, piece) in store_pieces(target.at, &data[..len]) {
             self.store(target.part, at - target.begin, piece, fx);

@@ -4,7 +4,7 @@ use peerlane_device::{Access, Answer, Failure, Model, Settings, Shell};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt};
+use pyo3::types::{PyByteArray, PyBytes, PyInt};
 use sim::Maker;
 
 use super::settings::values;
@@ -133,7 +133,7 @@ impl Model for PythonModel {
             }
             let engine = object.call_method1(intern!(py, "on_write"), arguments)?;
             if !engine.is_none() {
-                object.call_method1(intern!(py, "_begin"), (engine,))?;
+                object.call_method1(intern!(py, "_start_written"), (engine,))?;
             }
             Ok(())
         });
@@ -179,6 +179,9 @@ fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
         }
         into.copy_from_slice(bytes);
         return Ok(Some(Answer::Now));
+    }
+    if let Ok(bytes) = value.cast::<PyByteArray>() {
+        return fill(&PyBytes::new(value.py(), &bytes.to_vec()), into);
     }
     if let Ok(number) = value.cast::<PyInt>() {
         let bits = 8 * into.len();

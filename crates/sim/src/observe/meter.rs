@@ -17,6 +17,8 @@ pub struct Meter {
     groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
     open: usize,
+    /// The number of ends of flows so far.
+    ends: u64,
     /// The number of parts of workloads; the flows after them are accesses from outside.
     parts: usize,
     /// The number of parts of workloads that are not complete.
@@ -112,6 +114,11 @@ impl FlowMeter {
         all && noticed && self.called.is_some() == self.returned.is_some()
     }
 
+    /// Whether the flow has ended: it is complete, or a reset of its requester has dropped it.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Takes in that the driver moves once more what a reset has lost: all bytes but those that it knows about.
     #[cold]
     fn restart(&mut self, arrived: u64, lost: u64) {
@@ -193,6 +200,7 @@ impl Meter {
         }
         Meter {
             open: flows.len(),
+            ends: 0,
             parts: flows.len(),
             open_parts: flows.len(),
             flows,
@@ -233,6 +241,12 @@ impl Meter {
     /// The number of flows that are not complete.
     pub fn open(&self) -> usize {
         self.open
+    }
+
+    /// The number of ends of flows so far. A flow that goes on after its end can end once more.
+    #[inline]
+    pub fn ends(&self) -> u64 {
+        self.ends
     }
 
     /// Whether all workloads are complete.
@@ -382,6 +396,7 @@ impl Meter {
         let is_over = meter.is_complete() || meter.forgotten && !meter.is_interrupted;
         if is_over && !std::mem::replace(&mut meter.closed, true) {
             self.open -= 1;
+            self.ends += 1;
             self.open_parts -= usize::from((flow.0 as usize) < self.parts);
         }
     }

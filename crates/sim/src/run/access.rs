@@ -8,6 +8,7 @@ use transaction::{Addresses, Content, Direction, Extent, Flow};
 
 use crate::observe::coherence;
 use crate::plan::NodePlan;
+use crate::run::in_flight::InFlight;
 use crate::run::simulation::{CHUNK, Simulation};
 use crate::scenario::advice;
 
@@ -122,6 +123,9 @@ pub enum AccessError {
     NoAnswer(u64),
 }
 
+/// The outcome of an access: the bytes, or the reason why it failed.
+pub type Outcome = Result<Vec<u8>, AccessError>;
+
 impl Simulation {
     /// Makes `requester` write `bytes` to `address` from now on; time does not advance.
     pub fn write(
@@ -143,9 +147,7 @@ impl Simulation {
         len: u64,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<u8>, AccessError> {
-        if len > LONGEST_READ {
-            return Err(AccessError::TooLong(len));
-        }
+        Self::check_read(len)?;
         let empty = vec![0; len as usize];
         let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
         while !self.meter.flow(flow).is_complete() {
@@ -153,7 +155,7 @@ impl Simulation {
                 if self.meter.flow(flow).is_complete() {
                     break;
                 }
-                if !self.step() {
+                if self.has_stopped || !self.step() {
                     return Err(AccessError::NoAnswer(address));
                 }
             }
@@ -161,10 +163,32 @@ impl Simulation {
                 return Err(AccessError::NoAnswer(address));
             }
         }
-        if self.meter.flow(flow).timed_out {
+        self.outcome(InFlight {
+            node,
+            flow,
+            address,
+        })
+    }
+
+    pub(super) fn check_read(len: u64) -> Result<(), AccessError> {
+        if len > LONGEST_READ {
+            return Err(AccessError::TooLong(len));
+        }
+        Ok(())
+    }
+
+    /// The outcome of an access that has ended.
+    pub(super) fn outcome(&mut self, access: InFlight) -> Outcome {
+        let InFlight {
+            node,
+            flow,
+            address,
+        } = access;
+        let meter = self.meter.flow(flow);
+        if meter.timed_out || !meter.is_complete() {
             return Err(AccessError::NoAnswer(address));
         }
-        if self.meter.flow(flow).refused > 0 {
+        if meter.refused > 0 {
             return Err(AccessError::UnsupportedRequest(address));
         }
         let bytes = self.models[node]
@@ -173,7 +197,7 @@ impl Simulation {
         bytes.ok_or(AccessError::NoAnswer(address))
     }
 
-    fn inject(
+    pub(super) fn inject(
         &mut self,
         requester: &str,
         direction: Direction,
@@ -330,11 +354,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
-        let node = self.node(device)?;
-        self.check_slot(device, slot)?;
-        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.set_clock(slot, clock);
-        }
+        self.card_with(device, slot)?.set_clock(slot, clock);
         Ok(())
     }
 
@@ -345,11 +365,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
-        let node = self.node(device)?;
-        self.check_slot(device, slot)?;
-        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.set_made_for(slot, clock);
-        }
+        self.card_with(device, slot)?.set_made_for(slot, clock);
         Ok(())
     }
 
@@ -359,6 +375,14 @@ impl Simulation {
             return Ok(());
         }
         Err(AccessError::NoSuchSlot(device.to_owned(), slot, slots))
+    }
+
+    /// The FPGA card `device`, which must have this slot.
+    fn card_with(&mut self, device: &str, slot: usize) -> Result<&mut FpgaCard, AccessError> {
+        self.check_slot(device, slot)?;
+        let node = self.node(device)?;
+        let card = self.models[node].device_mut::<FpgaCard>();
+        card.ok_or_else(|| AccessError::NoSlot(device.to_owned()))
     }
 
     /// The FPGA card `device`.

@@ -98,7 +98,7 @@ impl Simulation {
                     return Ok(());
                 };
                 root.configured();
-                if !root.is_configuring() || !self.step_until(Time::NEVER) {
+                if !root.is_configuring() || self.has_stopped || !self.step_until(Time::NEVER) {
                     return Ok(());
                 }
             }
@@ -122,7 +122,7 @@ impl Simulation {
                 {
                     return Ok(answer);
                 }
-                if !self.step_until(Time::NEVER) {
+                if self.has_stopped || !self.step_until(Time::NEVER) {
                     return Ok(None);
                 }
             }

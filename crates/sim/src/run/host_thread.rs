@@ -163,7 +163,10 @@ impl HostThread {
 
     /// Begins to carry out `order`. Time advances only if the last order is still under way and has to end first.
     pub fn begin(&self, simulation: &mut Simulation, order: Order) {
-        while self.desk.slot().is_at_work && simulation.step_until(Time::NEVER) {}
+        while self.desk.slot().is_at_work
+            && !simulation.has_stopped
+            && simulation.step_until(Time::NEVER)
+        {}
         self.take();
         self.desk.slot().order = Some(order);
         let now = simulation.now();
@@ -179,7 +182,7 @@ impl HostThread {
         self.desk.slot().bytes.take()
     }
 
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.desk.is_done.load(Ordering::Relaxed)
     }
 
@@ -216,7 +219,7 @@ impl HostThread {
                     return Woken::Quiet;
                 }
                 // This is after the checks above: a caller that waits again must not miss an effect of the last step.
-                if step == CHUNK && (simulation.has_stopped || !watch()) {
+                if simulation.has_stopped || step == CHUNK && !watch() {
                     return Woken::Broken;
                 }
                 if !simulation.step_until(limit) {
@@ -249,11 +252,11 @@ impl Simulation {
                 if let Some(done) = threads.iter().position(|thread| thread.is_done()) {
                     return Some(done);
                 }
-                if !self.step_until(Time::NEVER) {
+                if self.has_stopped || !self.step_until(Time::NEVER) {
                     return None;
                 }
             }
-            if self.has_stopped || !watch() {
+            if !watch() {
                 return None;
             }
         }

@@ -30,6 +30,7 @@ use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::{Models, ScenarioError};
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
+use super::in_flight::Accesses;
 use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
@@ -46,6 +47,7 @@ pub struct Simulation {
     pub(crate) models: Vec<Model>,
     pub(crate) world: World<Pcie>,
     pub(crate) meter: Meter,
+    pub(crate) in_flight: Accesses,
     watchers: Watchers,
     refusals: Refusals,
     log: Log,
@@ -120,6 +122,7 @@ impl Simulation {
             models,
             world,
             meter,
+            in_flight: Accesses::default(),
             refusals: Refusals::new(),
             log: Log::default(),
             interval: Interval::default(),
@@ -299,12 +302,15 @@ impl Simulation {
         self.start();
         loop {
             for _ in 0..CHUNK {
+                if self.has_stopped {
+                    return true;
+                }
                 if !self.step_until(time) {
                     self.pass_to(time);
                     return self.world.has_events() || self.deadline() != Time::NEVER;
                 }
             }
-            if self.has_stopped || !watch() {
+            if !watch() {
                 return true;
             }
         }
@@ -364,7 +370,7 @@ impl Simulation {
     fn step_late(&mut self) {
         let next = self.world.next_time().unwrap_or(Time::NEVER);
         let next = next.min(self.deadline());
-        while self.step_until(next) {}
+        while !self.has_stopped && self.step_until(next) {}
     }
 
     /// Handles the events until the time at which the next outstanding request times out.
@@ -406,6 +412,7 @@ impl Simulation {
         self.listen();
         // A link that fails before it is up leaves nothing to wait for.
         while self.ends_down > 0
+            && !self.has_stopped
             && self.world.now() < Time::ZERO + COMING_UP
             && self.step_until(Time::NEVER)
         {}

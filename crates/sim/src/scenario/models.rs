@@ -1,20 +1,28 @@
-//! The device models from outside that a scenario can name.
+//! The device models from outside that a scenario can name, and those of ours on the same interface.
 
 use device::{EndpointParameters, ForeignModel};
 
+use super::built_in::built_in;
 use super::catalogue::keys_of_devices;
 use super::device::{DeviceParameters, LEAVES};
 
 /// The device models from outside that a scenario can name besides those of the registry. A scenario never loads one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Models(Vec<ForeignModel>);
 
+impl Default for Models {
+    /// The models of ours.
+    fn default() -> Self {
+        Models(built_in().to_vec())
+    }
+}
+
 impl Models {
-    /// The models, each with a name of its own that no model of the registry has; the fault of the first name that is not right.
+    /// The models of ours and these, each with a name of its own that no model of ours has; the fault of the first name that is not right.
     pub fn new(models: Vec<ForeignModel>) -> Result<Self, String> {
         for (number, model) in models.iter().enumerate() {
             let name = model.name();
-            if LEAVES.iter().any(|leaf| leaf.name == name) {
+            if Models::default().names().contains(&name) {
                 return Err(format!(
                     "{name:?} is the name of a built-in model; write another one"
                 ));
@@ -26,7 +34,9 @@ impl Models {
                 ));
             }
         }
-        Ok(Models(models))
+        let mut all = Models::default();
+        all.0.extend(models);
+        Ok(all)
     }
 
     /// Checks that each parameter of a model has a name that no key of every device has: such a key would hide it.
@@ -64,5 +74,17 @@ impl Models {
         let built_in = LEAVES.iter().map(|model| model.name);
         let outside = self.0.iter().map(ForeignModel::name);
         built_in.chain(outside).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_of_all_devices_hides_a_parameter_of_our_models() {
+        for model in Models::default().all() {
+            assert_eq!(Models::check(model), Ok(()));
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! A thread of a host that is told from outside what to do.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use kernel::{Span, Time};
 use sim::{Backing, HostThread, Memory, Simulation, Until, Woken};
+
+use crate::fixture::trace_to;
 
 const PAIR: &str = r#"
     [hosts.h0]
@@ -115,6 +118,20 @@ fn a_wait_for_an_interrupt_says_once_that_the_fabric_is_at_rest() {
     assert!(simulation.now() < limit);
     assert_eq!(wait(&mut simulation), Woken::Limit);
     assert_eq!(simulation.now(), limit);
+}
+
+#[test]
+fn an_idle_fabric_is_at_rest_while_a_trace_shows_the_refreshes_of_its_links() {
+    let (mut simulation, _, _) = pair();
+    let nowhere = File::create("/dev/null").expect("it is always there");
+    trace_to(&mut simulation, nowhere);
+    let idle = Time::ZERO + Span::from_us(3000);
+    simulation.run_until(idle, &mut || true);
+    // Longer than two intervals of refreshes, in steps shorter than a DLLP.
+    for step in 1..100_000 {
+        simulation.run_until(idle + Span::from_ns(1) * step, &mut || true);
+        assert!(simulation.is_at_rest(), "at {} ns", 3_000_000 + step);
+    }
 }
 
 #[test]

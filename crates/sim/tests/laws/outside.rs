@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use kernel::Span;
 use peerlane_device::{
     Access, Answer, Bar, Description, Failure, Model, Operation, Settings, Shell,
 };
@@ -256,3 +257,120 @@ fn a_device_without_bus_mastering_keeps_its_requests() {
 
 /// The Command register with memory space alone enabled.
 const MEMORY_ONLY: u32 = 2;
+
+#[test]
+fn a_read_that_has_failed_asks_for_nothing_more() {
+    let (simulation, ended) = run(&[Step::Nobody(256 * 1024)], "");
+    assert_eq!(ended, [(0, Err(Failure::Unsupported))]);
+    let refused: u64 = simulation.result().errors.iter().map(|one| one.count).sum();
+    // With 512 tags of 512 bytes it would be 512; the device has 8.
+    assert!((1..=8).contains(&refused), "{refused} parts were asked for");
+}
+
+/// Sets a timer for the next moment at each call, after an access, and counts the calls.
+struct Endless(Arc<Mutex<u32>>);
+
+impl Endless {
+    fn go_on(&self, shell: &mut Shell<'_>) {
+        *self.0.lock().unwrap() += 1;
+        shell.wake_after(0, 0).unwrap();
+    }
+}
+
+impl Model for Endless {
+    fn reset(&mut self, _: u8, _: &mut Shell<'_>) {}
+
+    fn read(&mut self, _: Access, _: &mut [u8], _: &mut Shell<'_>) -> Answer {
+        Answer::Unsupported
+    }
+
+    fn write(&mut self, _: Access, bytes: &[u8], shell: &mut Shell<'_>) {
+        match bytes[0] {
+            FAIL => shell.fail("asked to"),
+            _ => self.go_on(shell),
+        }
+    }
+
+    fn expired(&mut self, _: u64, shell: &mut Shell<'_>) {
+        self.go_on(shell);
+    }
+}
+
+const FAIL: u8 = 9;
+
+struct EndlessMaker(Arc<Mutex<u32>>);
+
+impl Maker for EndlessMaker {
+    fn make(&self, _: &str, _: &Settings) -> Result<Box<dyn Model>, String> {
+        Ok(Box::new(Endless(self.0.clone())))
+    }
+}
+
+/// A host, the device of the model [`Endless`], and a flow of another device; the number of calls of the model.
+fn endless() -> (Simulation, Arc<Mutex<u32>>) {
+    let calls = Arc::new(Mutex::new(0));
+    let description = Description {
+        bars: vec![Bar::new(0, 4096)],
+        ..Description::default()
+    };
+    let maker = Box::new(EndlessMaker(calls.clone()));
+    let model = ForeignModel::new("endless", description, maker).unwrap();
+    let models = Models::new(vec![model]).unwrap();
+    let text = "[hosts.h0]\nmemory = \"64 MiB\"\n[switches.s]\nupstream = \"h0\"\n\
+         [devices.d]\nupstream = \"s\"\nmodel = \"endless\"\n[devices.a]\nupstream = \"s\"\n\
+         [[flows]]\nfrom = \"a\"\nto = \"h0\"\nsize = \"16 MiB\"\n";
+    let simulation = Simulation::read_with(text, "law", None, &models).unwrap();
+    (simulation, calls)
+}
+
+fn store(simulation: &mut Simulation, what: u8) {
+    let register = device(simulation).region().unwrap().base;
+    simulation
+        .write("h0", register, vec![what, 0, 0, 0])
+        .unwrap();
+}
+
+#[test]
+fn the_call_over_the_limit_is_not_made() {
+    let (mut simulation, calls) = endless();
+    store(&mut simulation, 1);
+    assert!(simulation.run(&mut |_| true));
+    let failure = simulation.failed_model().unwrap();
+    assert!(
+        failure.why.contains("called 100000 times"),
+        "{}",
+        failure.why
+    );
+    assert_eq!(*calls.lock().unwrap(), 100_000);
+}
+
+#[test]
+fn a_run_ends_at_the_time_at_which_a_model_fails() {
+    type Way = fn(&mut Simulation);
+    let ways: [Way; 4] = [
+        |simulation| assert!(simulation.run(&mut |_| true)),
+        |simulation| {
+            let late = simulation.now() + Span::from_us(10_000);
+            simulation.run_until(late, &mut || true);
+        },
+        |simulation| {
+            let memory = simulation.plan().nodes[0].region().unwrap().base;
+            let read = simulation.read_back("a", memory, 1 << 15, &mut || true);
+            assert!(read.is_err());
+        },
+        |simulation| {
+            let function = device(simulation).id;
+            let many = 0..1000;
+            let answers = many.map(|_| simulation.config_read("h0", function, 0, 4, &mut || true));
+            assert!(answers.last().is_some());
+        },
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let (mut simulation, _) = endless();
+        store(&mut simulation, FAIL);
+        way(&mut simulation);
+        let failure = simulation.failed_model().unwrap();
+        assert_eq!(failure.why, "asked to");
+        assert_eq!(simulation.now(), failure.time, "way {number}");
+    }
+}

@@ -4,6 +4,7 @@
 //! the real function. Some may be called before anything is initialised, even this library; these make system calls.
 
 mod descriptors;
+mod futures;
 #[cfg(target_arch = "x86_64")]
 mod late;
 mod memory;

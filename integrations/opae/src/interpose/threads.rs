@@ -176,7 +176,8 @@ clocked! {
     pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void);
 }
 
-fn wait_if_needed(
+/// Waits with `really` for what may be there already, in which case no time passes; returns an error number.
+pub fn wait_if_needed(
     clock: clockid_t,
     until: *const timespec,
     really: impl Fn(clockid_t, *const timespec) -> c_int,

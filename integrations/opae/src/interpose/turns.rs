@@ -9,7 +9,7 @@
 
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use session::{Until, WaitEnd};
 
@@ -68,6 +68,10 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 
 /// The first limit of all waiting threads.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Real time in which simulated time has passed for a waiting thread, in nanoseconds. Nothing else can happen meanwhile, so it says
+/// nothing of the threads that are waited for.
+static PASSING: AtomicI64 = AtomicI64::new(0);
 
 fn announce_change() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
@@ -238,7 +242,9 @@ impl State {
         } else {
             Until::Limit
         };
+        let began = real_time();
         let why = self.wait(until_any, horizon);
+        PASSING.fetch_add(real_time() - began, Ordering::Relaxed);
         *patience = Patience::new();
         match why {
             WaitEnd::Limit if is_next => Turn::Over(why),
@@ -257,6 +263,8 @@ pub fn is_alone() -> bool {
 /// Time for which other threads were waited for.
 struct Patience {
     began: i64,
+    /// The real time in which simulated time had passed at the beginning.
+    passing: i64,
     ticks: u64,
     /// The processor time of other threads at the last call, and at the last check.
     work: i64,
@@ -268,10 +276,17 @@ impl Patience {
         let work = work_of_program();
         Patience {
             began: real_time(),
+            passing: PASSING.load(Ordering::Relaxed),
             ticks: ticks(),
             work,
             last_work: work,
         }
+    }
+
+    /// Whether the other threads have had their most real time with calls.
+    fn has_lasted(&self) -> bool {
+        let passed = PASSING.load(Ordering::Relaxed) - self.passing;
+        real_time() - self.began - passed >= LONGEST
     }
 
     /// Whether another thread works, and has not done so for too long.
@@ -282,8 +297,7 @@ impl Patience {
         if std::mem::replace(&mut self.ticks, ticks) != ticks {
             self.work = work;
         }
-        let has_lasted = real_time() - self.began >= LONGEST;
-        if work - self.work >= PATIENCE * scale() || has_lasted {
+        if work - self.work >= PATIENCE * scale() || self.has_lasted() {
             return false;
         }
         // In this order, because a thread that runs at the first check may wait for the lock at the second.
@@ -328,4 +342,18 @@ fn runs(thread: i32) -> bool {
         .ok()
         .and_then(|status| status.rsplit(") ").next());
     after_name.is_some_and(|rest| rest.starts_with(['R', 'D']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_time_in_which_simulated_time_passes_is_no_time_of_other_threads() {
+        let mut patience = Patience::new();
+        patience.began -= 2 * LONGEST;
+        assert!(patience.has_lasted());
+        PASSING.fetch_add(3 * LONGEST / 2, Ordering::Relaxed);
+        assert!(!patience.has_lasted());
+    }
 }

@@ -49,16 +49,16 @@ def text_of(scenario: str | None) -> tuple[str, str]:
 
 
 def simulation_of(
-    scenario: str | None, image: str | None = None, card: str | None = None
+    scenario: str | None, image: str | None = None, card: str | None = None, slot: int = 0
 ) -> Simulation:
     """A fabric whose cards have loaded what was configured, and one of them `image`."""
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     with wrong_use():
-        for (name, slot), bits in slots.loaded(source).items():
-            simulation.load_image(name, bits, load, slot)
+        for (name, place), bits in slots.loaded(source).items():
+            simulation.load_image(name, bits, load, place)
         if image is not None:
-            configure(simulation, card or first(simulation), image)
+            configure(simulation, card or first(simulation), image, slot)
     return simulation
 
 

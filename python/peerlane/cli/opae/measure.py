@@ -9,7 +9,7 @@ import typer
 from peerlane import _core
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
-from peerlane.cli.opae.cards import Card, Scenario, first, simulation_of, wrong_use
+from peerlane.cli.opae.cards import Card, Scenario, Slot, first, simulation_of, wrong_use
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.cells import blank, numbers
 from peerlane.cli.tables.sheet import Sheet
@@ -28,6 +28,7 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
     *,
     scenario: Scenario = None,
     card: Card = None,
+    slot: Slot = 0,
     lines: Annotated[
         int, typer.Option(min=1, max=1 << 24, metavar="N", help="Number of lines of 64 bytes.")
     ] = 16384,
@@ -45,9 +46,10 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
     keep_apart([scenario], {"--json": json_to})
     found = []
     for mode in modes or list(Mode):
-        simulation = simulation_of(scenario, mode.image, card)
-        wanted = card or first(simulation)
-        accelerator = next(one for one in accelerators(simulation) if one.name == wanted)
+        simulation = simulation_of(scenario, mode.image, card, slot)
+        wanted = card or first(simulation), slot
+        slots = {(one.name, one.place.slot): one for one in accelerators(simulation)}
+        accelerator = slots[wanted]
         test = diagnose(accelerator, mode, lines=lines, request_lines=request_lines)
         found.append(accelerator.thread.run(test))
     table = blank("mode")

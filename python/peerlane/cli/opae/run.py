@@ -125,7 +125,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     text, source = text_of(scenario)
-    images = slots.loaded(source)
+    with wrong_use():
+        images = slots.loaded(source)
     simulation = Simulation(text, source=source)
     if afu is not None:
         images[card or first(simulation), slot] = image_of(afu)

@@ -23,7 +23,9 @@ DEFAULT, PROFILE = "default:", "profile:"
 
 NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
 NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
-"""Keys of the scenario that are names, or say what is connected where."""
+NAMES |= {"implementation"}
+"""Keys of the scenario that are names, or say what is connected where, or whether a circuit takes
+the place of a model: rows of circuits are rows of their own."""
 
 NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
 LISTS = ("cables", "fibres")
@@ -74,6 +76,11 @@ def _inner(before: tuple[str, ...], table: Table) -> Iterator[tuple[tuple[str, .
             yield from _inner((*before, key), value)
         else:
             yield (*before, key), value
+
+
+def is_name(name: str) -> bool:
+    """Whether an input is one of the keys that are left out, by its name."""
+    return name.rpartition(".")[2] in NAMES
 
 
 def value_of(one: Input) -> object:

@@ -13,7 +13,7 @@ from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.jobs import Job, Progress
 from peerlane.reproduction.sensitivity import record
 from peerlane.reproduction.sensitivity.code import digests, used_by
-from peerlane.reproduction.sensitivity.inputs import PROFILE, Input, of_scenario
+from peerlane.reproduction.sensitivity.inputs import PROFILE, Input, is_name, of_scenario
 from peerlane.reproduction.sensitivity.pool import Processes
 from peerlane.reproduction.sensitivity.record import LISTED, Figure, Record, base
 from peerlane.reproduction.sensitivity.search import Search
@@ -201,7 +201,7 @@ class _Work:
         new.inputs = {
             key: value
             for key, value in old.inputs.items()
-            if key not in there or there[key].value == value
+            if not is_name(key) and (key not in there or there[key].value == value)
         }
         for row in new.rows.keys() & old.moved.keys():
             found = old.moved[row]

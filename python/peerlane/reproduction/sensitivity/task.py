@@ -19,9 +19,9 @@ from peerlane.reproduction.calibration import placed
 from peerlane.reproduction.catalogue import system_fabric
 from peerlane.reproduction.sensitivity.code import FEWER, imported
 from peerlane.reproduction.sensitivity.inputs import (
-    NAMES,
     WORKLOADS,
     Input,
+    is_name,
     tables,
     used,
     value_of,
@@ -189,7 +189,7 @@ def is_movable(key: str, one: Input) -> bool:
     What a workload does, such as reading or writing, is no choice of the simulator's.
     """
     value = value_of(one)
-    if key in NAMES or value == "none":
+    if is_name(key) or value == "none":
         return False
     if steps(key, value):
         return not (isinstance(value, bool) and _of_workload(one))

@@ -41,6 +41,9 @@ BOARD_A = ("a1", "a2", "a3", "a4")
 BOARD_B = ("b1", "b2", "b3", "b4")
 FPGAS = (*BOARD_A, *BOARD_B)
 SWITCHES = ("rha25", "rc47a", "rc47b")
+CIRCUITS = ("source-sink", "matrix", "loopback", "reflector")
+"""The user circuits that are chosen here."""
+
 BUFFER = "4 MiB"
 """Each transfer of figures 3 to 5. Table 3 has none in the source: it is taken to have the same."""
 

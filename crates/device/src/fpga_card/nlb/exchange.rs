@@ -37,6 +37,10 @@ const WRONG_DATA: u32 = 8;
 /// The words of the lines are ones; the first word has the number of its line in these bits.
 const NUMBER: u32 = 0x1_ffff;
 
+/// The bits of the first word that are compared with the number of the line. The published circuit writes 17 bits and compares 16 of
+/// them, and no other word.
+const COMPARED: u32 = 0xffff;
+
 impl Exchange {
     /// The next line to write, with its address.
     pub(super) fn next_write(&self, registers: &Registers) -> Option<(u64, [u8; LINE as usize])> {
@@ -100,9 +104,9 @@ impl Exchange {
             };
             return;
         }
-        if word(0) & 0xffff != line & 0xffff {
-            self.wrong
-                .get_or_insert([word(0) & 0xffff, line, self.came]);
+        let found = word(0) & COMPARED;
+        if found != line & COMPARED {
+            self.wrong.get_or_insert([found, line, self.came]);
         }
         self.came += 1;
     }

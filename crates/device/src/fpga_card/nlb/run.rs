@@ -241,7 +241,7 @@ impl Run {
 
     /// Continues the exchange with software. False if there is nothing to do now.
     fn exchange_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
-        if self.mode != Mode::Software {
+        if self.mode != Mode::Software || self.is_exchange_over(registers) {
             return false;
         }
         if let Some((to, data)) = self.exchange.next_write(registers) {
@@ -420,10 +420,15 @@ impl Run {
         let writes = self.mode.writes() && !self.is_at_end(self.next_write, registers);
         let is_memory_done = self.memory.iter().all(|one| one.ends.is_empty());
         let is_host_done = self.held.is_empty() && self.counts.pending_reads == 0;
-        if self.mode == Mode::Software && !self.exchange.is_over(registers) {
+        if self.mode == Mode::Software && !self.is_exchange_over(registers) {
             return false;
         }
         !reads && !writes && is_host_done && is_memory_done
+    }
+
+    /// Whether no further access of an exchange begins. A failed access ends it, because it waits for the data of each read.
+    fn is_exchange_over(&self, registers: &Registers) -> bool {
+        self.failures > 0 || self.exchange.is_over(registers)
     }
 
     /// The status line: complete; error; cycles; reads and writes in lines; cycles before the first and after the last data.

@@ -154,7 +154,7 @@ impl Job {
                 if self.bell.rung.swap(false, Ordering::Relaxed) {
                     return self.take_done(simulation);
                 }
-                if !simulation.step_until(Time::NEVER) {
+                if simulation.has_stopped || !simulation.step_until(Time::NEVER) {
                     return Ok(Vec::new());
                 }
             }

@@ -1,5 +1,6 @@
 //! Models from outside in a run: how long a run waits for them, and which of them has failed.
 
+use device::Foreign;
 use kernel::Time;
 
 use super::{CHUNK, PASSAGE, Simulation};
@@ -43,25 +44,43 @@ impl Simulation {
         }
     }
 
+    /// Whether a circuit, or a model from outside, cannot go on.
+    pub fn has_stopped(&self) -> bool {
+        self.has_stopped
+    }
+
+    /// The first device whose model could not be made. A run of the simulation would end at once.
+    pub fn unmade_model(&self) -> Option<ModelFailure> {
+        self.failures(|device| Some((Time::ZERO, device.unmade()?)))
+            .next()
+    }
+
     /// The first device whose model has failed.
     pub fn failed_model(&self) -> Option<ModelFailure> {
+        let mut failures = self.failures(Foreign::failure);
+        let first = failures.next()?;
+        Some(failures.fold(
+            first,
+            |first, one| if one.time < first.time { one } else { first },
+        ))
+    }
+
+    fn failures<'s>(
+        &'s self,
+        failure: impl Fn(&'s Foreign) -> Option<(Time, &'s str)>,
+    ) -> impl Iterator<Item = ModelFailure> {
         let nodes = self.plan.nodes.iter().zip(&self.models);
-        let mut failures = nodes.filter_map(|(node, model)| {
+        nodes.filter_map(move |(node, model)| {
             let Model::Foreign(device) = model else {
                 return None;
             };
-            let (time, why) = device.failure()?;
+            let (time, why) = failure(device)?;
             Some(ModelFailure {
                 model: device.name().to_owned(),
                 device: node.name.clone(),
                 time,
                 why: why.to_owned(),
             })
-        });
-        let first = failures.next()?;
-        Some(failures.fold(
-            first,
-            |first, one| if one.time < first.time { one } else { first },
-        ))
+        })
     }
 }

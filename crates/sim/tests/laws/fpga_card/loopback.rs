@@ -242,6 +242,32 @@ fn mode_7_exchanges_lines_with_software() {
 }
 
 #[test]
+fn an_exchange_ends_with_an_error_when_a_read_fails() {
+    for by_register in [false, true] {
+        let mut machine = machine("afu = \"nlb_mode_7\"");
+        // The host has no memory at this address, so the poll fails, or the first line that is read back.
+        machine.set(0x110, MEMORY + STATUS_MEMORY);
+        machine.set32(0x138, 0);
+        machine.set32(0x138, 1);
+        machine.set(0x120, 1 << 40 >> 6);
+        machine.set(0x128, (MEMORY + DESTINATION) >> 6);
+        machine.set32(0x130, 5);
+        machine.set32(0x140, 7 << 2 | u32::from(by_register) << 26);
+        machine.set32(0x138, 3);
+        machine.pass(Span::from_us(10));
+        if by_register {
+            machine.set(0x158, 1);
+            machine.pass(Span::from_us(10));
+        }
+        let status = status(&machine);
+        assert_eq!(status[0], 1);
+        assert_ne!(status[1], 0);
+        assert_eq!((status[4], status[5]), (0, 6));
+        machine.rests();
+    }
+}
+
+#[test]
 fn an_exchange_ends_when_software_stops_it() {
     let mut machine = machine("afu = \"nlb_mode_7\"");
     start(&mut machine, 4, 7 << 2);

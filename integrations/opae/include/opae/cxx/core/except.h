@@ -6,10 +6,13 @@
 #include <opae/types_enum.h>
 #include <opae/utils.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
-#define OPAE_HERE ::opae::fpga::types::src_location(__FILE__, __func__, __LINE__)
+#define OPAECXX_HERE ::opae::fpga::types::src_location(__FILE__, __func__, __LINE__)
+/* The name of earlier versions. */
+#define OPAE_HERE OPAECXX_HERE
 
 /* Throws the exception of a result code, unless it is FPGA_OK. */
 #define ASSERT_FPGA_OK(result) ::opae::fpga::types::detail::assert_fpga_ok((result), OPAE_HERE)

@@ -5,11 +5,19 @@
 
 #include <opae/cxx/core/except.h>
 #include <opae/properties.h>
+#include <opae/utils.h>
+#ifdef __has_include
+#if __has_include(<uuid/uuid.h>)
+#include <uuid/uuid.h> /* Programs rely on it; nothing here does. */
+#endif
+#endif
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iostream>
 #include <string>
+#include <type_traits>
 
 namespace opae {
 namespace fpga {
@@ -20,11 +28,13 @@ template <typename T> struct pvalue {
 	typedef fpga_result (*getter_t)(const fpga_properties, T *);
 	typedef fpga_result (*setter_t)(fpga_properties, T);
 
+	pvalue() : pvalue(nullptr, nullptr, nullptr) {}
 	pvalue(fpga_properties *props, getter_t get, setter_t set)
 		: props_(props), get_(get), set_(set)
 	{
 	}
-	pvalue(const pvalue &) = delete;
+	/* A copy belongs to the same properties, and must not outlive them. */
+	pvalue(const pvalue &) = default;
 
 	pvalue &operator=(const T &value)
 	{
@@ -38,15 +48,19 @@ template <typename T> struct pvalue {
 	{
 		T value = T();
 
-		ASSERT_FPGA_OK(get_(*props_, &value));
+		ASSERT_FPGA_OK(get_value(value));
 		return value;
 	}
+	fpga_result get_value(T &value) const { return get_(*props_, &value); }
+	/* Reads the value, and throws if there is none. No copy is kept that could be invalid. */
+	void update() const { static_cast<void>(static_cast<T>(*this)); }
+	void invalidate() const {}
 	bool operator==(const T &other) const { return is_set() && static_cast<T>(*this) == other; }
 	bool is_set() const
 	{
 		T value = T();
 
-		return get_(*props_, &value) == FPGA_OK;
+		return get_value(value) == FPGA_OK;
 	}
 
 private:
@@ -60,11 +74,12 @@ template <> struct pvalue<char *> {
 	typedef fpga_result (*getter_t)(const fpga_properties, char *);
 	typedef fpga_result (*setter_t)(fpga_properties, char *);
 
+	pvalue() : pvalue(nullptr, nullptr, nullptr) {}
 	pvalue(fpga_properties *props, getter_t get, setter_t set)
 		: props_(props), get_(get), set_(set)
 	{
 	}
-	pvalue(const pvalue &) = delete;
+	pvalue(const pvalue &) = default;
 	pvalue &operator=(const pvalue &) = delete;
 
 	pvalue &operator=(const std::string &value)
@@ -81,6 +96,12 @@ template <> struct pvalue<char *> {
 		ASSERT_FPGA_OK(get_(*props_, text));
 		return text;
 	}
+	void update() const { static_cast<void>(static_cast<std::string>(*this)); }
+	void invalidate() const {}
+	bool operator==(const std::string &other) const
+	{
+		return is_set() && static_cast<std::string>(*this) == other;
+	}
 	bool is_set() const
 	{
 		char text[FPGA_MODEL_LENGTH + 1] = { 0 };
@@ -94,9 +115,23 @@ private:
 	setter_t set_;
 };
 
+/* Says on standard error that an object does not have a property: printing it is no failure. */
+inline void complain_not_set(const char *property)
+{
+	std::cerr << "the object does not have this " << property << "\n";
+}
+
 template <typename T> std::ostream &operator<<(std::ostream &to, const pvalue<T> &value)
 {
-	return to << +static_cast<T>(value);
+	T found = T();
+	fpga_result result = value.get_value(found);
+
+	if (result == FPGA_NOT_FOUND) {
+		complain_not_set("property");
+		return to;
+	}
+	ASSERT_FPGA_OK(result);
+	return to << +found;
 }
 
 inline std::ostream &operator<<(std::ostream &to, const pvalue<char *> &value)
@@ -106,8 +141,8 @@ inline std::ostream &operator<<(std::ostream &to, const pvalue<char *> &value)
 
 /* The UUID of an object. */
 struct guid_t {
-	explicit guid_t(fpga_properties *props) : props_(props), bytes_() {}
-	guid_t(const guid_t &) = delete;
+	guid_t(fpga_properties *props) : props_(props), bytes_() {}
+	guid_t(const guid_t &) = default;
 	guid_t &operator=(const guid_t &) = delete;
 
 	guid_t &operator=(const uint8_t *guid)
@@ -141,6 +176,8 @@ struct guid_t {
 		c_type();
 		return bytes_;
 	}
+	void update() const { c_type(); }
+	void invalidate() const {}
 	bool operator==(const fpga_guid &other) const
 	{
 		return is_set() && std::memcmp(c_type(), other, sizeof(fpga_guid)) == 0;
@@ -155,8 +192,14 @@ struct guid_t {
 	friend std::ostream &operator<<(std::ostream &to, const guid_t &guid)
 	{
 		const char *digits = "0123456789abcdef";
-		const uint8_t *bytes = guid.c_type();
+		fpga_guid bytes;
+		fpga_result result = fpgaPropertiesGetGUID(*guid.props_, &bytes);
 
+		if (result == FPGA_NOT_FOUND) {
+			complain_not_set("GUID");
+			return to;
+		}
+		ASSERT_FPGA_OK(result);
 		for (size_t i = 0; i < sizeof(fpga_guid); i++) {
 			if (i == 4 || i == 6 || i == 8 || i == 10)
 				to << '-';

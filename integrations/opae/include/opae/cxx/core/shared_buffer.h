@@ -8,100 +8,118 @@
 #include <opae/cxx/core/handle.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
 
 namespace opae {
 namespace fpga {
 namespace types {
 
 class shared_buffer {
-	handle::ptr_t owner_;
-	uint8_t *base_;
-	size_t size_;
-	uint64_t wsid_, address_;
+public:
+	typedef std::size_t size_t;
+	typedef std::shared_ptr<shared_buffer> ptr_t;
 
-	shared_buffer(handle::ptr_t owner, uint8_t *base, size_t size, int flags)
-		: owner_(owner), base_(base), size_(size), wsid_(0), address_(0)
+protected:
+	handle::ptr_t handle_;
+	size_t len_;
+	uint8_t *virt_;
+	uint64_t wsid_;
+	uint64_t io_address_;
+
+	/* A buffer that exists; without a handle it is a part of another one, and releases nothing. */
+	shared_buffer(handle::ptr_t handle, size_t len, uint8_t *virt, uint64_t wsid,
+		      uint64_t io_address)
+		: handle_(handle), len_(len), virt_(virt), wsid_(wsid), io_address_(io_address)
+	{
+	}
+
+private:
+	/* A numeric word is read each time, so that a loop sees what a device writes. */
+	template <typename T>
+	using word = typename std::conditional<std::is_scalar<T>::value, volatile T, T>::type;
+
+	static ptr_t prepare(handle::ptr_t handle, uint8_t *base, size_t len, bool read_only,
+			     int flags)
 	{
 		void *place = base;
+		uint64_t wsid = 0;
 
-		if (!owner)
+		if (!handle)
 			throw invalid_param(OPAE_HERE);
-		ASSERT_FPGA_OK(fpgaPrepareBuffer(owner->c_type(), size, &place, &wsid_, flags));
-		base_ = static_cast<uint8_t *>(place);
-		ASSERT_FPGA_OK(fpgaGetIOAddress(owner->c_type(), wsid_, &address_));
+		if (read_only)
+			flags |= static_cast<int>(FPGA_BUF_READ_ONLY);
+		ASSERT_FPGA_OK(fpgaPrepareBuffer(handle->c_type(), len, &place, &wsid, flags));
+		ptr_t made(new shared_buffer(handle, len, static_cast<uint8_t *>(place), wsid, 0));
+		ASSERT_FPGA_OK(fpgaGetIOAddress(handle->c_type(), wsid, &made->io_address_));
+		return made;
 	}
 
 	void check(size_t offset, size_t size) const
 	{
-		if (!base_ || size > size_ || offset > size_ - size)
+		if (!virt_ || size > len_ || offset > len_ - size)
 			throw invalid_param(OPAE_HERE);
 	}
 
-	static int flags(bool read_only, int more)
+	fpga_result end()
 	{
-		return (read_only ? static_cast<int>(FPGA_BUF_READ_ONLY) : 0) | more;
+		bool owns = virt_ && handle_;
+
+		virt_ = nullptr;
+		return owns ? fpgaReleaseBuffer(handle_->c_type(), wsid_) : FPGA_OK;
 	}
 
 public:
-	typedef std::shared_ptr<shared_buffer> ptr_t;
 
 	shared_buffer(const shared_buffer &) = delete;
 	shared_buffer &operator=(const shared_buffer &) = delete;
-	virtual ~shared_buffer()
-	{
-		if (base_)
-			fpgaReleaseBuffer(owner_->c_type(), wsid_);
-	}
+	virtual ~shared_buffer() { end(); }
 
 	/* New memory, or memory of the program; devices only read it if `read_only`. */
 	static ptr_t allocate(handle::ptr_t handle, size_t len, bool read_only = false)
 	{
-		return ptr_t(new shared_buffer(handle, nullptr, len, flags(read_only, 0)));
+		return prepare(handle, nullptr, len, read_only, 0);
 	}
 	static ptr_t attach(handle::ptr_t handle, uint8_t *base, size_t len, bool read_only = false)
 	{
-		int own = static_cast<int>(FPGA_BUF_PREALLOCATED);
-
-		return ptr_t(new shared_buffer(handle, base, len, flags(read_only, own)));
+		return prepare(handle, base, len, read_only,
+			       static_cast<int>(FPGA_BUF_PREALLOCATED));
 	}
-	void release()
-	{
-		uint8_t *base = base_;
+	void release() { ASSERT_FPGA_OK(end()); }
 
-		base_ = nullptr;
-		if (base)
-			ASSERT_FPGA_OK(fpgaReleaseBuffer(owner_->c_type(), wsid_));
-	}
-
-	volatile uint8_t *c_type() const { return base_; }
-	handle::ptr_t owner() const { return owner_; }
-	size_t size() const { return size_; }
+	volatile uint8_t *c_type() const { return virt_; }
+	handle::ptr_t owner() const { return handle_; }
+	size_t size() const { return len_; }
 	uint64_t wsid() const { return wsid_; }
 	/* The address for devices. */
-	uint64_t io_address() const { return address_; }
+	uint64_t io_address() const { return io_address_; }
 
 	void fill(int byte)
 	{
-		check(0, size_);
-		std::memset(base_, byte, size_);
+		check(0, len_);
+		std::memset(virt_, byte, len_);
 	}
 	int compare(ptr_t other, size_t len) const
 	{
 		check(0, len);
 		other->check(0, len);
-		return std::memcmp(base_, other->base_, len);
+		return std::memcmp(virt_, other->virt_, len);
 	}
 	template <typename T> T read(size_t offset) const
 	{
 		check(offset, sizeof(T));
-		return *reinterpret_cast<const volatile T *>(base_ + offset);
+		return *reinterpret_cast<const word<T> *>(virt_ + offset);
 	}
 	template <typename T> void write(const T &value, size_t offset)
 	{
 		check(offset, sizeof(T));
-		*reinterpret_cast<volatile T *>(base_ + offset) = value;
+		*reinterpret_cast<word<T> *>(virt_ + offset) = value;
 	}
 };
 

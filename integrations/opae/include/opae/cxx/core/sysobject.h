@@ -29,40 +29,53 @@ class sysobject {
 public:
 	typedef std::shared_ptr<sysobject> ptr_t;
 
+private:
+	/* `found` is a reference, because the call that gives `result` sets it. */
+	static ptr_t wrap(fpga_result result, const fpga_object &found, token::ptr_t token,
+			  handle::ptr_t handle)
+	{
+		if (result == FPGA_NOT_FOUND)
+			return nullptr;
+		ASSERT_FPGA_OK(result);
+		return ptr_t(new sysobject(found, token, handle));
+	}
+
+public:
+
 	sysobject(const sysobject &) = delete;
 	sysobject &operator=(const sysobject &) = delete;
 	virtual ~sysobject() { fpgaDestroyObject(&object_); }
 
-	/* An attribute, or a folder of attributes, of an object. */
+	/* An attribute, or a folder of attributes, of an object; null if there is none of this name. */
 	static ptr_t get(token::ptr_t token, const std::string &name, int flags = 0)
 	{
 		fpga_object found = nullptr;
 
-		ASSERT_FPGA_OK(fpgaTokenGetObject(token->c_type(), name.c_str(), &found, flags));
-		return ptr_t(new sysobject(found, token, nullptr));
+		return wrap(fpgaTokenGetObject(token->c_type(), name.c_str(), &found, flags), found,
+			    token, nullptr);
 	}
-	/* An attribute, or a folder, of an open object; it can be written. */
+	/* An attribute, or a folder, of an open object; it can be written. Null if there is none. */
 	static ptr_t get(handle::ptr_t handle, const std::string &name, int flags = 0)
 	{
 		fpga_object found = nullptr;
 
-		ASSERT_FPGA_OK(fpgaHandleGetObject(handle->c_type(), name.c_str(), &found, flags));
-		return ptr_t(new sysobject(found, nullptr, handle));
+		return wrap(fpgaHandleGetObject(handle->c_type(), name.c_str(), &found, flags),
+			    found, nullptr, handle);
 	}
-	/* An attribute, or a folder, in this folder, by its name or by its number. */
+	/* An attribute, or a folder, in this folder, by name or number; null if there is none. */
 	ptr_t get(const std::string &name, int flags = 0) const
 	{
 		fpga_object found = nullptr;
 
-		ASSERT_FPGA_OK(fpgaObjectGetObject(object_, name.c_str(), &found, flags));
-		return ptr_t(new sysobject(found, token_, handle_));
+		return wrap(fpgaObjectGetObject(object_, name.c_str(), &found, flags), found, token_,
+			    handle_);
 	}
 	ptr_t get(int number) const
 	{
 		fpga_object found = nullptr;
 
-		ASSERT_FPGA_OK(fpgaObjectGetObjectAt(object_, static_cast<size_t>(number), &found));
-		return ptr_t(new sysobject(found, token_, handle_));
+		return wrap(fpgaObjectGetObjectAt(object_, static_cast<size_t>(number), &found),
+			    found, token_, handle_);
 	}
 
 	uint32_t size(int flags = 0) const
@@ -83,11 +96,12 @@ public:
 	{
 		ASSERT_FPGA_OK(fpgaObjectWrite64(object_, value, flags));
 	}
-	std::vector<uint8_t> bytes(int flags = 0) const
+	std::vector<uint8_t> bytes(int flags = 0) const { return bytes(0, size(flags), flags); }
+	std::vector<uint8_t> bytes(uint32_t offset, uint32_t size, int flags = 0) const
 	{
-		std::vector<uint8_t> read(size(flags));
+		std::vector<uint8_t> read(size);
 
-		ASSERT_FPGA_OK(fpgaObjectRead(object_, read.data(), 0, read.size(), flags));
+		ASSERT_FPGA_OK(fpgaObjectRead(object_, read.data(), offset, size, flags));
 		return read;
 	}
 	fpga_sysobject_type type() const

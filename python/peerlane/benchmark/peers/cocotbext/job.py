@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from peerlane.benchmark.peers.measured import measured
 
 if TYPE_CHECKING:
     from cocotbext.pcie.core.port import SimPort
@@ -54,11 +54,5 @@ if TLPS in os.environ:
             await Timer(100, "ns")
         wall = time.perf_counter() - begin
         assert memory[: len(data)] == data, "bytes differ"  # noqa: S101 - the job's own check
-        result = {
-            "version": version("cocotbext-pcie"),
-            "tlp_per_second": tlps / wall,
-            "tlps": tlps,
-            "wall_seconds": wall,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        }
+        result = measured("cocotbext-pcie", tlps, wall)
         Path(os.environ[RESULT]).write_text(json.dumps(result))  # noqa: ASYNC240 - all is done

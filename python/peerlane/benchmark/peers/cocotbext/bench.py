@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from peerlane.benchmark.cocotbext import job
+from peerlane.benchmark.peers.cocotbext import job
 
 
 def missing() -> str | None:

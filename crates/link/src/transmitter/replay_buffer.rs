@@ -1,0 +1,128 @@
+//! The replay buffer: the packets that were sent and are not acknowledged (PCIe Base 3.6.2).
+
+use std::collections::VecDeque;
+
+use packet::{PacketId, TlpFrame};
+
+use super::SEQUENCES;
+use crate::LinkContext;
+
+/// A packet in the replay buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) packet: PacketId,
+    pub(super) sequence: u16,
+    /// The bytes of the packet on the wire.
+    pub(super) wire_len: u16,
+    /// The channel in which the packet was charged, as in [`TlpFrame`].
+    pub(super) channel: u8,
+}
+
+/// The packets that are kept until they are acknowledged, oldest first. They have consecutive sequence numbers.
+#[derive(Clone, Debug)]
+pub(super) struct ReplayBuffer {
+    kept: VecDeque<Kept>,
+    /// The bytes of all packets on the wire.
+    bytes: u64,
+    /// The number of bytes from which on the buffer is full.
+    capacity: u64,
+    /// The place of the next packet to replay.
+    replaying: Option<usize>,
+}
+
+impl ReplayBuffer {
+    pub(super) fn new(capacity: u64) -> Self {
+        ReplayBuffer {
+            kept: VecDeque::new(),
+            bytes: 0,
+            capacity,
+            replaying: None,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= self.capacity || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
+    }
+
+    #[inline]
+    pub(super) fn is_replaying(&self) -> bool {
+        self.replaying.is_some()
+    }
+
+    /// The packet that was sent last.
+    pub(super) fn last_sent(&self) -> Option<PacketId> {
+        let next = self.replaying.unwrap_or(self.kept.len());
+        let last = next.checked_sub(1)?;
+        self.kept.get(last).map(|kept| kept.packet)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, kept: Kept) {
+        self.kept.push_back(kept);
+        self.bytes += u64::from(kept.wire_len);
+    }
+
+    /// Starts to replay all packets.
+    pub(super) fn replay(&mut self) {
+        self.replaying = (!self.kept.is_empty()).then_some(0);
+    }
+
+    /// The next packet to replay, which counts as replayed.
+    #[inline]
+    pub(super) fn next_again(&mut self) -> Option<Kept> {
+        let place = self.replaying?;
+        self.replaying = Some(place + 1).filter(|next| *next < self.kept.len());
+        Some(self.kept[place])
+    }
+
+    /// Lets the packets of a channel count no longer in its credit.
+    #[cold]
+    pub(super) fn uncharge(&mut self, channel: usize) {
+        for kept in &mut self.kept {
+            if usize::from(kept.channel) == channel {
+                kept.channel = TlpFrame::UNCHARGED;
+            }
+        }
+    }
+
+    /// Releases the packets up to `sequence`. Returns whether there were any.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
+        let Some(oldest) = self.kept.front() else {
+            return false;
+        };
+        let behind = sequence.wrapping_sub(oldest.sequence) % SEQUENCES;
+        if behind >= SEQUENCES / 2 {
+            return false;
+        }
+        let released = self.kept.len().min(usize::from(behind) + 1);
+        for kept in self.kept.drain(..released) {
+            self.bytes -= u64::from(kept.wire_len);
+            cx.packets().release(kept.packet);
+        }
+        self.replaying = self
+            .replaying
+            .map(|place| place.saturating_sub(released))
+            .filter(|next| *next < self.kept.len());
+        true
+    }
+
+    /// Releases all packets.
+    pub(super) fn clear(&mut self, cx: &mut impl LinkContext) {
+        for kept in self.kept.drain(..) {
+            cx.packets().release(kept.packet);
+        }
+        self.bytes = 0;
+        self.replaying = None;
+    }
+}

@@ -1,0 +1,172 @@
+//! Entries of the queues: commands, and the entries that report their ends (NVM Express 1.4, sections 4.2 and 4.6).
+
+/// Size of a submission queue entry in bytes.
+pub const SUBMISSION: u64 = 64;
+/// Size of a completion queue entry in bytes.
+pub const COMPLETION: u64 = 16;
+
+/// An entry of a submission queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Opcode.
+    pub opcode: u8,
+    /// Fused operation (bits 1 and 0), and PRPs or SGLs for the data (bits 7 and 6).
+    pub flags: u8,
+    /// Command identifier.
+    pub id: u16,
+    /// Namespace.
+    pub namespace: u32,
+    /// PRP entries 1 and 2.
+    pub prp: [u64; 2],
+    /// Command dwords 10 to 15.
+    pub words: [u32; 6],
+}
+
+impl Command {
+    /// Reads an entry.
+    pub fn parse(bytes: &[u8; SUBMISSION as usize]) -> Self {
+        let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        Command {
+            opcode: bytes[0],
+            flags: bytes[1],
+            id: u16::from_le_bytes([bytes[2], bytes[3]]),
+            namespace: word(4),
+            prp: [long(24), long(32)],
+            words: std::array::from_fn(|number| word(40 + 4 * number)),
+        }
+    }
+
+    /// Checks what no command here may ask for: fused operations, and SGLs.
+    pub fn check(&self) -> Result<(), Status> {
+        if self.flags & 0b1100_0011 == 0 {
+            Ok(())
+        } else {
+            Err(Status::InvalidField)
+        }
+    }
+
+    /// The low half of a command dword, 10 to 15.
+    pub fn low(&self, dword: usize) -> u16 {
+        self.words[dword - 10] as u16
+    }
+
+    /// The high half of a command dword, 10 to 15.
+    pub fn high(&self, dword: usize) -> u16 {
+        (self.words[dword - 10] >> 16) as u16
+    }
+}
+
+/// The outcome of a command: status code type (bits 10 to 8) and status code (7 to 0) of section 4.6.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Status {
+    /// Invalid Command Opcode.
+    InvalidOpcode = 0x001,
+    /// Invalid Field in Command.
+    InvalidField = 0x002,
+    /// Command ID Conflict.
+    IdConflict = 0x003,
+    /// Data Transfer Error.
+    DataTransferError = 0x004,
+    /// Command Abort Requested.
+    AbortRequested = 0x007,
+    /// Invalid Namespace or Format.
+    InvalidNamespace = 0x00b,
+    /// Command Sequence Error.
+    SequenceError = 0x00c,
+    /// PRP Offset Invalid.
+    PrpOffsetInvalid = 0x013,
+    /// LBA Out of Range.
+    OutOfRange = 0x080,
+    /// Completion Queue Invalid.
+    CompletionQueueInvalid = 0x100,
+    /// Invalid Queue Identifier.
+    InvalidQueueIdentifier = 0x101,
+    /// Invalid Queue Size.
+    InvalidQueueSize = 0x102,
+    /// Asynchronous Event Request Limit Exceeded.
+    EventRequestLimit = 0x105,
+    /// Invalid Interrupt Vector.
+    InvalidVector = 0x108,
+    /// Invalid Log Page.
+    InvalidLogPage = 0x109,
+    /// Invalid Queue Deletion.
+    InvalidQueueDeletion = 0x10c,
+    /// Feature Identifier Not Saveable.
+    NotSaveable = 0x10d,
+}
+
+/// The status field of a command that has ended (bits 15 to 1 of its half word, without the phase tag).
+pub fn status_field(outcome: Result<u32, Status>) -> u16 {
+    let Err(status) = outcome else { return 0 };
+    let can_help = matches!(status, Status::DataTransferError | Status::AbortRequested);
+    status as u16 | MORE | if can_help { 0 } else { DO_NOT_RETRY }
+}
+
+/// More: the error log has an entry about the command.
+const MORE: u16 = 1 << 13;
+/// Do Not Retry: the same command would fail again.
+const DO_NOT_RETRY: u16 = 1 << 14;
+
+/// An entry of a completion queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Identifier of the submission queue.
+    pub queue: u16,
+    /// Command identifier.
+    pub id: u16,
+    /// Dword 0 of the entry where the command succeeds.
+    pub outcome: Result<u32, Status>,
+}
+
+impl Completion {
+    /// The bytes of the entry, with the head of the submission queue and the phase tag.
+    pub fn emit(&self, head: u16, phase: bool) -> [u8; COMPLETION as usize] {
+        let mut bytes = [0; COMPLETION as usize];
+        let status = status_field(self.outcome) << 1 | u16::from(phase);
+        bytes[..4].copy_from_slice(&self.outcome.unwrap_or(0).to_le_bytes());
+        bytes[8..10].copy_from_slice(&head.to_le_bytes());
+        bytes[10..12].copy_from_slice(&self.queue.to_le_bytes());
+        bytes[12..14].copy_from_slice(&self.id.to_le_bytes());
+        bytes[14..].copy_from_slice(&status.to_le_bytes());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_an_entry_are_where_the_specification_has_them() {
+        let mut bytes = [0; 64];
+        bytes[..8].copy_from_slice(&[2, 0x41, 0x34, 0x12, 1, 0, 0, 0]);
+        (bytes[25], bytes[33], bytes[40], bytes[60]) = (0x10, 0x20, 7, 9);
+        let command = Command::parse(&bytes);
+        assert_eq!(
+            (command.opcode, command.id, command.namespace),
+            (2, 0x1234, 1)
+        );
+        assert_eq!(command.prp, [0x1000, 0x2000]);
+        assert_eq!((command.words[0], command.words[5]), (7, 9));
+        assert_eq!(command.check(), Err(Status::InvalidField));
+    }
+
+    #[test]
+    fn a_completion_has_result_head_queue_identifier_status_and_phase() {
+        let (queue, id) = (3, 0x1234);
+        let good = Completion {
+            queue,
+            id,
+            outcome: Ok(0xabcd),
+        };
+        let bytes = good.emit(5, true);
+        assert_eq!(bytes[..4], [0xcd, 0xab, 0, 0]);
+        assert_eq!(bytes[8..], [5, 0, 3, 0, 0x34, 0x12, 1, 0]);
+        let outcome = Err(Status::InvalidQueueSize);
+        let bytes = Completion { outcome, ..good }.emit(5, false);
+        // Do Not Retry (bit 15), More (14), status code type 1 (11 to 9), status code 2 (8 to 1).
+        assert_eq!(bytes[14..], [0x04, 0xc2]);
+    }
+}

@@ -1,0 +1,460 @@
+//! The controller: registers and their handshakes, queues, transfers and interrupts.
+
+mod admin;
+mod completion;
+mod data;
+
+use std::collections::BTreeMap;
+
+use peerlane_device::{
+    Access, Answer, Bar, Declare, Description, Failure, Misuse, Model, Settings, Shell,
+};
+
+use crate::command::{Command, SUBMISSION, Status};
+use crate::events::{Event, Events};
+use crate::features::Features;
+use crate::identify::VENDOR;
+use crate::logs::Logs;
+use crate::media::Media;
+use crate::parameters::{MOST_QUEUES, NvmeParameters};
+use crate::progress::{Action, Outcome, Slots};
+use crate::queues::{CompletionQueue, SubmissionQueue};
+use crate::registers::{
+    DOORBELLS, ENABLE, Effect, FATAL, READY, Registers, SHUT_DOWN, SHUTDOWN_STATUS, SHUTTING_DOWN,
+    SIZE,
+};
+
+/// An NVM Express drive.
+#[derive(Debug)]
+pub struct Nvme {
+    parameters: NvmeParameters,
+    serial: String,
+    registers: Registers,
+    features: Features,
+    logs: Logs,
+    events: Events,
+    /// Whether software was told of the temperature.
+    is_warned: bool,
+    submissions: Vec<Option<SubmissionQueue>>,
+    completions: Vec<Option<CompletionQueue>>,
+    slots: Slots,
+    state: State,
+    media: Media,
+    /// The submission queue whose turn is next.
+    turn: usize,
+    /// The purposes of requests and timers in progress, by their tags.
+    purposes: BTreeMap<u64, Purpose>,
+    tags: u64,
+    /// Number of reads and writes of host memory in progress.
+    transfers: usize,
+    /// The time since which commands are in progress.
+    busy_since: Option<u64>,
+}
+
+/// The state of the handshake by `CC.EN` and `CSTS.RDY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Disabled,
+    /// It becomes ready after a while.
+    Starting,
+    Ready,
+    /// Transfers from before the end of its enabling are in progress.
+    Stopping,
+}
+
+/// The purpose of a request or a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Read so many entries of a submission queue.
+    Entries(u16, u32),
+    /// Read the list of pages of the command in a slot.
+    List(usize),
+    /// Read data of the command in a slot, from this offset on.
+    Data(usize, usize),
+    /// Write data of the command in a slot.
+    Sent(usize),
+    /// Write a completion entry.
+    Entry,
+    /// A transfer from before a reset of the controller.
+    Lost,
+    /// A timer: the access of the command in a slot to the media.
+    Media(usize),
+    /// A timer: the controller becomes ready.
+    Ready,
+    /// A timer: the shutdown is complete.
+    ShutDown,
+    /// A timer: the longest time of interrupt coalescing for a completion queue.
+    Coalesced(u16),
+}
+
+impl Purpose {
+    fn is_timer(self) -> bool {
+        matches!(
+            self,
+            Purpose::Media(_) | Purpose::Ready | Purpose::ShutDown | Purpose::Coalesced(_)
+        )
+    }
+}
+
+impl Model for Nvme {
+    /// A reset of the function: all but the blocks and the logs is as after power-on.
+    fn reset(&mut self, _: u8, _: &mut Shell<'_>) {
+        self.registers = Registers::default();
+        self.purposes.clear();
+        self.transfers = 0;
+        self.state = State::Disabled;
+        self.forget();
+    }
+
+    fn read(&mut self, access: Access, into: &mut [u8], _: &mut Shell<'_>) -> Answer {
+        self.registers.read(access, into, &self.parameters);
+        Answer::Now
+    }
+
+    fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>) {
+        for effect in self.registers.write(access, bytes) {
+            match effect {
+                Effect::Configured(before) => self.configure(before, shell),
+                Effect::Unmasked => self.unmask(shell),
+            }
+        }
+        if access.offset >= DOORBELLS && access.offset.is_multiple_of(4) {
+            for (number, value) in (0..).zip(bytes.as_chunks().0) {
+                let doorbell = (access.offset - DOORBELLS) / 4 + number;
+                self.ring(
+                    doorbell as usize,
+                    u32::from_le_bytes(*value) & 0xffff,
+                    shell,
+                );
+            }
+        }
+        self.go_on(shell);
+    }
+
+    fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
+        let purpose = self.end_transfer(tag);
+        match (purpose, outcome) {
+            (Some(Purpose::Entries(queue, count)), Ok(bytes)) => {
+                self.take_entries(queue, count, bytes, shell);
+            }
+            (Some(Purpose::Entries(..)), Err(_)) => self.registers.status |= FATAL,
+            (Some(Purpose::List(slot)), outcome) => self.take_list(slot, outcome, shell),
+            (Some(Purpose::Data(slot, offset)), outcome) => {
+                self.take_data(slot, offset, outcome, shell);
+            }
+            _ => {}
+        }
+        self.go_on(shell);
+    }
+
+    fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
+        if let Some(Purpose::Sent(slot)) = self.end_transfer(tag) {
+            self.count_down(slot, shell);
+        }
+        self.go_on(shell);
+    }
+
+    fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
+        match self.purposes.remove(&timer) {
+            Some(Purpose::Media(slot)) => self.end_access(slot, shell),
+            Some(Purpose::Ready) => self.begin(),
+            Some(Purpose::ShutDown) => {
+                self.registers.status &= !SHUTDOWN_STATUS;
+                self.registers.status |= SHUT_DOWN;
+            }
+            Some(Purpose::Coalesced(queue)) => self.interrupt(queue, shell),
+            _ => {}
+        }
+        self.go_on(shell);
+    }
+}
+
+impl Declare for Nvme {
+    fn description() -> Description {
+        Description {
+            help: "An NVM Express 1.4 drive with admin and I/O queues, for a driver of one's own: \"nvme\" is the drive for flows.".to_owned(),
+            vendor: VENDOR,
+            device: 2,
+            revision: 1,
+            class: 0x01_0802,
+            bars: vec![Bar::wide(0, SIZE)],
+            vectors: MOST_QUEUES + 1,
+            tags: 256,
+            virtual_functions: 0,
+            parameters: NvmeParameters::declarations(),
+        }
+    }
+
+    fn new(settings: &Settings) -> Self {
+        Self::named("nvme", settings)
+    }
+}
+
+impl Nvme {
+    /// The drive of the device with this name, from which its serial number is made.
+    pub fn named(device: &str, settings: &Settings) -> Self {
+        let parameters = NvmeParameters::read(settings);
+        Nvme {
+            features: Features::new(0, 0, false),
+            slots: Slots::new(parameters.commands),
+            media: Media::new(parameters.media),
+            parameters,
+            serial: device.to_owned(),
+            registers: Registers::default(),
+            logs: Logs::default(),
+            events: Events::default(),
+            is_warned: false,
+            submissions: Vec::new(),
+            completions: Vec::new(),
+            state: State::Disabled,
+            turn: 0,
+            purposes: BTreeMap::new(),
+            tags: 0,
+            transfers: 0,
+            busy_since: None,
+        }
+    }
+
+    /// Drops queues and commands, and sets features to their defaults.
+    fn forget(&mut self) {
+        let parameters = &self.parameters;
+        let vectors = MOST_QUEUES + 1;
+        self.features = Features::new(parameters.io_queues, vectors, parameters.has_cache());
+        self.slots = Slots::new(parameters.commands);
+        self.events = Events::default();
+        self.is_warned = false;
+        self.submissions = vec![None; usize::from(parameters.io_queues) + 1];
+        self.completions = vec![None; usize::from(parameters.io_queues) + 1];
+        self.turn = 0;
+        self.busy_since = None;
+    }
+
+    /// Follows a change of Controller Configuration.
+    fn configure(&mut self, before: u32, shell: &mut Shell<'_>) {
+        let is_enabled = self.registers.configuration & ENABLE != 0;
+        let was_enabled = before & ENABLE != 0;
+        if is_enabled && !was_enabled && self.state == State::Disabled {
+            self.start(shell);
+        }
+        if was_enabled && !is_enabled {
+            self.stop();
+        }
+        let status = self.registers.status & SHUTDOWN_STATUS;
+        if self.registers.asks_for_shutdown() && status == 0 {
+            self.registers.status |= SHUTTING_DOWN;
+            let now = shell.now_fs();
+            let after = self.media.flush(now) - now + self.parameters.shutdown_time;
+            self.wait(Purpose::ShutDown, after, shell);
+        }
+    }
+
+    fn start(&mut self, shell: &mut Shell<'_>) {
+        if !self.registers.is_possible() {
+            self.registers.status |= FATAL;
+            return;
+        }
+        self.state = State::Starting;
+        self.wait(Purpose::Ready, self.parameters.ready_time, shell);
+    }
+
+    /// Begins to work, with the admin queues.
+    fn begin(&mut self) {
+        let [submission, completion] = self.registers.admin_queues();
+        self.submissions[0] = Some(SubmissionQueue::new(submission.0, submission.1, 0));
+        self.completions[0] = Some(CompletionQueue::new(completion.0, completion.1, Some(0)));
+        self.state = State::Ready;
+        self.registers.status |= READY;
+    }
+
+    /// Resets the controller, as `CC.EN` has become 0. It is no longer ready when no transfer is in progress.
+    fn stop(&mut self) {
+        self.purposes.retain(|_, purpose| !purpose.is_timer());
+        for purpose in self.purposes.values_mut() {
+            *purpose = Purpose::Lost;
+        }
+        self.forget();
+        self.registers.status &= READY;
+        self.state = State::Stopping;
+    }
+
+    /// Does all that can be done now.
+    fn go_on(&mut self, shell: &mut Shell<'_>) {
+        if self.state == State::Stopping && self.transfers == 0 {
+            self.state = State::Disabled;
+            self.registers.reset_controller();
+            if self.registers.configuration & ENABLE != 0 {
+                self.start(shell);
+            }
+        }
+        if !self.is_working() {
+            return;
+        }
+        while let Some((id, result)) = self.events.next() {
+            self.complete(0, id, Ok(result));
+        }
+        self.delete_queues();
+        self.post(shell);
+        if self.registers.status & SHUTDOWN_STATUS == 0 {
+            self.fetch(shell);
+        }
+    }
+
+    fn is_working(&self) -> bool {
+        self.state == State::Ready && self.registers.status & FATAL == 0
+    }
+
+    /// Takes a write to a doorbell.
+    fn ring(&mut self, doorbell: usize, value: u32, shell: &mut Shell<'_>) {
+        if !self.is_working() {
+            return;
+        }
+        let queue = doorbell / 2;
+        let rung = if doorbell.is_multiple_of(2) {
+            let queue = self.submissions.get_mut(queue).and_then(Option::as_mut);
+            queue.map(|queue| queue.ring(value))
+        } else {
+            let queue = self.completions.get_mut(queue).and_then(Option::as_mut);
+            queue.map(|queue| {
+                let is_right = queue.ring(value);
+                if queue.is_empty() {
+                    (queue.held, queue.is_pending) = (0, false);
+                }
+                is_right
+            })
+        };
+        let event = match rung {
+            Some(true) => return,
+            Some(false) => Event::InvalidDoorbellValue,
+            None => Event::InvalidDoorbellRegister,
+        };
+        self.logs.add_other();
+        self.events.raise(event);
+        self.go_on(shell);
+    }
+
+    /// Reads entries of the submission queues, which have turns.
+    fn fetch(&mut self, shell: &mut Shell<'_>) {
+        let burst = self.features.burst();
+        let count = self.submissions.len();
+        let mut idle = 0;
+        while idle < count {
+            let number = self.turn;
+            self.turn = (self.turn + 1) % count;
+            let most = self.slots.free(number as u16).min(burst);
+            let next = self.submissions[number].as_mut().and_then(|queue| {
+                let next = queue.next(most)?;
+                queue.is_fetching = true;
+                Some(next)
+            });
+            let Some((address, entries)) = next else {
+                idle += 1;
+                continue;
+            };
+            idle = 0;
+            self.slots.reserve(entries);
+            let purpose = Purpose::Entries(number as u16, entries);
+            let len = u64::from(entries) * SUBMISSION;
+            if !self.transfer(purpose, shell, |shell, tag| shell.read(tag, address, len)) {
+                self.registers.status |= FATAL;
+                return;
+            }
+        }
+    }
+
+    /// Begins the commands of entries that have come.
+    fn take_entries(&mut self, number: u16, count: u32, bytes: &[u8], shell: &mut Shell<'_>) {
+        self.slots.release(count);
+        let Some(queue) = self.submissions[usize::from(number)].as_mut() else {
+            return;
+        };
+        queue.is_fetching = false;
+        queue.take(count);
+        if queue.deleted_by.is_some() {
+            return;
+        }
+        for entry in bytes.as_chunks().0 {
+            self.take_command(number, Command::parse(entry), shell);
+        }
+    }
+
+    fn take_command(&mut self, queue: u16, command: Command, shell: &mut Shell<'_>) {
+        let is_open = self.slots.find(queue, command.id).is_some()
+            || queue == 0 && self.events.has(command.id);
+        let checked = if is_open {
+            Err(Status::IdConflict)
+        } else {
+            command.check()
+        };
+        let begun = match checked {
+            Err(status) => Err(status),
+            Ok(()) if queue == 0 => self.execute_admin(&command, shell),
+            Ok(()) => self.plan_io(&command),
+        };
+        let begun = begun.and_then(|outcome| match outcome {
+            Outcome::Done(result) => {
+                self.complete(queue, command.id, Ok(result));
+                Ok(())
+            }
+            Outcome::Later => Ok(()),
+            Outcome::Data(bytes) => {
+                let len = bytes.len() as u64;
+                self.keep(queue, &command, (Action::Send, bytes, len), shell)
+            }
+            Outcome::Move(action, len) => {
+                self.keep(queue, &command, (action, Vec::new(), len), shell)
+            }
+        });
+        if let Err(status) = begun {
+            self.fail(queue, &command, status);
+        }
+    }
+
+    /// Removes submission queues that software deletes, once none of their commands is in progress.
+    fn delete_queues(&mut self) {
+        for number in 1..self.submissions.len() {
+            let Some(queue) = &self.submissions[number] else {
+                continue;
+            };
+            if let Some(id) = queue.deleted_by
+                && !queue.is_fetching
+                && !self.slots.has(number as u16)
+            {
+                self.submissions[number] = None;
+                self.complete(0, id, Ok(0));
+            }
+        }
+    }
+
+    /// Begins a read or a write of host memory; false if it cannot be.
+    fn transfer(
+        &mut self,
+        purpose: Purpose,
+        shell: &mut Shell<'_>,
+        ask: impl FnOnce(&mut Shell<'_>, u64) -> Result<(), Misuse>,
+    ) -> bool {
+        self.tags += 1;
+        let begun = ask(shell, self.tags).is_ok();
+        if begun {
+            self.purposes.insert(self.tags, purpose);
+            self.transfers += 1;
+        }
+        begun
+    }
+
+    fn end_transfer(&mut self, tag: u64) -> Option<Purpose> {
+        let purpose = self.purposes.remove(&tag)?;
+        self.transfers -= 1;
+        Some(purpose)
+    }
+
+    /// Sets a timer.
+    fn wait(&mut self, purpose: Purpose, after_fs: u64, shell: &mut Shell<'_>) {
+        self.tags += 1;
+        if shell.wake_after(self.tags, after_fs).is_ok() {
+            self.purposes.insert(self.tags, purpose);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

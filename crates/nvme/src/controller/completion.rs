@@ -1,0 +1,99 @@
+//! Completion entries and their interrupts.
+
+use peerlane_device::Shell;
+
+use crate::command::{Command, Completion, Status};
+use crate::queues::CompletionQueue;
+
+use super::{FATAL, Nvme, Purpose};
+
+impl Nvme {
+    /// Ends a command with an error, of which the error log has an entry.
+    pub(super) fn fail(&mut self, queue: u16, command: &Command, status: Status) {
+        self.logs.add(queue, command, status);
+        self.complete(queue, command.id, Err(status));
+    }
+
+    /// Keeps the end of a command for its completion queue.
+    pub(super) fn complete(&mut self, queue: u16, id: u16, outcome: Result<u32, Status>) {
+        let submissions = self.submissions[usize::from(queue)].as_ref();
+        let place = submissions.map(|one| usize::from(one.completions));
+        if let Some(completions) = place.and_then(|place| self.completions[place].as_mut()) {
+            completions
+                .waiting
+                .push_back(Completion { queue, id, outcome });
+        }
+    }
+
+    /// Writes completion entries, each with its interrupt, while the queues have space.
+    pub(super) fn post(&mut self, shell: &mut Shell<'_>) {
+        for number in 0..self.completions.len() {
+            while let Some((completion, address, phase)) = self.completions[number]
+                .as_mut()
+                .and_then(CompletionQueue::next)
+            {
+                let queue = self.submissions[usize::from(completion.queue)].as_ref();
+                let head = queue.map_or(0, |queue| queue.head as u16);
+                let entry = completion.emit(head, phase);
+                if !self.transfer(Purpose::Entry, shell, |shell, tag| {
+                    shell.write_tagged(tag, address, &entry)
+                }) {
+                    self.registers.status |= FATAL;
+                    return;
+                }
+                self.signal(number as u16, shell);
+            }
+        }
+    }
+
+    /// Interrupts for an entry of a completion queue, unless coalescing holds the interrupt back.
+    pub(super) fn signal(&mut self, number: u16, shell: &mut Shell<'_>) {
+        let Some(queue) = self.completions[usize::from(number)].as_mut() else {
+            return;
+        };
+        queue.held += 1;
+        let vector = queue.vector.filter(|_| number > 0);
+        let coalescing = vector.and_then(|vector| self.features.coalescing(vector));
+        match (coalescing, queue.held) {
+            (Some((count, time)), held) if held < count => {
+                if held == 1 {
+                    self.wait(Purpose::Coalesced(number), time, shell);
+                }
+            }
+            _ => self.interrupt(number, shell),
+        }
+    }
+
+    /// Interrupts for the entries of a completion queue that had no interrupt.
+    pub(super) fn interrupt(&mut self, number: u16, shell: &mut Shell<'_>) {
+        let Some(queue) = self.completions[usize::from(number)].as_mut() else {
+            return;
+        };
+        let held = std::mem::take(&mut queue.held);
+        self.purposes
+            .retain(|_, purpose| *purpose != Purpose::Coalesced(number));
+        let Some(vector) = queue.vector.filter(|_| held > 0) else {
+            return;
+        };
+        if vector < u32::BITS as u16 && self.registers.mask >> vector & 1 != 0 {
+            queue.is_pending = true;
+            return;
+        }
+        // A vector that the scenario has taken away signals nothing.
+        let _ = shell.interrupt(vector);
+    }
+
+    /// Sends the interrupts that have waited for their vectors to be unmasked.
+    pub(super) fn unmask(&mut self, shell: &mut Shell<'_>) {
+        let mask = self.registers.mask;
+        for queue in self.completions.iter_mut().flatten() {
+            let Some(vector) = queue.vector.filter(|_| queue.is_pending) else {
+                continue;
+            };
+            if mask >> vector & 1 == 0 {
+                queue.is_pending = false;
+                let _ = shell.interrupt(vector);
+            }
+        }
+    }
+}

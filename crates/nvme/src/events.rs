@@ -1,0 +1,122 @@
+//! Asynchronous events, and the requests of software that wait for them (NVM Express 1.4, section 5.2).
+
+use std::collections::VecDeque;
+
+/// An asynchronous event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A write to the doorbell of a queue that does not exist.
+    InvalidDoorbellRegister,
+    /// A value of a doorbell that is not possible.
+    InvalidDoorbellValue,
+    /// A temperature threshold.
+    TemperatureThreshold,
+}
+
+/// The kind of an event, which reading a log page acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Error status; log page 1.
+    Error = 0,
+    /// SMART or health status; log page 2.
+    Health = 1,
+}
+
+impl Event {
+    /// The kind of the event.
+    pub fn kind(self) -> EventKind {
+        match self {
+            Event::InvalidDoorbellRegister | Event::InvalidDoorbellValue => EventKind::Error,
+            Event::TemperatureThreshold => EventKind::Health,
+        }
+    }
+
+    /// Dword 0 of the completion: kind, information, and log page.
+    pub fn result(self) -> u32 {
+        let information = match self {
+            Event::InvalidDoorbellRegister => 0,
+            Event::InvalidDoorbellValue | Event::TemperatureThreshold => 1,
+        };
+        let kind = self.kind() as u32;
+        kind | information << 8 | (kind + 1) << 16
+    }
+}
+
+/// Events that software has not been told of, and requests that wait for events.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    requests: VecDeque<u16>,
+    pending: VecDeque<Event>,
+    /// Whether software was told of an event of each kind, and has not read its log page since.
+    is_masked: [bool; 2],
+}
+
+impl Events {
+    /// Keeps a request by its command identifier; false if there are too many.
+    pub fn request(&mut self, id: u16) -> bool {
+        let fits = self.requests.len() < MOST_REQUESTS;
+        if fits {
+            self.requests.push_back(id);
+        }
+        fits
+    }
+
+    /// Whether a request with this command identifier waits.
+    pub fn has(&self, id: u16) -> bool {
+        self.requests.contains(&id)
+    }
+
+    /// Removes the request with this command identifier; false if there is none.
+    pub fn abort(&mut self, id: u16) -> bool {
+        let before = self.requests.len();
+        self.requests.retain(|one| *one != id);
+        self.requests.len() < before
+    }
+
+    /// Notes an event, once until software is told of it.
+    pub fn raise(&mut self, event: Event) {
+        if !self.pending.contains(&event) {
+            self.pending.push_back(event);
+        }
+    }
+
+    /// Lets events of a kind be told again, as software has read their log page.
+    pub fn acknowledge(&mut self, kind: EventKind) {
+        self.is_masked[kind as usize] = false;
+    }
+
+    /// The next request that an event ends, with the result.
+    pub fn next(&mut self) -> Option<(u16, u32)> {
+        let is_masked = self.is_masked;
+        let mut pending = self.pending.iter();
+        let place = pending.position(|event| !is_masked[event.kind() as usize])?;
+        let id = self.requests.pop_front()?;
+        let event = self.pending.remove(place)?;
+        self.is_masked[event.kind() as usize] = true;
+        Some((id, event.result()))
+    }
+}
+
+/// The most requests that wait.
+pub const MOST_REQUESTS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_told_once_until_its_log_page_is_read() {
+        let mut events = Events::default();
+        events.raise(Event::InvalidDoorbellValue);
+        assert_eq!(events.next(), None);
+        assert!((1..=4).all(|id| events.request(id)) && !events.request(5));
+        assert_eq!(events.next(), Some((1, 0x01_0100)));
+        events.raise(Event::InvalidDoorbellRegister);
+        assert_eq!(events.next(), None);
+        events.raise(Event::TemperatureThreshold);
+        assert_eq!(events.next(), Some((2, 0x02_0101)));
+        events.acknowledge(EventKind::Error);
+        assert_eq!(events.next(), Some((3, 0x01_0000)));
+        assert!(events.abort(4) && !events.abort(4));
+    }
+}

@@ -1,0 +1,20 @@
+//! An NVM Express 1.4 controller with one namespace, as a device model on the interface of `peerlane-device`.
+//!
+//! It has the registers, the admin commands and the NVM commands that the specification requires of an I/O controller, so that a driver
+//! brings it up as it does hardware. Absent are all optional commands, SGLs, protection information, several namespaces, and a memory
+//! buffer of the controller.
+
+mod command;
+mod controller;
+mod events;
+mod features;
+mod identify;
+mod logs;
+mod media;
+mod pages;
+mod parameters;
+mod progress;
+mod queues;
+mod registers;
+
+pub use controller::Nvme;

@@ -1,0 +1,141 @@
+//! The commands in progress, each in a slot.
+
+use crate::command::Command;
+use crate::pages::Pages;
+
+/// A command in progress.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Its submission queue.
+    pub queue: u16,
+    /// The command.
+    pub command: Command,
+    /// The direction of its data.
+    pub action: Action,
+    /// The pages of its data in host memory; none for a flush.
+    pub pages: Option<Pages>,
+    /// Its data.
+    pub bytes: Vec<u8>,
+    /// Number of reads and writes of host memory that have not ended.
+    pub awaited: usize,
+    /// Whether one of them has failed.
+    pub has_failed: bool,
+    /// Whether it waits for the media alone, so that it can be aborted.
+    pub is_at_media: bool,
+}
+
+/// The movement of a command's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// From the controller to host memory.
+    Send,
+    /// From the media to host memory.
+    Read {
+        /// Offset in the media.
+        offset: u64,
+        /// Number of bytes.
+        len: u64,
+    },
+    /// From host memory to the media.
+    Write {
+        /// Offset in the media.
+        offset: u64,
+        /// Whether the data must be in the dies at the end.
+        through: bool,
+    },
+    /// From the write cache to the dies.
+    Flush,
+}
+
+/// The next step of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has ended, with dword 0 of its completion.
+    Done(u32),
+    /// Its data goes to host memory.
+    Data(Vec<u8>),
+    /// So many bytes of data are moved.
+    Move(Action, u64),
+    /// It ends later, by something else.
+    Later,
+}
+
+/// The slots of the commands in progress.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    all: Vec<Option<Progress>>,
+    free: Vec<usize>,
+    /// Free slots for entries that are being read.
+    reserved: usize,
+}
+
+/// Slots that I/O commands leave to admin commands.
+const ADMIN_SLOTS: usize = 4;
+
+impl Slots {
+    /// Slots for so many I/O commands.
+    pub fn new(commands: u64) -> Self {
+        let count = commands as usize + ADMIN_SLOTS;
+        Slots {
+            all: vec![None; count],
+            free: (0..count).rev().collect(),
+            reserved: 0,
+        }
+    }
+
+    /// The number of slots that commands of a queue can have.
+    pub fn free(&self, queue: u16) -> u32 {
+        let kept = if queue == 0 { 0 } else { ADMIN_SLOTS };
+        (self.free.len().saturating_sub(self.reserved + kept)) as u32
+    }
+
+    /// Keeps slots for entries that are being read.
+    pub fn reserve(&mut self, count: u32) {
+        self.reserved += count as usize;
+    }
+
+    /// Gives kept slots back, as the entries have come.
+    pub fn release(&mut self, count: u32) {
+        self.reserved -= count as usize;
+    }
+
+    /// Puts a command into a slot. Panics if no slot is free.
+    pub fn put(&mut self, progress: Progress) -> usize {
+        let slot = self.free.pop();
+        let slot = slot.expect("entries are read only for free slots");
+        self.all[slot] = Some(progress);
+        slot
+    }
+
+    /// The command in a slot.
+    pub fn at(&mut self, slot: usize) -> Option<&mut Progress> {
+        self.all[slot].as_mut()
+    }
+
+    /// Takes the command out of a slot.
+    pub fn take(&mut self, slot: usize) -> Option<Progress> {
+        let progress = self.all[slot].take();
+        if progress.is_some() {
+            self.free.push(slot);
+        }
+        progress
+    }
+
+    /// The slot of the command of a queue with an identifier.
+    pub fn find(&self, queue: u16, id: u16) -> Option<usize> {
+        let is_it = |one: &Progress| (one.queue, one.command.id) == (queue, id);
+        self.all
+            .iter()
+            .position(|one| one.as_ref().is_some_and(is_it))
+    }
+
+    /// Whether a queue has commands in progress.
+    pub fn has(&self, queue: u16) -> bool {
+        self.all.iter().flatten().any(|one| one.queue == queue)
+    }
+
+    /// Whether no command is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.all.len()
+    }
+}

@@ -1,0 +1,175 @@
+//! The queues of the controller: where they are in host memory, and how far both sides are (NVM Express 1.4, section 4.1).
+
+use std::collections::VecDeque;
+
+use crate::command::{COMPLETION, Completion, SUBMISSION};
+
+/// A submission queue.
+#[derive(Clone, Debug)]
+pub struct SubmissionQueue {
+    /// Address of the first entry.
+    pub base: u64,
+    /// Number of entries, 2 at least.
+    pub entries: u32,
+    /// The completion queue of its commands.
+    pub completions: u16,
+    /// The entry that the controller reads next.
+    pub head: u32,
+    /// The entry that software writes next.
+    pub tail: u32,
+    /// Whether entries are being read.
+    pub is_fetching: bool,
+    /// The identifier of the admin command that deletes the queue, once there is one.
+    pub deleted_by: Option<u16>,
+}
+
+impl SubmissionQueue {
+    /// An empty queue.
+    pub fn new(base: u64, entries: u32, completions: u16) -> Self {
+        SubmissionQueue {
+            base,
+            entries,
+            completions,
+            head: 0,
+            tail: 0,
+            is_fetching: false,
+            deleted_by: None,
+        }
+    }
+
+    /// Moves the tail to the value of a doorbell; false if software cannot write it: it is no entry, or the tail was there.
+    pub fn ring(&mut self, tail: u32) -> bool {
+        let is_right = tail < self.entries && tail != self.tail;
+        if is_right {
+            self.tail = tail;
+        }
+        is_right
+    }
+
+    /// The address of the next entries, and how many of them, `most` at most, are next to each other; none if there are none to read.
+    pub fn next(&self, most: u32) -> Option<(u64, u32)> {
+        if self.is_fetching || self.deleted_by.is_some() {
+            return None;
+        }
+        let end = if self.tail < self.head {
+            self.entries
+        } else {
+            self.tail
+        };
+        let count = (end - self.head).min(most);
+        let address = self.base + u64::from(self.head) * SUBMISSION;
+        (count > 0).then_some((address, count))
+    }
+
+    /// Moves the head over entries that were read.
+    pub fn take(&mut self, count: u32) {
+        self.head = (self.head + count) % self.entries;
+    }
+}
+
+/// A completion queue.
+#[derive(Clone, Debug)]
+pub struct CompletionQueue {
+    /// Address of the first entry.
+    base: u64,
+    /// Number of entries, 2 at least.
+    entries: u32,
+    /// The interrupt vector, if interrupts are enabled.
+    pub vector: Option<u16>,
+    /// The entry that software reads next.
+    head: u32,
+    /// The entry that the controller writes next.
+    tail: u32,
+    phase: bool,
+    /// Ends of commands without an entry, oldest first.
+    pub waiting: VecDeque<Completion>,
+    /// Number of entries without an interrupt, which coalescing holds back.
+    pub held: u32,
+    /// Whether an interrupt waits until software unmasks its vector in `INTMC`.
+    pub is_pending: bool,
+}
+
+impl CompletionQueue {
+    /// An empty queue.
+    pub fn new(base: u64, entries: u32, vector: Option<u16>) -> Self {
+        CompletionQueue {
+            base,
+            entries,
+            vector,
+            head: 0,
+            tail: 0,
+            phase: true,
+            waiting: VecDeque::new(),
+            held: 0,
+            is_pending: false,
+        }
+    }
+
+    /// Whether software has taken all entries.
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// Moves the head to the value of a doorbell; false if software cannot write it: it is no entry, the head was there, or it is beyond
+    /// the entries that were written.
+    pub fn ring(&mut self, head: u32) -> bool {
+        if head >= self.entries || head == self.head {
+            return false;
+        }
+        let ahead = |from: u32| (from + self.entries - self.head) % self.entries;
+        let is_right = ahead(head) <= ahead(self.tail);
+        if is_right {
+            self.head = head;
+        }
+        is_right
+    }
+
+    /// The next end of a command that has space, with the address of its entry and the phase tag.
+    pub fn next(&mut self) -> Option<(Completion, u64, bool)> {
+        let after = (self.tail + 1) % self.entries;
+        if after == self.head {
+            return None;
+        }
+        let completion = self.waiting.pop_front()?;
+        let address = self.base + u64::from(self.tail) * COMPLETION;
+        let phase = self.phase;
+        self.tail = after;
+        self.phase ^= after == 0;
+        Some((completion, address, phase))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_to_the_end_of_the_queue_and_then_from_its_beginning() {
+        let mut queue = SubmissionQueue::new(0x1000, 4, 0);
+        assert_eq!(queue.next(8), None);
+        assert!(queue.ring(3) && !queue.ring(3) && !queue.ring(4));
+        assert_eq!(queue.next(2), Some((0x1000, 2)));
+        queue.take(3);
+        assert!(queue.ring(1));
+        assert_eq!(queue.next(8), Some((0x10c0, 1)));
+        queue.take(1);
+        assert_eq!(queue.next(8), Some((0x1000, 1)));
+    }
+
+    #[test]
+    fn a_full_queue_waits_for_its_doorbell_and_the_phase_changes_at_each_pass() {
+        let mut queue = CompletionQueue::new(0x1000, 2, None);
+        let end = Completion {
+            queue: 1,
+            id: 0,
+            outcome: Ok(0),
+        };
+        queue.waiting.extend([end; 3]);
+        assert_eq!(queue.next(), Some((end, 0x1000, true)));
+        assert_eq!(queue.next(), None);
+        assert!(queue.ring(1) && !queue.ring(1) && !queue.ring(0) && !queue.ring(2));
+        assert_eq!(queue.next(), Some((end, 0x1010, true)));
+        assert!(queue.ring(0));
+        assert_eq!(queue.next(), Some((end, 0x1000, false)));
+    }
+}

@@ -1,0 +1,204 @@
+//! The registers of the controller in BAR 0 (NVM Express 1.4, section 3.1). All are little-endian.
+
+use peerlane_device::Access;
+
+use crate::parameters::NvmeParameters;
+
+/// Version: 1.4.
+pub const VERSION: u32 = 0x0001_0400;
+/// Size of BAR 0 in bytes.
+pub const SIZE: u64 = 16 << 10;
+/// Offset of the doorbells, 4 bytes each: tail of submission queue 0, head of completion queue 0, and so on.
+pub const DOORBELLS: u64 = 0x1000;
+
+/// The registers that software writes, and the status.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Registers {
+    /// Interrupt mask: a bit for each vector below 32.
+    pub mask: u32,
+    /// Controller Configuration.
+    pub configuration: u32,
+    /// Controller Status.
+    pub status: u32,
+    attributes: u32,
+    submissions: u64,
+    completions: u64,
+}
+
+/// Registers whose writes have effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Software has changed Controller Configuration; its value before.
+    Configured(u32),
+    /// Software has unmasked interrupts.
+    Unmasked,
+}
+
+impl Registers {
+    /// Puts what a read of registers covers into `into`.
+    pub fn read(&self, access: Access, into: &mut [u8], parameters: &NvmeParameters) {
+        let all: [(u64, &[u8]); 9] = [
+            (CAP, &capabilities(parameters).to_le_bytes()),
+            (VS, &VERSION.to_le_bytes()),
+            (INTMS, &self.mask.to_le_bytes()),
+            (INTMC, &self.mask.to_le_bytes()),
+            (CC, &self.configuration.to_le_bytes()),
+            (CSTS, &self.status.to_le_bytes()),
+            (AQA, &self.attributes.to_le_bytes()),
+            (ASQ, &self.submissions.to_le_bytes()),
+            (ACQ, &self.completions.to_le_bytes()),
+        ];
+        for (offset, register) in all {
+            access.fill(into, offset, register);
+        }
+    }
+
+    /// Takes a write to registers. Read-only and reserved ones ignore it.
+    pub fn write(&mut self, access: Access, bytes: &[u8]) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let written = |offset| {
+            let mut register = [0; 4];
+            access.update(bytes, offset, &mut register);
+            u32::from_le_bytes(register)
+        };
+        self.mask |= written(INTMS);
+        if access.touches(INTMC, 4) {
+            self.mask &= !written(INTMC);
+            effects.push(Effect::Unmasked);
+        }
+        update(
+            access,
+            bytes,
+            AQA,
+            &mut self.attributes.to_le_bytes(),
+            |all| {
+                self.attributes = u32::from_le_bytes(all) & 0x0fff_0fff;
+            },
+        );
+        update(
+            access,
+            bytes,
+            ASQ,
+            &mut self.submissions.to_le_bytes(),
+            |all| {
+                self.submissions = u64::from_le_bytes(all) & !0xfff;
+            },
+        );
+        update(
+            access,
+            bytes,
+            ACQ,
+            &mut self.completions.to_le_bytes(),
+            |all| {
+                self.completions = u64::from_le_bytes(all) & !0xfff;
+            },
+        );
+        let before = self.configuration;
+        update(access, bytes, CC, &mut before.to_le_bytes(), |all| {
+            self.configuration = u32::from_le_bytes(all) & CONFIGURATION_BITS;
+            effects.push(Effect::Configured(before));
+        });
+        effects
+    }
+
+    /// Address and number of entries of the admin submission queue and of the admin completion queue.
+    pub fn admin_queues(&self) -> [(u64, u32); 2] {
+        let entries = |shift: u32| (self.attributes >> shift & 0xfff) + 1;
+        [
+            (self.submissions, entries(0)),
+            (self.completions, entries(16)),
+        ]
+    }
+
+    /// Resets the registers as a reset of the controller does: all but the configuration, and those of the admin queues.
+    pub fn reset_controller(&mut self) {
+        self.mask = 0;
+        self.status = 0;
+    }
+
+    /// The size of a page of the host in bytes.
+    pub fn page(&self) -> u64 {
+        SMALLEST_PAGE << (self.configuration >> 7 & 0xf)
+    }
+
+    /// Whether the controller can be enabled with the configuration: NVM command set, page size, round robin, and queues of two entries at
+    /// least.
+    pub fn is_possible(&self) -> bool {
+        let (set, page) = (self.configuration >> 4 & 7, self.configuration >> 7 & 0xf);
+        let arbitration = self.configuration >> 11 & 7;
+        let queues = self.admin_queues();
+        set == 0
+            && page <= LARGEST_PAGE_EXPONENT
+            && arbitration == 0
+            && queues
+                .iter()
+                .all(|(base, entries)| *entries >= 2 && base.is_multiple_of(self.page()))
+    }
+
+    /// Whether software has set the entry sizes of I/O queues that there are: 64 and 16 bytes.
+    pub fn has_entry_sizes(&self) -> bool {
+        self.configuration >> 16 & 0xff == 0x46
+    }
+
+    /// Whether software has asked for a shutdown.
+    pub fn asks_for_shutdown(&self) -> bool {
+        matches!(self.configuration >> 14 & 3, 1 | 2)
+    }
+}
+
+/// Enable, in the configuration.
+pub const ENABLE: u32 = 1;
+/// Ready, in the status.
+pub const READY: u32 = 1;
+/// Controller Fatal Status.
+pub const FATAL: u32 = 1 << 1;
+/// Shutdown Status: in progress.
+pub const SHUTTING_DOWN: u32 = 1 << 2;
+/// Shutdown Status: complete.
+pub const SHUT_DOWN: u32 = 2 << 2;
+/// All bits of Shutdown Status.
+pub const SHUTDOWN_STATUS: u32 = 3 << 2;
+
+/// The bits of Controller Configuration that are not reserved.
+const CONFIGURATION_BITS: u32 = 0x00ff_fff1;
+/// The smallest page, of 4 KiB (`CAP.MPSMIN`).
+const SMALLEST_PAGE: u64 = 4096;
+/// The largest page is of 64 KiB (`CAP.MPSMAX`).
+const LARGEST_PAGE_EXPONENT: u32 = 4;
+
+const CAP: u64 = 0x00;
+const VS: u64 = 0x08;
+const INTMS: u64 = 0x0c;
+const INTMC: u64 = 0x10;
+const CC: u64 = 0x14;
+const CSTS: u64 = 0x1c;
+const AQA: u64 = 0x24;
+const ASQ: u64 = 0x28;
+const ACQ: u64 = 0x30;
+
+/// The value of `CAP`: entries of queues (MQES), contiguous queues (CQR), time to become ready (TO), NVM command set (CSS), largest page.
+fn capabilities(parameters: &NvmeParameters) -> u64 {
+    let timeout = parameters.ready_time.div_ceil(HALF_SECOND).clamp(1, 255);
+    (parameters.queue_entries - 1)
+        | 1 << 16
+        | timeout << 24
+        | 1 << 37
+        | u64::from(LARGEST_PAGE_EXPONENT) << 52
+}
+
+/// The unit of `CAP.TO`, in femtoseconds.
+const HALF_SECOND: u64 = 500_000_000_000_000;
+
+/// Calls `set` with the `register` at `offset` after a write, if the write is to any byte of it.
+fn update<const LEN: usize>(
+    access: Access,
+    bytes: &[u8],
+    offset: u64,
+    register: &mut [u8; LEN],
+    set: impl FnOnce([u8; LEN]),
+) {
+    if access.touches(offset, LEN as u64) {
+        access.update(bytes, offset, register);
+        set(*register);
+    }
+}

@@ -1,0 +1,135 @@
+//! Accesses from outside that are in flight, and calls of models from outside.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments are converted from what Python has"
+)]
+
+use std::cell::Cell;
+
+use kernel::Time;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::host_thread::HostThread;
+use crate::{Simulation, access_error, raised, unless_failed, watched};
+
+thread_local! {
+    /// Whether Python has noted in a callback that something has ended.
+    static NOTICED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The outcome of an access: its number, the time of its last byte in nanoseconds, its bytes, and an error if it has failed.
+type Ended<'py> = (u32, f64, Bound<'py, PyBytes>, Option<PyErr>);
+
+/// The simulation, unless the caller is one of its callbacks.
+fn idle<'py>(simulation: &Bound<'py, Simulation>) -> PyResult<PyRefMut<'py, Simulation>> {
+    simulation.try_borrow_mut().map_err(|_| {
+        PyRuntimeError::new_err(
+            "the simulation is running; do this between its runs, and in a callback use the device itself",
+        )
+    })
+}
+
+/// Begins a read, and returns its number.
+#[pyfunction]
+fn begin_read(
+    simulation: &Bound<'_, Simulation>,
+    requester: &str,
+    address: u64,
+    length: u64,
+) -> PyResult<u32> {
+    let simulation = &mut idle(simulation)?.0;
+    let begun = simulation.begin_read(requester, address, length);
+    begun.map_err(|error| access_error(&error))
+}
+
+/// Begins a write, and returns its number.
+#[pyfunction]
+fn begin_write(
+    simulation: &Bound<'_, Simulation>,
+    requester: &str,
+    address: u64,
+    data: Vec<u8>,
+) -> PyResult<u32> {
+    let simulation = &mut idle(simulation)?.0;
+    let begun = simulation.begin_write(requester, address, data);
+    begun.map_err(|error| access_error(&error))
+}
+
+/// Takes the outcomes of the accesses that have ended.
+#[pyfunction]
+fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> Vec<Ended<'py>> {
+    // A callback sees the outcomes later.
+    let Ok(mut simulation) = simulation.try_borrow_mut() else {
+        return Vec::new();
+    };
+    let outcomes = simulation.0.take_outcomes();
+    let outcomes = outcomes.into_iter().map(|(number, time, outcome)| {
+        let (bytes, error) = match outcome {
+            Ok(bytes) => (bytes, None),
+            Err(error) => (Vec::new(), Some(access_error(&error))),
+        };
+        (number, time.as_ns(), PyBytes::new(py, &bytes), error)
+    });
+    outcomes.collect()
+}
+
+/// Advances simulated time, at most to `until_ns`, until an access has ended, one of `threads` is done, or `notice` was called. Returns
+/// false if nothing is left to happen before.
+#[pyfunction]
+fn advance_to(
+    py: Python<'_>,
+    simulation: &Bound<'_, Simulation>,
+    threads: Vec<Py<HostThread>>,
+    until_ns: Option<f64>,
+) -> PyResult<bool> {
+    let limit = match until_ns {
+        None => Time::NEVER,
+        Some(ns) if (0.0..=1e13).contains(&ns) => Time::from_fs((ns * 1e6).round() as u64),
+        Some(ns) => {
+            return Err(PyValueError::new_err(format!(
+                "{ns} ns is not a possible time to wait until; give 0 to 1e13 ns"
+            )));
+        }
+    };
+    let simulation = &mut idle(simulation)?.0;
+    let threads: Vec<&sim::HostThread> = threads.iter().map(|one| &one.get().thread).collect();
+    let more = watched(py, |watch| {
+        let noticed = &mut || NOTICED.take();
+        simulation.advance_to(&threads, limit, noticed, &mut || watch(&|_| Ok(())))
+    })?;
+    raised::unless_raised(())?;
+    unless_failed(simulation, more)
+}
+
+/// Calls the model from outside of a device now, as a timer with this number does.
+#[pyfunction]
+fn call_model(
+    py: Python<'_>,
+    simulation: &Bound<'_, Simulation>,
+    device: &str,
+    timer: u64,
+) -> PyResult<()> {
+    let simulation = &mut idle(simulation)?.0;
+    let called = py.detach(|| simulation.call_model(device, timer));
+    raised::unless_raised(())?;
+    called.map_err(|error| access_error(&error))?;
+    unless_failed(simulation, ())
+}
+
+/// Ends the current `advance_to` at the time that has come.
+#[pyfunction]
+fn notice() {
+    NOTICED.set(true);
+}
+
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(begin_read, module)?)?;
+    module.add_function(wrap_pyfunction!(begin_write, module)?)?;
+    module.add_function(wrap_pyfunction!(take_outcomes, module)?)?;
+    module.add_function(wrap_pyfunction!(advance_to, module)?)?;
+    module.add_function(wrap_pyfunction!(call_model, module)?)?;
+    module.add_function(wrap_pyfunction!(notice, module)?)
+}

@@ -1,0 +1,53 @@
+//! The accesses from outside that are in flight.
+
+use packet::FlowId;
+
+use crate::observe::meter::Meter;
+
+/// An access that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InFlight {
+    pub(crate) node: usize,
+    pub(crate) flow: FlowId,
+    pub(crate) address: u64,
+}
+
+/// The accesses in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Accesses {
+    all: Vec<InFlight>,
+    /// The number of ends of flows when all accesses were last looked at.
+    looked_at: u64,
+    /// The number of ends of flows when accesses were last taken.
+    taken_at: u64,
+}
+
+impl Accesses {
+    /// Adds an access.
+    pub(crate) fn add(&mut self, access: InFlight) {
+        self.all.push(access);
+    }
+
+    /// Takes the accesses that have ended.
+    pub(crate) fn take_ended(&mut self, meter: &Meter) -> Vec<InFlight> {
+        if std::mem::replace(&mut self.taken_at, meter.ends()) == meter.ends() {
+            return Vec::new();
+        }
+        let all = std::mem::take(&mut self.all);
+        let (ended, left) = all
+            .into_iter()
+            .partition(|one| meter.flow(one.flow).is_closed());
+        self.all = left;
+        ended
+    }
+
+    /// Whether an access has ended and was not taken. All of them are looked at only after an end of some flow.
+    #[inline]
+    pub(crate) fn any_has_ended(&mut self, meter: &Meter) -> bool {
+        if std::mem::replace(&mut self.looked_at, meter.ends()) == meter.ends() {
+            return false;
+        }
+        let mut all = self.all.iter();
+        all.any(|one| meter.flow(one.flow).is_closed())
+    }
+}

@@ -1,0 +1,108 @@
+//! A simulation driven from outside: accesses begun at one time, and taken once they have ended; calls of device models.
+
+use kernel::{ComponentId, Time};
+use transaction::Direction;
+
+use crate::model::Model;
+use crate::run::access::{AccessError, Outcome};
+use crate::run::host_thread::HostThread;
+use crate::run::in_flight::InFlight;
+use crate::run::simulation::{CHUNK, Simulation};
+
+impl Simulation {
+    /// Makes `requester` write `bytes` to `address` from now on. Returns the number of the access, whose outcome
+    /// [`take_outcomes`](Self::take_outcomes) gives when the last byte has arrived or is lost.
+    pub fn begin_write(
+        &mut self,
+        requester: &str,
+        address: u64,
+        bytes: Vec<u8>,
+    ) -> Result<u32, AccessError> {
+        let len = bytes.len() as u64;
+        self.begin(requester, Direction::Write, (address, len), bytes)
+    }
+
+    /// Makes `requester` read `len` bytes at `address` from now on, as [`begin_write`](Self::begin_write) writes.
+    pub fn begin_read(
+        &mut self,
+        requester: &str,
+        address: u64,
+        len: u64,
+    ) -> Result<u32, AccessError> {
+        Self::check_read(len)?;
+        let empty = vec![0; len as usize];
+        self.begin(requester, Direction::Read, (address, len), empty)
+    }
+
+    fn begin(
+        &mut self,
+        requester: &str,
+        direction: Direction,
+        (address, len): (u64, u64),
+        bytes: Vec<u8>,
+    ) -> Result<u32, AccessError> {
+        let (node, flow) = self.inject(requester, direction, address, len, bytes)?;
+        self.in_flight.add(InFlight {
+            node,
+            flow,
+            address,
+        });
+        Ok(flow.0)
+    }
+
+    /// Takes the outcomes of the accesses that have ended, each with its number and the time of its last byte.
+    pub fn take_outcomes(&mut self) -> Vec<(u32, Time, Outcome)> {
+        let ended = self.in_flight.take_ended(&self.meter);
+        let now = self.now();
+        ended
+            .into_iter()
+            .map(|one| {
+                let last = self.meter.flow(one.flow).arrived.map(|(_, last)| last);
+                (one.flow.0, last.unwrap_or(now), self.outcome(one))
+            })
+            .collect()
+    }
+
+    /// Lets time pass, at most to `limit`, until an access in flight has ended, one of `threads` has carried out its order, or `noticed`
+    /// returns true, while `watch`, called from time to time, allows it. Returns false if nothing is left to happen before.
+    pub fn advance_to(
+        &mut self,
+        threads: &[&HostThread],
+        limit: Time,
+        noticed: &mut dyn FnMut() -> bool,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        self.start();
+        loop {
+            for _ in 0..CHUNK {
+                let is_over = self.has_stopped
+                    || noticed()
+                    || threads.iter().any(|thread| thread.is_done())
+                    || self.in_flight.any_has_ended(&self.meter);
+                if is_over {
+                    return true;
+                }
+                if !self.step_until(limit) {
+                    if limit < Time::NEVER {
+                        self.pass_to(limit);
+                    }
+                    return limit < Time::NEVER;
+                }
+            }
+            if !watch() {
+                return true;
+            }
+        }
+    }
+
+    /// Calls the model from outside of `device` now, as its timer with this number does.
+    pub fn call_model(&mut self, device: &str, timer: u64) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.start();
+        if let Model::Foreign(foreign) = &mut self.models[node] {
+            foreign.prompt(timer, &mut self.world.effects(ComponentId(node as u32)));
+        }
+        self.listen();
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+"""The job on ns-3, a simulator of networks."""

@@ -1,0 +1,20 @@
+"""Jobs that are Python programs of their own, so that their memory is theirs alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+def run_program(module: str, tlps: int) -> dict[str, Any]:
+    """The result of a job that is the program `module`. `RuntimeError` if it fails."""
+    ran = subprocess.run(
+        [sys.executable, "-m", module, str(tlps)], capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        last = ran.stderr.strip().splitlines()[-1:] or [f"status {ran.returncode}"]
+        raise RuntimeError(f"{module} failed: {last[0]}")
+    result: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return result

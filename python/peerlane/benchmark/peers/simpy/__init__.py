@@ -1,0 +1,1 @@
+"""The job on SimPy: a program of ours that models the same links with processes and stores."""

@@ -1,0 +1,40 @@
+"""The peers, by the names that `--peer` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from peerlane.benchmark.peers.cocotbext import bench as cocotbext
+from peerlane.benchmark.peers.program import run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another simulator that can do the job of `peerlane bench fabric`."""
+
+    name: str
+    missing: Callable[[], str | None]
+    """The reason why it cannot run here, if there is one."""
+    run: Callable[[int], dict[str, Any]]
+    """Moves this number of packets; the keys of the result are those of `measured`."""
+
+
+def _program(name: str, package: str, module: str) -> Peer:
+    """A peer that is a Python package, with a job of ours in a folder with the package's name."""
+    return Peer(
+        name,
+        lambda: None if find_spec(module) else f"it is not installed (pip install {package})",
+        lambda tlps: run_program(f"peerlane.benchmark.peers.{package}.job", tlps),
+    )
+
+
+PEERS = {
+    "cocotbext": Peer("cocotbext-pcie", cocotbext.missing, cocotbext.bench_fabric),
+    "ns3": _program("ns-3", "ns3", "ns"),
+    "simpy": _program("SimPy", "simpy", "simpy"),
+}

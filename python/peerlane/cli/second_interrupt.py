@@ -1,0 +1,59 @@
+"""The second interrupt ends the process, where a model may be in a call that never returns.
+
+Python handles an interrupt between its own instructions. A call of a library can keep these from
+coming, so a thread looks at the signals themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE_S = 1.0
+"""The time from the first interrupt to the advice: longer than a command that can end takes."""
+
+_OVER = 0
+"""What ends the thread: the number of no signal."""
+
+
+@contextmanager
+def second_interrupt_ends() -> Iterator[None]:
+    """Ends the process with the status of an interrupt at the second interrupt of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    thread = threading.Thread(target=_watch, args=(told,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.write(tell, bytes([_OVER]))
+        thread.join()
+        os.close(tell)
+        os.close(told)
+
+
+def _watch(told: int) -> None:
+    interrupts = 0
+    while True:
+        if interrupts == 1 and not select.select([told], [], [], _PATIENCE_S)[0]:
+            print("a model does not return; interrupt once more to end it", file=sys.stderr)
+        numbers = os.read(told, 64)
+        if _OVER in numbers:
+            return
+        interrupts += numbers.count(signal.SIGINT)
+        if interrupts > 1:
+            print("interrupted", file=sys.stderr, flush=True)
+            os._exit(128 + signal.SIGINT)

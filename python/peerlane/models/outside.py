@@ -1,0 +1,324 @@
+"""A device that is a program outside the simulation."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+
+from peerlane import _core
+from peerlane.models.device import Device
+from peerlane.models.engine import RequestError
+from peerlane.programs.access import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+    from typing import Self
+
+    from peerlane.models.engine import Signal
+
+
+class Simulated(Protocol):
+    """The part of `peerlane.Simulation` that a device outside uses."""
+
+    def call_device(self, device: str) -> None:
+        """Calls the model of a device, now."""
+
+
+class BarAccess:
+    """An access of software or of another device to a BAR of an `OutsideDevice`.
+
+    `kind` is "read" or "write", `tag` its number, `bar`, `offset` and `length` (in bytes) the
+    place, `data` the bytes of a write, `time_ns` the simulated time of its arrival.
+    """
+
+    def __init__(
+        self, device: OutsideDevice, kind: Literal["read", "write"], place: tuple[int, int, int]
+    ) -> None:
+        self.kind = kind
+        self.bar, self.offset, self.length = place
+        self.data = b""
+        self.time_ns = device.now_ns
+        self.tag = 0
+        self.is_answered = kind == "write"
+        self.value: bytes | None = None
+        self.signal: Signal | None = None
+        self._device = device
+
+    def answer(self, value: int | bytes) -> None:
+        """Answers a read, now or later, with bytes or with their little-endian number.
+
+        Raises:
+            ValueError: It is no read that waits, or the value has another length.
+        """
+        self._device.answer(self.tag, value)
+
+    def refuse(self) -> None:
+        """Refuses a read: Unsupported Request in the callback of the read, later Completer Abort.
+
+        Raises:
+            ValueError: It is no read that waits.
+        """
+        self._device.refuse(self.tag)
+
+
+class OutsideDevice(Device):
+    """A device that is a program outside the simulation: it answers accesses when it likes.
+
+    Class attributes declare it as they declare a `Device`, and `Fabric.device(NAME, TO,
+    model=OBJECT)` puts it into a fabric. Each access to its BARs is a `BarAccess`: `on_access` is
+    called with it, if it is set; otherwise it waits in `accesses`. A read may be answered in the
+    callback or at any later time. `begin_read` and others make requests in flight at any time
+    between runs of the simulation, and in callbacks.
+
+    An exception in the callback ends the run with `ModelError`, whose cause it is.
+    """
+
+    on_access: Callable[[BarAccess], object] | None = None
+    """What is called with each access: a function, or a method of the class."""
+    accesses: deque[BarAccess]
+    """The accesses that have arrived and that no callback has taken, oldest first."""
+
+    _open: dict[int, BarAccess]
+    _in_flight: dict[int, Access[bytes] | AtomicAccess]
+    _work: list[Callable[[], None]]
+    _simulation: Simulated | None
+    _known_as: str
+    _is_on: bool
+    """Whether the first reset, after power-on, has come."""
+
+    def __new__(cls, *args: object, **values: object) -> OutsideDevice:  # noqa: PYI034 - as `Device`
+        """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
+        device = super().__new__(cls, *args, **values)
+        parts: dict[str, object] = {"accesses": deque(), "_work": [], "_open": {}, "_in_flight": {}}
+        vars(device).update(parts, _simulation=None, _known_as="", _is_on=False)
+        return cast("OutsideDevice", device)
+
+    def attach(self, simulation: Simulated, known_as: str) -> None:
+        """Connects the device with its simulation, which calls it when it is made."""
+        self._simulation, self._known_as = simulation, known_as
+        self._is_on = False
+        self._open.clear()
+        self._in_flight.clear()
+        self.accesses.clear()
+
+    def on_read(
+        self, bar: int, offset: int, length: int
+    ) -> int | bytes | Awaitable[int | bytes] | None:
+        """Makes an access of the read; `on_access` gets it."""
+        access = BarAccess(self, "read", (bar, offset, length))
+        access.tag = self._tasks.tag()
+        self._open[access.tag] = access
+        self._arrive(access)
+        if access.is_answered:
+            return access.value
+        access.signal = self.signal()
+        return self._later(access)
+
+    def on_write(self, bar: int, offset: int, data: bytes) -> None:
+        """Makes an access of the write; `on_access` gets it."""
+        access = BarAccess(self, "write", (bar, offset, len(data)))
+        access.tag = self._tasks.tag()
+        access.data = data
+        self._arrive(access)
+
+    def answer(self, tag: int, value: int | bytes) -> None:
+        """Answers the read with this tag, as `BarAccess.answer` does."""
+        access = self._waiting(tag)
+        self._end(access, _as_bytes(value, access.length))
+
+    def refuse(self, tag: int) -> None:
+        """Refuses the read with this tag, as `BarAccess.refuse` does."""
+        self._end(self._waiting(tag), None)
+
+    def next_access(self) -> NextAccess:
+        """The next access, for `await` in a program: it waits until one arrives."""
+        return NextAccess(self)
+
+    def begin_read(self, address: int, length: int) -> Access[bytes]:
+        """Begins to read memory or another device: 1 byte to 16 MiB.
+
+        Raises:
+            ValueError: The length is not possible, or too many requests wait.
+        """
+        return self._begin(
+            f"the read of {length} bytes at {address:#x}",
+            lambda tag: self._shell.read(tag, address, length, 0),
+        )
+
+    def begin_write(self, address: int, data: bytes) -> Access[bytes]:
+        """Begins a write after all earlier ones. It ends when the last packet has left.
+
+        Raises:
+            ValueError: The length is not possible, or too many requests wait.
+        """
+        return self._begin(
+            f"the write of {len(data)} bytes at {address:#x}",
+            lambda tag: self._shell.write(tag, address, bytes(data), 0),
+        )
+
+    def begin_fetch_add(self, address: int, value: int, *, size: int = 8) -> Access[int]:
+        """Begins to add `value` to `size` bytes of memory, 4 or 8; gives what was there before."""
+        return self._begin_atomic("fetch_add", address, size, value % (1 << 8 * size))
+
+    def begin_swap(self, address: int, value: int, *, size: int = 8) -> Access[int]:
+        """Begins to write `value` to `size` bytes, 4 or 8; gives what was there before."""
+        return self._begin_atomic("swap", address, size, value)
+
+    def begin_compare_and_swap(
+        self, address: int, expected: int, value: int, *, size: int = 8
+    ) -> Access[int]:
+        """Begins to write `value` if `expected` is there; gives what was there. 4, 8, 16 bytes."""
+        return self._begin_atomic("compare_and_swap", address, size, expected, value)
+
+    def interrupt(self, vector: int = 0) -> None:
+        """Sends an interrupt after all earlier writes; while software masks it, it is pending.
+
+        Raises:
+            ValueError: The device has no such vector.
+        """
+        self._act(lambda: self._shell.interrupt(vector, 0))
+
+    def _begin_atomic(self, operation: str, address: int, size: int, *operands: int) -> Access[int]:
+        try:
+            data = b"".join(one.to_bytes(size, "little") for one in operands)
+        except OverflowError:
+            right = f"give unsigned numbers of {size} bytes"
+            raise ValueError(f"an operand of {operation} is out of range; {right}") from None
+        access = AtomicAccess(None, f"the {operation} at {address:#x}")
+        self._ask(access, lambda tag: self._shell.atomic(tag, operation, address, data, 0))
+        return access
+
+    def _begin(self, what: str, ask: Callable[[int], None]) -> Access[bytes]:
+        access: Access[bytes] = Access(None, what)
+        self._ask(access, ask)
+        return access
+
+    def _ask(self, access: Access[bytes] | AtomicAccess, ask: Callable[[int], None]) -> None:
+        if not self._is_on and self._simulation is not None:
+            self._simulation.call_device(self._known_as)
+        tag = self._tasks.tag()
+        # A write may have left before the call is over.
+        self._in_flight[tag] = access
+        try:
+            self._act(lambda: ask(tag))
+        except (ValueError, RuntimeError):
+            self._in_flight.pop(tag, None)
+            raise
+
+    def _waiting(self, tag: int) -> BarAccess:
+        access = self._open.get(tag)
+        if access is None:
+            raise ValueError(f"no read with tag {tag} waits for an answer; answer each read once")
+        return access
+
+    def _arrive(self, access: BarAccess) -> None:
+        if self.on_access is not None:
+            self.on_access(access)
+        else:
+            self.accesses.append(access)
+        _core.notice()
+
+    def _end(self, access: BarAccess, value: bytes | None) -> None:
+        del self._open[access.tag]
+        access.is_answered, access.value = True, value
+        if access.signal is not None:
+            self._act(access.signal.set)
+
+    async def _later(self, access: BarAccess) -> bytes:
+        if access.signal is not None:
+            await access.signal
+        # No value is a Completer Abort.
+        return cast("bytes", access.value)
+
+    def _act(self, work: Callable[[], None]) -> None:
+        """Does `work` while the simulation calls the device: now, if it does."""
+        if self._is_called():
+            work()
+            return
+        if self._simulation is None:
+            raise RuntimeError("the device is in no simulation yet; make one of its fabric")
+        failed: list[Exception] = []
+
+        def careful() -> None:
+            try:
+                work()
+            except ValueError as error:
+                failed.append(error)
+
+        self._work.append(careful)
+        self._simulation.call_device(self._known_as)
+        if failed:
+            raise failed[0]
+
+    def _is_called(self) -> bool:
+        try:
+            return self._shell.now_fs >= 0
+        except RuntimeError:
+            return False
+
+    def _reset(self, function: int) -> None:
+        for access in self._in_flight.values():
+            access.end(self.now_ns, None, RequestError("the device was reset"))
+        self._in_flight.clear()
+        self._open.clear()
+        self.accesses.clear()
+        self._is_on = True
+        super()._reset(function)
+
+    def _completed(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
+        if tag == CALL:
+            work, self._work = self._work, []
+            for one in work:
+                one()
+            return
+        access = self._in_flight.pop(tag, None)
+        if access is None:
+            super()._completed(tag, outcome)
+            return
+        if isinstance(outcome, str):
+            access.end(self.now_ns, None, RequestError(outcome))
+        elif isinstance(access, AtomicAccess):
+            access.end(self.now_ns, int.from_bytes(outcome, "little"))
+        else:
+            access.end(self.now_ns, bytes(outcome))
+        _core.notice()
+
+
+def _as_bytes(value: int | bytes, length: int) -> bytes:
+    """The value of a read of `length` bytes."""
+    if not isinstance(value, int):
+        if len(value) == length:
+            return bytes(value)
+        raise ValueError(f"{length} bytes are read; give as many, not {len(value)}")
+    try:
+        return value.to_bytes(length, "little")
+    except OverflowError:
+        right = f"give an unsigned number of {length} bytes, which are read, or bytes"
+        raise ValueError(f"{value} is out of range; {right}") from None
+
+
+class AtomicAccess(Access[int]):
+    """An atomic operation in flight, whose result is a number."""
+
+
+CALL = 0
+"""The number of the timer by which the program outside has the simulator call its device."""
+
+
+class NextAccess:
+    """The next access to an `OutsideDevice`, for `await`."""
+
+    until_ns: None = None
+
+    def __init__(self, device: OutsideDevice) -> None:
+        self._device = device
+
+    @property
+    def is_done(self) -> bool:
+        """Whether an access has arrived."""
+        return bool(self._device.accesses)
+
+    def __await__(self) -> Generator[Self, None, BarAccess]:
+        while not self.is_done:
+            yield self
+        return self._device.accesses.popleft()

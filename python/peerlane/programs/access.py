@@ -1,0 +1,115 @@
+"""Accesses that have begun, and whose results come later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Self
+
+Result = TypeVar("Result")
+
+
+class Waitable(Protocol):
+    """What a program waits for besides calls of its thread: it ends while time passes."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended."""
+
+    @property
+    def until_ns(self) -> float | None:
+        """The simulated time at which it ends, in nanoseconds, if that is known."""
+
+
+class Source(Protocol):
+    """Where the outcomes of accesses come from."""
+
+    def collect(self) -> None:
+        """Gives the accesses that have ended their outcomes."""
+
+
+class Access(Generic[Result]):
+    """A read, a write or an atomic operation in flight.
+
+    `Simulation.begin_read` and others make it. Simulated time passes by `Simulation.wait`, by
+    `run_until` and others, or while a program awaits it. `await` gives what `result` gives.
+    """
+
+    until_ns: None = None
+
+    def __init__(self, source: Source | None, what: str) -> None:
+        self._source = source
+        self._what = what
+        self._value: Result | None = None
+        self._error: Exception | None = None
+        self._ended_ns: float | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the last byte has arrived, or the access has failed."""
+        if self._ended_ns is None and self._source is not None:
+            self._source.collect()
+        return self._ended_ns is not None
+
+    @property
+    def ended_ns(self) -> float | None:
+        """The simulated time of its end, in nanoseconds; `None` before."""
+        return self._ended_ns if self.is_done else None
+
+    def has_outcome(self) -> bool:
+        """Whether the simulation has given it its outcome; `is_done` asks the simulation first."""
+        return self._ended_ns is not None
+
+    def result(self) -> Result:
+        """The bytes of a read, no bytes for a write, the old value for an atomic operation.
+
+        Raises:
+            RequestError: It has failed; the message says why.
+            RuntimeError: It has not ended.
+        """
+        if not self.is_done:
+            right = "let time pass, for example by Simulation.wait"
+            raise RuntimeError(f"{self._what} has not ended; {right}")
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+    def __await__(self) -> Generator[Self, None, Result]:
+        while not self.is_done:
+            yield self
+        return self.result()
+
+    def __repr__(self) -> str:
+        return f"<{self._what}, {'ended' if self.is_done else 'in flight'}>"
+
+    def end(self, time_ns: float, value: Result | None, error: Exception | None = None) -> None:
+        """Keeps the outcome; the simulation calls it."""
+        self._ended_ns, self._value, self._error = time_ns, value, error
+
+
+class Clock(Protocol):
+    """What has simulated time."""
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+
+
+class Sleep:
+    """A time that a program waits for: `Simulation.sleep`."""
+
+    def __init__(self, clock: Clock, until_ns: float) -> None:
+        self._clock = clock
+        self.until_ns = until_ns
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the time has come."""
+        # Times are whole femtoseconds.
+        return round(self._clock.now_ns * 1e6) >= round(self.until_ns * 1e6)
+
+    def __await__(self) -> Generator[Self, None, None]:
+        while not self.is_done:
+            yield self

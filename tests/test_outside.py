@@ -1,0 +1,397 @@
+"""A simulation driven from outside with requests in flight, and a device that is the program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peerlane import (
+    Access,
+    BarAccess,
+    Device,
+    Fabric,
+    ModelError,
+    OutsideDevice,
+    RequestError,
+    Simulation,
+    run_programs,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Card(OutsideDevice):
+    """A card that the test is."""
+
+    bars = {0: "4 KiB", 2: "64 KiB"}  # noqa: RUF012 - as users write it
+    msix_vectors = 2
+
+
+def pair() -> Simulation:
+    fabric = Fabric("pair").links(generation=4, lanes=4).host("h0").switch("s0", "h0")
+    return fabric.device("a", "s0", bar="1 MiB").device("b", "s0", bar="1 MiB").simulation()
+
+
+def with_card() -> tuple[Simulation, Card, int]:
+    card = Card()
+    fabric = Fabric("card").links(generation=4, lanes=4).host("h0").switch("s0", "h0")
+    simulation = fabric.device("card", "s0", model=card).simulation()
+    return simulation, card, base(simulation, "card")
+
+
+def base(simulation: Simulation, name: str, what: str = "bar0") -> int:
+    return next(one.base for one in simulation.tree().nodes[name].regions if one.what == what)
+
+
+def test_many_reads_are_in_flight_and_end_with_their_own_bytes() -> None:
+    simulation = pair()
+    data = bytes(range(256)) * 256
+    bar = base(simulation, "b")
+    simulation.fill("b", bar, data)
+    simulation.run_until(10_000)
+    began = simulation.now_ns
+    alone = simulation.begin_read("h0", bar, 64)
+    assert not alone.is_done
+    assert simulation.now_ns == began, "no time passes"
+    assert simulation.wait(alone)
+    one = simulation.now_ns - began
+    began = simulation.now_ns
+    reads = [simulation.begin_read("h0", bar + 64 * number, 64) for number in range(200)]
+    reads += [simulation.begin_read("a", bar + 64 * number, 64) for number in range(200)]
+    assert simulation.wait(*reads)
+    assert simulation.now_ns - began < 100 * one, "side by side"
+    for number, read in enumerate(reads):
+        at = 64 * (number % 200)
+        assert read.result() == data[at : at + 64]
+        assert read.ended_ns is not None
+        assert began < read.ended_ns <= simulation.now_ns
+
+
+def test_an_access_is_polled_while_time_advances_in_steps() -> None:
+    simulation = pair()
+    bar = base(simulation, "b")
+    write = simulation.begin_write("a", bar, b"peerlane" * 100)
+    steps = 0
+    while not write.is_done:
+        simulation.run_until(simulation.now_ns + 10)
+        steps += 1
+    assert steps > 10
+    assert write.result() == b""
+    assert simulation.memory("b", bar, 800) == b"peerlane" * 100
+    assert write.ended_ns is not None
+    assert write.ended_ns <= simulation.now_ns < write.ended_ns + 10
+
+
+def test_a_wait_ends_at_its_time_and_the_first_end_is_told() -> None:
+    simulation = pair()
+    bar = base(simulation, "b")
+    long = simulation.begin_read("a", bar, 1 << 20)
+    short = simulation.begin_read("h0", bar, 4)
+    soon = simulation.now_ns + 5
+    assert not simulation.wait(long, short, until_ns=soon)
+    assert simulation.now_ns == soon
+    assert simulation.wait_first(long, until_ns=soon) == []
+    assert simulation.wait_first(long, short) == [short]
+    assert not long.is_done
+    assert simulation.wait(long)
+
+
+def test_an_access_that_nobody_answers_fails_and_others_do_not() -> None:
+    simulation = pair()
+    bad = simulation.begin_read("a", 0xDEAD_0000_0000, 4)
+    good = simulation.begin_read("a", base(simulation, "b"), 4)
+    assert simulation.wait(bad, good)
+    assert good.result() == bytes(4)
+    with pytest.raises(RequestError, match="unsupported request: nobody answers at 0xdead00000000"):
+        bad.result()
+
+
+def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
+    simulation = pair()
+    with pytest.raises(ValueError, match='there is no node "c"'):
+        simulation.begin_read("c", 0, 4)
+    with pytest.raises(ValueError, match="makes no requests of its own"):
+        simulation.begin_write("s0", 0, b"x")
+    with pytest.raises(ValueError, match="at least one byte"):
+        simulation.begin_write("a", 0, b"")
+    with pytest.raises(ValueError, match="ask for 1 GiB at most"):
+        simulation.begin_read("a", 0, 1 << 31)
+    access = simulation.begin_read("a", base(simulation, "b"), 4)
+    with pytest.raises(RuntimeError, match=r"the read of 4 bytes at 0x\w+ has not ended"):
+        access.result()
+    with pytest.raises(ValueError, match="not a possible time"):
+        simulation.wait(access, until_ns=1e20)
+
+
+def test_programs_await_accesses_times_and_threads_side_by_side() -> None:
+    simulation = pair()
+    bar = base(simulation, "b")
+    thread = simulation.host_thread("h0")
+    began = simulation.now_ns
+    order: list[str] = []
+
+    async def reader() -> bytes:
+        reads = [simulation.begin_read("a", bar + 4 * number, 4) for number in range(8)]
+        data = b"".join([await read for read in reads])
+        order.append("reader")
+        return data
+
+    async def sleeper() -> float:
+        await simulation.sleep(1_000_000)
+        order.append("sleeper")
+        return simulation.now_ns
+
+    async def driver() -> int:
+        await thread.store(bar, 0x1234)
+        value = await thread.load(bar)
+        order.append("driver")
+        return value
+
+    read, woken, loaded = run_programs(simulation, [reader(), sleeper(), driver()])
+    assert read == bytes(32)
+    assert woken == pytest.approx(began + 1_000_000)
+    assert loaded == 0x1234
+    assert order[-1] == "sleeper"
+
+    async def wrong() -> None:
+        class Odd:
+            def __await__(self) -> object:
+                yield 7
+
+        await Odd()  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match="a program awaits 7; await a HostThread"):
+        run_programs(simulation, [wrong()])
+
+
+def test_a_callback_answers_reads_and_sees_writes() -> None:
+    simulation, card, bar = with_card()
+    seen: list[tuple[str, int, int, int, bytes]] = []
+
+    def on_access(access: BarAccess) -> None:
+        seen.append((access.kind, access.bar, access.offset, access.length, access.data))
+        if access.kind == "read":
+            if access.offset == 0x80:
+                access.refuse()
+            else:
+                access.answer(0x1122_3344 if access.length == 4 else b"8 bytes.")
+
+    card.on_access = on_access
+    assert simulation.read("h0", bar, 4) == bytes([0x44, 0x33, 0x22, 0x11])
+    assert simulation.read("h0", bar + 8, 8) == b"8 bytes."
+    simulation.write("h0", base(simulation, "card", "bar2") + 3, b"xy")
+    with pytest.raises(RuntimeError, match="unsupported request"):
+        simulation.read("h0", bar + 0x80, 4)
+    assert seen == [
+        ("read", 0, 0, 4, b""),
+        ("read", 0, 8, 8, b""),
+        ("write", 2, 3, 2, b"xy"),
+        ("read", 0, 0x80, 4, b""),
+    ]
+
+
+def test_reads_are_answered_later_by_tag_in_any_order() -> None:
+    simulation, card, bar = with_card()
+    reads = [simulation.begin_read("h0", bar + 8 * number, 8) for number in range(4)]
+    simulation.run_until(simulation.now_ns + 5_000)
+    assert not any(read.is_done for read in reads)
+    assert [one.offset for one in card.accesses] == [0, 8, 16, 24]
+    for access in reversed(card.accesses):
+        card.answer(access.tag, access.offset + 1)
+        simulation.run_until(simulation.now_ns + 1_000)
+    assert [read.result()[0] for read in reads] == [1, 9, 17, 25]
+    ends = [read.ended_ns for read in reads]
+    assert ends == sorted(ends, reverse=True)  # type: ignore[type-var]
+
+
+def test_a_late_refusal_is_an_error_of_the_reader_and_no_answer_a_timeout() -> None:
+    simulation, card, bar = with_card()
+    refused, forgotten = (simulation.begin_read("h0", bar + at, 4) for at in (0, 4))
+    simulation.run_until(simulation.now_ns + 2_000)
+    card.accesses.popleft().refuse()
+    assert simulation.wait(refused, forgotten)
+    for read in (refused, forgotten):
+        with pytest.raises(RequestError):
+            read.result()
+
+
+def test_the_device_has_requests_in_flight_and_interrupts_between_runs() -> None:
+    simulation, card, _ = with_card()
+    memory = simulation.allocate("h0", 4096)
+    simulation.fill("h0", memory, bytes(range(256)))
+    reads = [card.begin_read(memory + 4 * number, 4) for number in range(32)]
+    assert simulation.wait(*reads)
+    assert b"".join(read.result() for read in reads) == bytes(range(128))
+    write = card.begin_write(memory + 1024, b"outside")
+    card.interrupt(1)
+    assert simulation.wait(write)
+    simulation.run_until(simulation.now_ns + 5_000)
+    assert simulation.memory("h0", memory + 1024, 7) == b"outside"
+    message = simulation.vector("card", 1).message
+    assert simulation.interrupts("h0") == {message: 1}
+    simulation.fill("h0", memory, (5).to_bytes(8, "little"))
+    added = card.begin_fetch_add(memory, 3)
+    assert simulation.wait(added)
+    swapped = card.begin_compare_and_swap(memory, 8, 100)
+    assert simulation.wait(swapped)
+    assert (added.result(), swapped.result()) == (5, 8)
+    last = card.begin_swap(memory, 1, size=4)
+    assert simulation.wait(last)
+    assert last.result() == 100
+    lost = card.begin_read(0xDEAD_0000_0000, 4)
+    assert simulation.wait(lost)
+    with pytest.raises(RequestError, match="unsupported request"):
+        lost.result()
+
+
+def test_a_program_is_a_device_that_serves_accesses_as_they_come() -> None:
+    simulation, card, bar = with_card()
+    thread = simulation.host_thread("h0")
+    memory = simulation.allocate("h0", 4096)
+
+    async def device() -> None:
+        for _ in range(3):
+            access = await card.next_access()
+            if access.kind == "write":
+                await simulation.sleep(500)
+                await card.begin_write(memory, access.data)
+            else:
+                access.answer(await card.begin_read(memory, access.length))
+
+    async def driver() -> list[int]:
+        await thread.store(bar, 0x55)
+        first = await thread.load(bar)
+        return [first, await thread.load(bar, 4)]
+
+    _, loaded = run_programs(simulation, [device(), driver()])
+    assert loaded == [0x55, 0x55]
+
+
+def test_an_exception_in_a_callback_ends_the_run_with_its_cause(tmp_path: Path) -> None:
+    simulation, card, bar = with_card()
+
+    def broken(_: BarAccess) -> None:
+        raise ZeroDivisionError("in the callback")
+
+    card.on_access = broken
+    access = simulation.begin_write("h0", bar, b"1234")
+    with pytest.raises(ModelError, match="in the callback") as raised:
+        simulation.run_until(simulation.now_ns + 10_000)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    with pytest.raises(ModelError):
+        simulation.wait(simulation.begin_read("h0", bar, 4), access)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from peerlane import Fabric, OutsideDevice\n"
+        "class Card(OutsideDevice):\n"
+        "    bars = {0: '4 KiB'}\n"
+        "card = Card()\n"
+        "fabric = Fabric('x').host('h0').device('card', 'h0', model=card)\n"
+        "simulation = fabric.simulation()\n"
+        "def broken(access):\n"
+        "    raise ZeroDivisionError('in the callback')\n"
+        "card.on_access = broken\n"
+        "bar = simulation.tree().nodes['card'].regions[0].base\n"
+        "simulation.wait(simulation.begin_read('h0', bar, 4))\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "in broken" in done.stderr
+    assert "ZeroDivisionError: in the callback" in done.stderr
+
+
+def test_wrong_use_of_a_device_outside_gives_one_clear_message() -> None:
+    card = Card()
+    with pytest.raises(RuntimeError, match="in no simulation yet"):
+        card.begin_read(0, 4)
+    simulation, card, bar = with_card()
+    with pytest.raises(ValueError, match="1 byte to 16 MiB"):
+        card.begin_read(0, 0)
+    with pytest.raises(ValueError, match="no such interrupt vector"):
+        card.interrupt(7)
+    with pytest.raises(ValueError, match="operand of swap is out of range"):
+        card.begin_swap(0, -1)
+    with pytest.raises(ValueError, match="no read with tag 99 waits"):
+        card.answer(99, 0)
+    read = simulation.begin_read("h0", bar, 4)
+    simulation.run_until(simulation.now_ns + 2_000)
+    access = card.accesses.popleft()
+    with pytest.raises(ValueError, match="4 bytes are read; give as many, not 3"):
+        access.answer(b"abc")
+    with pytest.raises(ValueError, match="out of range; give an unsigned number of 4 bytes"):
+        access.answer(1 << 32)
+    access.answer(7)
+    with pytest.raises(ValueError, match="answer each read once"):
+        access.answer(8)
+    assert simulation.wait(read)
+    assert read.result() == b"\7\0\0\0"
+
+    def nested(access: BarAccess) -> None:
+        simulation.begin_read("h0", bar, 4)
+        access.refuse()
+
+    card.on_access = nested
+    with pytest.raises(ModelError, match="the simulation is running"):
+        simulation.wait(simulation.begin_read("h0", bar, 4))
+
+
+def function_level_reset(simulation: Simulation, name: str) -> None:
+    function = simulation.tree().nodes[name].id
+    at = simulation.config_read("h0", function, 0x34, size=1)
+    while simulation.config_read("h0", function, at, size=1) != 0x10:
+        at = simulation.config_read("h0", function, at + 1, size=1)
+    simulation.config_write("h0", function, at + 8, 1 << 15, size=2)
+
+
+def test_a_reset_ends_what_the_device_had_in_flight() -> None:
+    simulation, card, bar = with_card()
+    simulation.begin_read("h0", bar, 4)
+    simulation.run_until(simulation.now_ns + 2_000)
+    lost = card.begin_read(0, 1 << 20)
+    function_level_reset(simulation, "card")
+    simulation.run_until(simulation.now_ns + 2_000)
+    with pytest.raises(RequestError, match="the device was reset"):
+        lost.result()
+    assert not card.accesses
+
+
+def test_a_reset_of_a_requester_ends_what_it_had_in_flight() -> None:
+    simulation = pair()
+    read = simulation.begin_read("a", base(simulation, "b"), 1 << 20)
+    simulation.run_until(simulation.now_ns + 2_000)
+    function_level_reset(simulation, "a")
+    assert simulation.wait(read)
+    with pytest.raises(RequestError):
+        read.result()
+
+
+def test_a_class_may_have_its_callback_and_its_own_beginning() -> None:
+    class Own(OutsideDevice):
+        bars = {0: "4 KiB"}  # noqa: RUF012 - as users write it
+
+        def __init__(self) -> None:
+            self.count = 0
+
+        def on_access(self, access: BarAccess) -> None:
+            self.count += 1
+            access.answer(self.count)
+
+    own = Own()
+    simulation = Fabric("own").host("h0").device("d", "h0", model=own).simulation()
+    bar = base(simulation, "d")
+    assert [simulation.read("h0", bar, 1)[0] for _ in range(3)] == [1, 2, 3]
+    assert not own.accesses
+    with pytest.raises(ValueError, match=r"Own is a device that is a program; give .*model=Own()"):
+        Fabric("own").host("h0").device("d", "h0", model=Own).simulation()
+
+
+def test_an_object_of_the_class_is_a_device_and_its_accesses_have_their_types() -> None:
+    assert issubclass(OutsideDevice, Device)
+    simulation, card, _ = with_card()
+    assert isinstance(card.begin_read(0, 4), Access)
+    assert repr(simulation.begin_read("h0", base(simulation, "card"), 4)).endswith("in flight>")
