@@ -351,6 +351,7 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
         ("def __init__(self, size): ...", "cannot be made .*'size'.*; declare its arguments"),
         ("tags = 1000", "1000 tags are not possible; write 1 to 768"),
+        ("async def on_reset(self): pass", "on_reset is async, and a reset does not wait; write"),
     ],
 )
 def test_a_class_that_is_no_model_is_refused_with_one_message(body: str, why: str) -> None:
@@ -433,6 +434,28 @@ def test_registers_may_be_a_bytearray_in_a_fabric_and_on_a_bench() -> None:
     simulation.write("h0", base(simulation) + 8, b"12345678")
     assert simulation.read("h0", base(simulation) + 8, 8) == b"12345678"
     assert simulation.read("h0", base(simulation) + 64, 8) == bytes(8)
+
+
+def test_a_number_is_no_data_to_write() -> None:
+    class Wrong(Device):
+        bars = {0: "4 KiB"}
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None] | None:
+            if offset == 0:
+                return self.dma_write(0x1000, 5)  # type: ignore[arg-type]
+            return self.post(0x1000, 5)  # type: ignore[arg-type,func-returns-value]
+
+    for offset in (0, 8):
+        with pytest.raises(ModelError, match="the data is the number 5; give bytes, such as"):
+            Bench(Wrong).write(0, offset, 1)
+
+
+def test_what_is_no_model_has_no_bench_and_a_parameter_no_other_property() -> None:
+    for wrong in (None, int, 5):
+        with pytest.raises(TypeError, match="is no device model; give a class derived from"):
+            Bench(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="hlep"):
+        Parameter.time("5 ns", hlep="x")  # type: ignore[call-arg]
 
 
 def test_a_device_that_cannot_be_made_is_told_with_its_cause() -> None:

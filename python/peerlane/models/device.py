@@ -269,8 +269,9 @@ def _bytes(data: object) -> bytes:
     try:
         return bytes(memoryview(data))  # type: ignore[arg-type]
     except TypeError:
+        shown = f"the number {data}" if isinstance(data, int) else repr(data)
         right = 'give bytes, such as value.to_bytes(4, "little")'
-        raise TypeError(f"the data of a write is {data!r}; {right}") from None
+        raise TypeError(f"the data is {shown}; {right}") from None
 
 
 def _refused(error: Exception, **numbers: object) -> Exception:
@@ -330,6 +331,9 @@ def declaration(
             raise ValueError(
                 f"{own}.{method} cannot be called as the simulator does ({error}); write {right}"
             ) from None
+    if inspect.iscoroutinefunction(model.on_reset):
+        right = "write def on_reset(self), and start an engine there by self.start(...)"
+        raise ValueError(f"{own}.on_reset is async, and a reset does not wait; {right}")
     for key in parameters(model):
         if hasattr(Device, key):
             right = "give the parameter another name"

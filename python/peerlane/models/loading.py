@@ -105,7 +105,7 @@ def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str,
         TypeError: `model` is not a model.
         ValueError: `model` is an object that is a device of the scenario already.
     """
-    if not _is_model(model):
+    if not is_model(model):
         right = "give a built-in model's name, a class derived from peerlane.Device, or a Library"
         raise TypeError(f"{model!r} is no device model; {right}")
     first = known_as = name(model)
@@ -134,7 +134,8 @@ def refuse_file(model: str | None) -> None:
         raise TypeError(f"{model!r} is a file, and no name of a model; give {right}")
 
 
-def _is_model(model: object) -> TypeIs[Own]:
+def is_model(model: object) -> TypeIs[Own]:
+    """Whether an object is a model, and no file."""
     is_class = isinstance(model, type) and issubclass(model, Device)
     return is_class or isinstance(model, Device | Library)
 

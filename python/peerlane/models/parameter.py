@@ -86,11 +86,18 @@ class Parameter(Generic[Value]):
         return made
 
     @classmethod
-    def _of(cls, kind: str, default: str, **about: Unpack[About]) -> Any:  # noqa: ANN401 - a parameter of the type that the kind has
+    def _of(  # noqa: PLR0913 - those of a parameter
+        cls,
+        kind: str,
+        default: str,
+        *,
+        help: str = "",  # noqa: A002 - as above
+        source: str = AUTHOR,
+        least: str | None = None,
+        most: str | None = None,
+    ) -> Any:  # noqa: ANN401 - a parameter of the type that the kind has
         parameter = cls.__new__(cls)
-        limits = about.get("least"), about.get("most")
-        help_, source = about.get("help", ""), about.get("source", AUTHOR)
-        parameter._declare(kind, default, help_, source, limits)  # noqa: SLF001 - of this class
+        parameter._declare(kind, default, help, source, (least, most))  # noqa: SLF001 - of this class
         return parameter
 
     def _declare(

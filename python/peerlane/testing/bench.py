@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from peerlane._core import ModelError
-from peerlane.models.loading import load
+from peerlane.models.loading import is_model, load
 from peerlane.models.loading import name as name_of
 from peerlane.programs.host_thread import number_bytes
 
@@ -53,6 +53,7 @@ class Bench:
     Raises:
         ModelError: The device has failed; an exception of a model in Python is the cause. All
             calls raise it.
+        TypeError: `model` is no class, object, library or file.
         ValueError: `model` is not a model, or has no such parameters.
     """
 
@@ -67,8 +68,8 @@ class Bench:
         if not isinstance(given, bytearray | None):
             right = "give a bytearray, which a device can write"
             raise TypeError(f"the memory of a bench is {type(given).__name__}; {right}")
-        name = "device" if isinstance(model, str) or hasattr(model, "__fspath__") else None
-        self._core = load(name or name_of(model), model).bench(values)  # type: ignore[arg-type]
+        name = name_of(model) if is_model(model) else "device"
+        self._core = load(name, model).bench(values)
         self.memory = bytearray() if memory is None else memory
 
     @property
