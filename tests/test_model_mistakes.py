@@ -68,8 +68,11 @@ def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[int, 
         (lambda one: one.dma_read(-1, 4), "address of a request is -1; give a whole number from 0"),
         (lambda one: one.dma_read(0, 1.5), "length of a request is 1.5; give a whole number"),
         # bytes(5) would be five zeros
-        (lambda one: one.dma_write(0, 5), "data of a write is 5; give bytes, such as value.to_"),
-        (lambda one: one.dma_write(0, "text"), "data of a write is 'text'; give bytes"),
+        (
+            lambda one: one.dma_write(0, 5),
+            "the data is the number 5; give bytes, such as value.to_",
+        ),
+        (lambda one: one.dma_write(0, "text"), "the data is 'text'; give bytes"),
         (lambda one: one.dma_write(None, b"x"), "address of a request is None; give a whole"),
         (lambda one: one.fetch_add(1 << 64, 1), "give a whole number from 0 to 2\\*\\*64 - 1"),
         (lambda one: one.sleep("1 us"), "time to sleep is '1 us'; give a number of nanoseconds"),

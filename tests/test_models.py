@@ -600,7 +600,7 @@ def test_a_new_model_in_python_passes_its_tests_and_runs(
         ("--python queue", "the module queue"),
         ("--python async", "a keyword of Python"),
         ("--python device", "Device of Peerlane"),
-        ("--python nvme", "a built-in model"),
+        ("--python nvme", "the built-in model nvme"),
         ("--rust move", "a keyword of Rust"),
         ("--rust peerlane-device", "the module peerlane_device"),
         ("--rust model", "Model of Peerlane"),

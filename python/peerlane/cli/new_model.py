@@ -56,7 +56,7 @@ def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
     """What has the name of the model already, in its language or in its files."""
     module, own = name.replace("-", "_"), _class(name)
     if any(one["name"] == name for one in catalogue()["models"]):
-        return "a built-in model"
+        return f"the built-in model {name}"
     if language == "python":
         others = {"peerlane", "pytest", *sys.stdlib_module_names}
         if keyword.iskeyword(module):

@@ -21,6 +21,7 @@ Result = TypeVar("Result")
 
 Registers = int | bytes | bytearray
 """The value of registers: bytes, or a little-endian number."""
+
 Buffer = bytes | bytearray | memoryview
 """The data of a write."""
 
@@ -234,11 +235,11 @@ class Device:
         def write() -> None:
             engine = self.on_write(*access)
             if engine is not None:
-                self._begin(engine)
+                self._start_written(engine)
 
         self._as(function, write)
 
-    def _begin(self, engine: Awaitable[object]) -> None:
+    def _start_written(self, engine: Awaitable[object]) -> None:
         self._tasks.start(engine, "on_write returned")
 
     def _as(self, function: int, call: Any, *arguments: object) -> Any:  # noqa: ANN401 - of any call
@@ -268,8 +269,9 @@ def _bytes(data: object) -> bytes:
     try:
         return bytes(memoryview(data))  # type: ignore[arg-type]
     except TypeError:
+        shown = f"the number {data}" if isinstance(data, int) else repr(data)
         right = 'give bytes, such as value.to_bytes(4, "little")'
-        raise TypeError(f"the data of a write is {data!r}; {right}") from None
+        raise TypeError(f"the data is {shown}; {right}") from None
 
 
 def _refused(error: Exception, **numbers: object) -> Exception:

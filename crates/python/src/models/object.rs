@@ -133,7 +133,7 @@ impl Model for PythonModel {
             }
             let engine = object.call_method1(intern!(py, "on_write"), arguments)?;
             if !engine.is_none() {
-                object.call_method1(intern!(py, "_begin"), (engine,))?;
+                object.call_method1(intern!(py, "_start_written"), (engine,))?;
             }
             Ok(())
         });
