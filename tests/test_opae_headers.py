@@ -37,6 +37,7 @@ PROBES = {
     "stdlib.h": "void *stdlib_probe(void) { return malloc(1); }",
     "string.h": "size_t string_probe(const char *text) { return strlen(text); }",
     "opae/types.h": "fpga_guid guid_probe; fpga_handle handle_probe;",
+    "stdio.h": "FILE *stdio_probe;",
     "opae/log.h": "int log_probe = OPAE_LOG_DEBUG;",
 }
 """What a program can write if it has a header."""

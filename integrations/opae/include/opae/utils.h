@@ -4,6 +4,7 @@
 #define PEERLANE_OPAE_UTILS_H
 
 #include <opae/types.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -49,6 +49,11 @@ impl Descriptor {
 }
 
 impl Control {
+    /// Generate SOP: the first bytes of the transfer start a packet of the stream.
+    pub(in crate::fpga_card) fn generates_start_of_packet(self) -> bool {
+        self.has(8)
+    }
+
     /// Generate EOP: the last bytes of the transfer end a packet of the stream.
     pub(in crate::fpga_card) fn generates_end_of_packet(self) -> bool {
         self.has(9)

@@ -2,12 +2,13 @@
 //! ends of the streams.
 //!
 //! It follows the published design `streaming_dma_afu`. Each stream has its own modular scatter/gather DMA, so both work at the
-//! same time. Two registers can connect the read master's stream to the write master.
+//! same time. Two registers can connect the read master's stream to the write master, through a decimator.
 //!
 //! The later version of the design has the same IDs, and a prefetcher of descriptors in host memory instead of registers for
 //! descriptors, responses and the valve. An engine is of the later version from the first store to the registers of its prefetcher
 //! that are only loaded in the earlier version.
 
+mod decimator;
 mod pattern;
 mod reader;
 mod stream;
@@ -18,6 +19,7 @@ use super::features::{FeatureHeader, FeatureKind, NULL_ID};
 use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
 use super::words::{dwords, load_dwords};
 use super::{Afu, AfuId, ReadError, Shell};
+use decimator::Decimator;
 use kernel::Time;
 use pattern::Pattern;
 use reader::Reader;
@@ -34,7 +36,7 @@ pub(super) struct StreamingAfu {
     multiplexer: u32,
     /// Target of the read master's stream: the checker or, if odd, the write master.
     demultiplexer: u32,
-    decimator: u32,
+    decimator: Decimator,
 }
 
 const MULTIPLEXER: u64 = 0x40;
@@ -82,7 +84,7 @@ impl Default for StreamingAfu {
             generator: Pattern::generator(),
             multiplexer: 0,
             demultiplexer: 0,
-            decimator: 0,
+            decimator: Decimator::default(),
         }
     }
 }
@@ -94,7 +96,7 @@ impl StreamingAfu {
     fn load_dword(&mut self, offset: u64) -> u32 {
         match offset {
             MULTIPLEXER => self.multiplexer,
-            DECIMATOR => self.decimator,
+            DECIMATOR..DEMULTIPLEXER => self.decimator.load(offset - DECIMATOR),
             DEMULTIPLEXER => self.demultiplexer,
             M2S..S2M => match offset - M2S {
                 within @ CSR..DESCRIPTOR => self
@@ -131,7 +133,7 @@ impl StreamingAfu {
     fn store_dword(&mut self, offset: u64, value: u32, now: Time) {
         match offset {
             MULTIPLEXER => self.multiplexer = value,
-            DECIMATOR => self.decimator = value,
+            DECIMATOR..DEMULTIPLEXER => self.decimator.store(offset - DECIMATOR, value),
             DEMULTIPLEXER => self.demultiplexer = value,
             M2S..S2M if is_prefetcher(&self.reader.prefetcher, offset - M2S) => {
                 let within = offset - M2S - PREFETCHER;
@@ -193,8 +195,21 @@ impl StreamingAfu {
     /// Transfers a beat of the read master to its target. False if there is none or it must wait.
     fn pass(&mut self, shell: &mut Shell<'_>) -> bool {
         let loops = self.demultiplexer & 1 != 0;
+        if loops && self.multiplexer & 1 == 0 {
+            return false;
+        }
+        // The write master does not see a removed beat, so it needs no room for it.
+        if loops
+            && self.decimator.removes_next()
+            && self.reader.has_beat(shell)
+            && !self.reader.bounds_packet()
+        {
+            self.reader.take(shell);
+            self.decimator.count();
+            return true;
+        }
         let is_taken = if loops {
-            self.multiplexer & 1 != 0 && self.writer.has_room(shell)
+            self.writer.has_room(shell)
         } else {
             self.checker.runs()
         };
@@ -203,6 +218,7 @@ impl StreamingAfu {
         }
         let beat = self.reader.take(shell);
         if loops {
+            self.decimator.count();
             self.writer.put(&beat, shell);
         } else {
             self.checker.check(&beat);

@@ -12,7 +12,8 @@ use crate::fpga_card::msgdma::{Dispatcher, Engine, Outcome, Prefetcher, ReadFifo
 pub(super) struct Reader {
     pub(super) dispatcher: Dispatcher,
     pub(super) prefetcher: Prefetcher,
-    fifo: ReadFifo<()>,
+    /// Whether the first beat of each burst starts a packet.
+    fifo: ReadFifo<bool>,
     /// Bytes of the first burst that have left.
     given: usize,
     /// The time at which the stream is free.
@@ -24,7 +25,7 @@ impl Default for Reader {
         Reader {
             dispatcher: Dispatcher::default(),
             prefetcher: Prefetcher::new(M2S_PREFETCHER),
-            fifo: ReadFifo::new(()),
+            fifo: ReadFifo::new(false),
             given: 0,
             free: Time::ZERO,
         }
@@ -88,8 +89,9 @@ impl Reader {
             now
         });
         let is_last = len == left;
+        let starts = offset == 0 && descriptor.control.generates_start_of_packet();
         self.fifo
-            .push((), (len, ready), is_last, &mut self.dispatcher);
+            .push(starts, (len, ready), is_last, &mut self.dispatcher);
         true
     }
 
@@ -119,6 +121,17 @@ impl Reader {
         {
             self.finish_burst();
         }
+    }
+
+    /// Whether the next beat, which must be [available](Self::has_beat), starts or ends a packet.
+    pub(super) fn bounds_packet(&self) -> bool {
+        let Some((_, burst)) = self.fifo.front() else {
+            return false;
+        };
+        let starts = burst.what && self.given == 0;
+        let is_over = burst.data().len() - self.given <= BEAT;
+        let ends = burst.ends.filter(|_| is_over);
+        starts || ends.is_some_and(|one| one.control.generates_end_of_packet())
     }
 
     /// The next beat, which must be [available](Self::has_beat). The stream time of a burst is counted at its end.

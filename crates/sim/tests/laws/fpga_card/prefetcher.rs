@@ -5,6 +5,7 @@ use super::*;
 const M2S: u64 = 0x100;
 const S2M: u64 = 0x200;
 const MULTIPLEXER: u64 = 0x40;
+const DECIMATOR: u64 = 0x48;
 const DEMULTIPLEXER: u64 = 0x50;
 const PREFETCHER: u64 = 0x80;
 const START: u64 = PREFETCHER + 8;
@@ -15,6 +16,7 @@ const BLOCKS: u64 = 0x40_0000;
 const SOURCE: u64 = 0x80_0000;
 const DESTINATION: u64 = 0xc0_0000;
 
+const GENERATE_START: u32 = 1 << 8;
 const GENERATE_END: u32 = 1 << 9;
 const END_ON_END: u32 = 1 << 12;
 const INTERRUPT: u32 = 1 << 14;
@@ -222,6 +224,57 @@ fn a_packet_that_ends_early_is_written_back_so() {
     machine.stop(M2S);
     machine.stop(S2M);
     machine.rests();
+}
+
+/// The data that arrives through a decimator of `factor` from two packets of `lens` bytes, with these controls of their descriptors.
+fn decimated(factor: u32, lens: [u32; 2], controls: [u32; 2], received: u32) -> Vec<u8> {
+    let mut machine = looped();
+    machine.set(DECIMATOR, u64::from(factor) << 16);
+    machine.set(DECIMATOR, u64::from(factor) << 16 | 1);
+    machine.fill(SOURCE, &noise(0x2000, 8));
+    let [first, second] = lens;
+    let parts = [
+        send(0, first, controls[0]),
+        send(first.into(), second, controls[1]),
+    ];
+    machine.block(BLOCKS, BLOCKS + 0x2000, &parts, true);
+    machine.block(
+        BLOCKS + 0x1000,
+        BLOCKS + 0x2000,
+        &[receive(0, received, 0)],
+        true,
+    );
+    machine.fetch(S2M, BLOCKS + 0x1000);
+    machine.fetch(M2S, BLOCKS);
+    machine.pass(Span::from_us(30));
+    let done = [BLOCKS, BLOCKS + 64, BLOCKS + 0x1000].map(|at| !machine.outcome(at).owned);
+    assert_eq!(done, [true; 3]);
+    machine.stop(M2S);
+    machine.stop(S2M);
+    machine.rests();
+    machine.memory(DESTINATION, received.into())
+}
+
+/// The beats of the source with these numbers.
+fn beats(numbers: impl IntoIterator<Item = usize>) -> Vec<u8> {
+    let data = noise(0x2000, 8);
+    let beat = |number: usize| data[64 * number..64 * (number + 1)].to_vec();
+    numbers.into_iter().flat_map(beat).collect()
+}
+
+#[test]
+fn a_decimator_forwards_one_beat_and_removes_its_factor_of_beats() {
+    // 48 beats, of which the last two are removed after the write master has all that it waits for.
+    let data = decimated(2, [1024, 2048], [0, 0], 1024);
+    assert!(data == beats((0..48).step_by(3)));
+}
+
+#[test]
+fn a_decimator_forwards_the_beats_that_start_and_end_a_packet() {
+    let bounds = GENERATE_START | GENERATE_END;
+    let data = decimated(3, [640, 640], [bounds, bounds], 8 * 64);
+    // Beats 0, 4, 8, 12 and 16 are due; 9, 10 and 19 bound packets.
+    assert!(data == beats([0, 4, 8, 9, 10, 12, 16, 19]));
 }
 
 #[test]
