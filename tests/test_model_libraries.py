@@ -128,7 +128,7 @@ def test_the_command_line_prints_a_panic_on_lines_of_its_own(
     scenario.write_text(text, encoding="utf-8")
     assert run_command_line(["run", str(scenario), "--model", f"nonsense={nonsense}"]) == 1
     *frames, last = capfd.readouterr().err.splitlines()
-    assert last.startswith("error: the model nonsense of device own failed at")
+    assert last.startswith("error: the model nonsense of device own cannot be made: panicked at")
     assert last.endswith("it broke in transit")
     # The frames of the interpreter and of the interface are not those of the model.
     assert not any("Py_RunMain" in frame or "export" in frame for frame in frames)
