@@ -106,10 +106,16 @@ impl Debug for Scenario {
     }
 }
 
+/// Reads over links of which nearly every frame brings a Recovery may take longer than the 10 ms of the default.
+const PATIENT: &str = "completion_timeout = \"1 s\"\n";
+
 impl Scenario {
     fn text(&self) -> String {
         let [above, below, device_prefixes] = self.prefixes();
-        let mut text = format!("{}[hosts.h0]\n{}{above}", self.head, self.host.lines);
+        let mut text = format!(
+            "{}[hosts.h0]\n{PATIENT}{}{above}",
+            self.head, self.host.lines
+        );
         for (number, Switch { node, lines }) in self.switches.iter().enumerate() {
             // A switch is below one before it.
             write!(
@@ -125,7 +131,7 @@ impl Scenario {
             let functions = device.virtual_functions();
             write!(
                 text,
-                "[devices.d{number}]\n{node}{}{device_prefixes}virtual_functions = {functions}\n{engine}",
+                "[devices.d{number}]\n{node}{PATIENT}{}{device_prefixes}virtual_functions = {functions}\n{engine}",
                 device.lines
             )
             .expect("a text takes all");
