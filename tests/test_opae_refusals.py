@@ -173,8 +173,10 @@ def test_an_image_or_a_model_that_is_no_file_is_refused(peerlane: Run, tmp_path:
 
 def test_an_interrupted_run_ends_its_program_and_says_so(tmp_path: Path) -> None:
     times = tmp_path / "times.json"
-    arguments = ["-m", "peerlane", "opae", "run", "--json", str(times), "sh", "-c"]
-    command = [sys.executable, *arguments, "echo begun; sleep 60"]
+    # A shell would lose a signal that comes just as it starts a command.
+    program = "signal.signal(signal.SIGINT, signal.SIG_DFL); print('begun', flush=True)"
+    sleeps = [sys.executable, "-c", f"import signal, time; {program}; time.sleep(60)"]
+    command = [sys.executable, "-m", "peerlane", "opae", "run", "--json", str(times), *sleeps]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as run:
