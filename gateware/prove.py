@@ -173,7 +173,7 @@ class Proof:
         return "\n".join(f"chparam -set {key} {value} {self.module}" for key, value in values)
 
     def run(self, mode: str, change: Mutant | None = None, number: int = 0) -> str:
-        """What sby says of the circuit, with a change of it or without."""
+        """The verdict of sby on the circuit, with a change of it or without."""
         folder = BUILT / f"{self.name}-{mode}{number if change else ''}"
         sources = self.sources(folder, change)
         job = SBY.format(
@@ -223,7 +223,7 @@ class Proof:
         return re.findall(rf"(\w+):\s+{kind} \(", path.read_text(encoding="utf-8"))
 
     def judge_each(self) -> list[str]:
-        """What is wrong, if anything, where each property is judged alone."""
+        """The fault that judging each property alone finds; none if all hold."""
         faults = []
 
         def judged(label: str, folder: Path, depth: int, said: str) -> None:
@@ -274,7 +274,7 @@ class Proof:
 
 
 def call(folder: Path, *command: str) -> str:
-    """What a tool beside Python says, in a folder."""
+    """The output of a tool beside Python, run in a folder."""
     beside = Path(sys.executable).parent
     path = os.pathsep.join([str(beside), os.environ["PATH"]])
     ran = subprocess.run(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from model_files import said, written
 from peerlane import Device, Fabric, ModelError, Simulation
-from peerlane.cli.application import run_command_line
 from peerlane.testing import Bench
 
 if TYPE_CHECKING:
@@ -46,16 +46,7 @@ class Ssd(Device):
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
-    scenario, model = tmp_path / "own.toml", tmp_path / "ssd.py"
-    scenario.write_text(SCENARIO, encoding="utf-8")
-    model.write_text(MODEL, encoding="utf-8")
-    return str(scenario), str(model)
-
-
-def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    status = run_command_line(arguments)
-    out, err = capfd.readouterr()
-    return status, " ".join((out + err).split())
+    return written(tmp_path, SCENARIO, MODEL)
 
 
 @pytest.mark.parametrize(

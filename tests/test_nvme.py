@@ -395,7 +395,7 @@ def function_level_reset(drive: Drive) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """What a driver keeps over a function level reset: configuration space and MSI-X table."""
+    """The state that a driver keeps over a function level reset: configuration and MSI-X table."""
 
     configuration: dict[int, int]
     entries: list[tuple[int, bytes]]

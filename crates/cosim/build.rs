@@ -382,6 +382,11 @@ mod circuits {
                 (Some(edges), Some(rest)) => rest.write(model, folder, edges.load | edges.clock),
                 _ => false,
             };
+            if rest.is_some() && !copies {
+                println!(
+                    "cargo::warning=the code that Verilator wrote for {model} has a form that is not known: the circuit has no copies for units at rest, and is slower"
+                );
+            }
             Shortcuts { edges, copies }
         }
 

@@ -34,8 +34,8 @@ impl Rest {
         let rest: Rest =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let fail = |what: String| Err(format!("{}: {what}", path.display()));
-        let known = |unit: &&String| !rest.units.contains_key(*unit);
-        if let Some(unit) = rest.copies.iter().flatten().find(known) {
+        let is_unknown = |unit: &&String| !rest.units.contains_key(*unit);
+        if let Some(unit) = rest.copies.iter().flatten().find(is_unknown) {
             return fail(format!(
                 "'copies' names the unit '{unit}', which has no section; write [units.{unit}]"
             ));
@@ -314,8 +314,9 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What the names of all signals in the wrapper begin with, and those in the circuit.
+/// The beginning of the names of all signals in the wrapper.
 const TOP: &str = "circuit_leaf__DOT__";
+/// The beginning of the names of all signals in the circuit.
 const CIRCUIT: &str = "circuit_leaf__DOT__circuit__DOT__";
 /// The edges of an evaluation.
 const TRIGGERS: &str = "vlSelfRef.__VnbaTriggered[0U]";

@@ -9,7 +9,7 @@ pub const FIRMWARE: &[u8; 8] = b"1.0     ";
 /// The most entries of the error log.
 pub const LOGGED_ERRORS: usize = 64;
 
-/// What the drive has counted since it was made, and the last errors.
+/// The counts of the drive since it was made, and its last errors.
 #[derive(Clone, Debug, Default)]
 pub struct Logs {
     /// Entries of the error log, the last first.

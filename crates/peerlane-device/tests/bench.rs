@@ -7,7 +7,7 @@ use peerlane_device::{
     Access, Answer, Asked, Bar, Bench, Description, Failure, Misuse, Model, Shell, Stalled,
 };
 
-/// What a test lets the model do at its next access to registers.
+/// The act of the model at its next access to registers, which the test chooses.
 type Act = fn(Access, &mut Shell<'_>) -> Result<(), Misuse>;
 
 /// A model that does at each access what its test says, and tells the outcomes.

@@ -53,7 +53,7 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
 
 
 def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
-    """What has the name of the model already, in its language or in its files."""
+    """The thing that has the name already, in the language or in the files; none if it is free."""
     module, own = name.replace("-", "_"), _class(name)
     if any(one["name"] == name for one in catalogue()["models"]):
         return f"the built-in model {name}"

@@ -21,7 +21,7 @@ _PATIENCE_S = 1.0
 """The time from the first interrupt to the advice: longer than a command that can end takes."""
 
 _OVER = 0
-"""What ends the thread: the number of no signal."""
+"""The byte that ends the thread: the number of no signal."""
 
 
 @contextmanager

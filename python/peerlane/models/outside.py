@@ -74,7 +74,7 @@ class OutsideDevice(Device):
     """
 
     on_access: Callable[[BarAccess], object] | None = None
-    """What is called with each access: a function, or a method of the class."""
+    """The function, or the method of the class, that is called with each access."""
     accesses: deque[BarAccess]
     """The accesses that have arrived and that no callback has taken, oldest first."""
 

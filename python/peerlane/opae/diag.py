@@ -184,7 +184,7 @@ async def diagnose(
 
 
 def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
-    """What a test says is wrong by its error word, or by copied bytes that differ.
+    """The fault that a test tells by its error word, or by copied bytes that differ.
 
     In an exchange, one bit of the error word is for data; otherwise it counts.
     """

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Waitable(Protocol):
-    """What a program waits for besides calls of its thread: it ends while time passes."""
+    """An access or a time that a program waits for: it ends while time passes."""
 
     @property
     def is_done(self) -> bool:
@@ -90,7 +90,7 @@ class Access(Generic[Result]):
 
 
 class Clock(Protocol):
-    """What has simulated time."""
+    """A simulation, as far as its time is concerned."""
 
     @property
     def now_ns(self) -> float:

@@ -6,6 +6,9 @@ import resource
 from importlib.metadata import version
 from typing import Any
 
+PAYLOAD = 128
+"""Bytes of each posted write, as in `peerlane bench fabric`."""
+
 
 def measured(package: str, tlps: int, seconds: float) -> dict[str, Any]:
     """The rate of a job that moved `tlps` packets in `seconds` of wall time, and its memory."""

@@ -9,14 +9,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerlane.benchmark.peers.measured import measured
+from peerlane.benchmark.peers.measured import PAYLOAD, measured
 
 if TYPE_CHECKING:
     from cocotbext.pcie.core.port import SimPort
 
 TLPS = "PEERLANE_TLPS"
 RESULT = "PEERLANE_RESULT"
-PAYLOAD = 128
 _GENERATION = 3
 _LANES = 16
 

@@ -13,9 +13,8 @@ import time
 
 from ns import ns
 
-from peerlane.benchmark.peers.measured import measured
+from peerlane.benchmark.peers.measured import PAYLOAD, measured
 
-PAYLOAD = 128
 RATE = "126Gbps"
 """Of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
 OVERHEAD = 30

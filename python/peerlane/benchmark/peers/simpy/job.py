@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from peerlane.benchmark.peers.measured import measured
+from peerlane.benchmark.peers.measured import PAYLOAD, measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-PAYLOAD = 128
 OVERHEAD = 4 + 16 + 4
 """Bytes of a packet beside its payload: framing with sequence number, header, LCRC."""
 DLLP = 8
@@ -29,8 +28,10 @@ BYTE_NS = 130 / 128 / 16
 FLIGHT_NS = 1.0
 SWITCH_NS = 100.0
 MEMORY_NS = 100.0
+"""Nanoseconds of a cable, a switch and memory: our choice; they change no event of a packet."""
 HEADER_CREDITS = 64
 DATA_CREDITS = 64 * PAYLOAD // 16
+"""Room for 64 packets in each receiver, in headers and in units of 16 bytes: our choice."""
 ACK_PACKETS = 4
 """Packets after which an Ack and an UpdateFC are sent."""
 
