@@ -92,8 +92,9 @@ mod circuits {
             .map(|(name, _, width)| model_of(name, *width))
             .flat_map(|model| [traced(&model), model])
             .collect();
-        println!("cargo::rustc-link-search=native={}", out().display());
         for model in &models {
+            let folder = objects_of(&out().join(model));
+            println!("cargo::rustc-link-search=native={}", folder.display());
             println!("cargo::rustc-link-lib=static={model}");
         }
         verilator.compile_library();
@@ -108,6 +109,12 @@ mod circuits {
     /// The name of the copy of a model that can write waveforms.
     fn traced(model: &str) -> String {
         format!("{model}_traced")
+    }
+
+    /// The folder for the objects and the library of a model translated into `folder`. Models are compiled at the same time, and
+    /// files of one name (the driver, the compiler's checks of options) would be overwritten by each other in a shared folder.
+    fn objects_of(folder: &Path) -> PathBuf {
+        folder.join("objects")
     }
 
     struct Verilator {
@@ -218,8 +225,11 @@ mod circuits {
                 name.contains("__Slow") || name.contains("__Trace")
             };
             let (rare, often) = sources.into_iter().partition::<Vec<_>, _>(is_rare);
+            let objects = objects_of(folder);
+            fs::create_dir_all(&objects).expect("Cargo's output folder is writable");
             let rare = self
                 .compiler()
+                .out_dir(&objects)
                 .include(folder)
                 .opt_level(0)
                 .files(rare)
@@ -231,6 +241,7 @@ mod circuits {
             }
             shortcuts.define(model, &mut compiler);
             compiler
+                .out_dir(&objects)
                 .include(folder)
                 .files(often)
                 .objects(rare)
