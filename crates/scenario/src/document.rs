@@ -3,9 +3,10 @@
 //! Keys are taken out of a section one by one. A key that is left at the end is unknown.
 
 use kernel::{Parameters, Quantity, Value};
-use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
+use toml::de::DeTable;
 
+use crate::repeat::written_out;
+use crate::tree::{Content, Part, Table};
 use crate::{ScenarioError, extent};
 
 /// A value and its line number.
@@ -73,8 +74,8 @@ impl Source {
         }
     }
 
-    /// Parses the document and returns its top-level table.
-    pub fn parse<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
+    /// Parses the document, writes out its repeated tables, and returns the top-level table.
+    pub fn parse<'a>(&self, text: &'a str) -> Result<Table<'a>, ScenarioError> {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
             let message = error.message().replace('\n', ", ");
@@ -83,10 +84,10 @@ impl Source {
                 format!("this is not TOML: {message}; write key = value under [sections]"),
             )
         })?;
-        let table = parsed.into_inner();
+        let table = Table::new(parsed.into_inner());
         extent::check(&table)
-            .map_err(|(offset, message)| self.error(self.line(offset), message))?;
-        Ok(table)
+            .and_then(|tables| written_out(table, tables))
+            .map_err(|(offset, message)| self.error(self.line(offset), message))
     }
 
     /// The line of a byte of the text.
@@ -108,15 +109,13 @@ pub struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Creates the section `name`, which begins at `line`.
-    pub fn new(source: &'a Source, name: String, line: usize, table: &'a DeTable<'a>) -> Self {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        let left = entries.into_iter().map(|(key, value)| Item {
+    pub fn new(source: &'a Source, name: String, line: usize, table: &'a Table<'a>) -> Self {
+        let left = table.entries.iter().map(|entry| Item {
             source,
-            path: join(&name, key.get_ref()),
-            key: key.get_ref(),
-            line: source.line(key.span().start),
-            value,
+            path: join(&name, &entry.key),
+            key: &entry.key,
+            line: source.line(entry.at),
+            value: &entry.value,
         });
         Self {
             source,
@@ -173,15 +172,22 @@ impl<'a> Section<'a> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
-        let DeValue::Array(array) = item.value.get_ref() else {
+        let Content::List(array) = &item.value.content else {
             return Err(item.error(&format!(
                 "is not a list of tables; begin each table with [[{key}]]"
             )));
         };
         let tables = array.iter().enumerate().map(|(n, value)| {
+            let path = match &value.content {
+                Content::Table(Table {
+                    member: Some(values),
+                    ..
+                }) => format!("{key} {} ({values})", n + 1),
+                _ => format!("{key} {}", n + 1),
+            };
             let one = Item {
-                path: format!("{key} {}", n + 1),
-                line: self.source.line(value.span().start),
+                path,
+                line: self.source.line(value.at),
                 value,
                 ..item.clone()
             };
@@ -195,11 +201,11 @@ impl<'a> Section<'a> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
-        let DeValue::Array(array) = item.value.get_ref() else {
+        let Content::List(array) = &item.value.content else {
             return Err(item.error("is not a list; write [\"...\", \"...\"]"));
         };
         let entries = array.iter().map(|value| {
-            let line = self.source.line(value.span().start);
+            let line = self.source.line(value.at);
             let entry = Item {
                 line,
                 value,
@@ -288,7 +294,7 @@ pub struct Item<'a> {
     pub key: &'a str,
     /// The line of the key.
     pub line: usize,
-    value: &'a Spanned<DeValue<'a>>,
+    value: &'a Part<'a>,
 }
 
 impl<'a> Item<'a> {
@@ -327,7 +333,7 @@ impl<'a> Item<'a> {
 
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
-        self.value.get_ref().is_table()
+        matches!(self.value.content, Content::Table(_))
     }
 
     /// An empty section at the position of this key.
@@ -347,8 +353,8 @@ impl<'a> Item<'a> {
 
     /// Reads the value as a section.
     pub fn section(&self) -> Result<Section<'a>, ScenarioError> {
-        match self.value.get_ref() {
-            DeValue::Table(table) => Ok(Section::new(
+        match &self.value.content {
+            Content::Table(table) => Ok(Section::new(
                 self.source,
                 self.path.clone(),
                 self.line,
@@ -363,25 +369,20 @@ impl<'a> Item<'a> {
 
     fn scalar(&self) -> Result<Value<'a>, String> {
         let refused = |what: &str| Err(format!("{what} is not allowed here; write a single value"));
-        match self.value.get_ref() {
-            DeValue::String(text) => Ok(Value::Text(text)),
-            DeValue::Integer(number) => integer(number),
-            DeValue::Float(number) => match number.as_str().parse() {
-                Ok(number) => Ok(Value::Float(number)),
-                Err(_) => refused("this number"),
-            },
-            DeValue::Boolean(flag) => Ok(Value::Flag(*flag)),
-            DeValue::Datetime(_) => refused("a date"),
-            DeValue::Array(_) => refused("a list"),
-            DeValue::Table(_) => refused("a section"),
+        match &self.value.content {
+            Content::Text(text) => Ok(Value::Text(text)),
+            Content::Integer(number) => Ok(Value::Integer(*number)),
+            Content::TooLarge(number) => {
+                Err(format!("{number} is too large; write a number below 2^63"))
+            }
+            Content::Float(Some(number)) => Ok(Value::Float(*number)),
+            Content::Float(None) => refused("this number"),
+            Content::Flag(flag) => Ok(Value::Flag(*flag)),
+            Content::Date => refused("a date"),
+            Content::List(_) => refused("a list"),
+            Content::Table(_) => refused("a section"),
         }
     }
-}
-
-fn integer<'a>(number: &DeInteger<'_>) -> Result<Value<'a>, String> {
-    i64::from_str_radix(number.as_str(), number.radix())
-        .map(Value::Integer)
-        .map_err(|_| format!("{number} is too large; write a number below 2^63"))
 }
 
 /// Common names of parameters in the field, and the parameters' names in scenarios.

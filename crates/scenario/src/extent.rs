@@ -2,7 +2,7 @@
 //!
 //! Names and tables are compared with each other, and names stand in messages and results, so their number and length must be bounded.
 
-use toml::de::{DeTable, DeValue};
+use crate::tree::{Content, Part, Table};
 
 /// The most bytes of a key or name. Our choice: far more than a line of a table shows.
 pub(crate) const NAME: usize = 255;
@@ -19,9 +19,11 @@ const SHOWN: usize = 20;
 /// The violation of a limit: the byte of the text where the name, text or table begins that is too much, and a message.
 pub(crate) type Violation = (usize, String);
 
-/// Checks the length of all names and texts in `table`, and the number of tables.
-pub(crate) fn check(table: &DeTable<'_>) -> Result<(), Violation> {
-    Extent { tables: 0 }.table(table)
+/// Checks the length of all names and texts in `table`, and the number of tables, which it returns.
+pub(crate) fn check(table: &Table<'_>) -> Result<usize, Violation> {
+    let mut extent = Extent { tables: 0 };
+    extent.table(table)?;
+    Ok(extent.tables)
 }
 
 struct Extent {
@@ -29,27 +31,25 @@ struct Extent {
 }
 
 impl Extent {
-    fn table(&mut self, table: &DeTable<'_>) -> Result<(), Violation> {
-        for (key, value) in table {
-            length("name", key.get_ref(), NAME, key.span().start)?;
-            self.value(value.get_ref(), value.span().start)?;
+    fn table(&mut self, table: &Table<'_>) -> Result<(), Violation> {
+        for entry in &table.entries {
+            length("name", &entry.key, NAME, entry.at)?;
+            self.part(&entry.value)?;
         }
         Ok(())
     }
 
-    fn value(&mut self, value: &DeValue<'_>, at: usize) -> Result<(), Violation> {
-        match value {
-            DeValue::String(text) => length("text", text, TEXT, at),
-            DeValue::Array(entries) => entries
-                .iter()
-                .try_for_each(|entry| self.value(entry.get_ref(), entry.span().start)),
-            DeValue::Table(table) => {
+    fn part(&mut self, part: &Part<'_>) -> Result<(), Violation> {
+        match &part.content {
+            Content::Text(text) => length("text", text, TEXT, part.at),
+            Content::List(parts) => parts.iter().try_for_each(|one| self.part(one)),
+            Content::Table(table) => {
                 self.tables += 1;
                 if self.tables > TABLES {
                     let message = format!(
                         "more than {TABLES} tables are too many; write fewer nodes and workloads, or a network, which makes nodes of its own"
                     );
-                    return Err((at, message));
+                    return Err((part.at, message));
                 }
                 self.table(table)
             }

@@ -6,7 +6,10 @@ mod code;
 mod document;
 mod error;
 mod extent;
+mod repeat;
+mod tree;
 
 pub use code::Code;
 pub use document::{At, Item, Lines, Section, Source, advice, nearest};
 pub use error::ScenarioError;
+pub use tree::Table;
