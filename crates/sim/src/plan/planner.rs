@@ -15,6 +15,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) nodes: &'a [NodePlan],
     pub(crate) networks: &'a mut Networks,
     pub(crate) names: BTreeMap<&'a str, usize>,
+    /// The routers in each tree, by its root.
+    pub(crate) routers: BTreeMap<usize, Vec<usize>>,
     /// The allocated bytes of memories.
     pub(crate) claims: Claims,
     /// The allocated queue pairs.

@@ -45,8 +45,8 @@ pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioErro
 /// Checks that an accelerator is directly below a coherent host, as coherence messages cross only one link.
 fn check_parent(scenario: &Scenario, tree: &Tree, index: usize) -> Result<(), ScenarioError> {
     let node = &scenario.nodes[index];
-    let above = tree.links.iter().find(|(_, _, below)| *below == index);
-    let above = above.map(|(above, _, _)| &scenario.nodes[*above]);
+    let above = tree.upstream_link(index);
+    let above = above.map(|link| &scenario.nodes[tree.links[link].0]);
     match above {
         Some(above) if matches!(above.kind, NodeKind::Host(..)) => {
             if above.coherence.coherent {

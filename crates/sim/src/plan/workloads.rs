@@ -1,5 +1,7 @@
 //! Workloads that allocate memory or queue pairs, in the order of allocation.
 
+use std::collections::BTreeMap;
+
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
@@ -42,11 +44,18 @@ pub(super) fn plan(
     let names = names
         .map(|(index, node)| (node.name.as_str(), index))
         .collect();
+    let mut routers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        if networks.members[index].is_some() {
+            routers.entry(node.root).or_default().push(index);
+        }
+    }
     let mut planner = Planner {
         scenario,
         nodes,
         networks,
         names,
+        routers,
         claims: Claims::new(nodes.len()),
         pairs: QueuePairs::default(),
         controllers,
@@ -58,8 +67,7 @@ pub(super) fn plan(
     let buffers = planner.buffers()?;
     let mut accesses = planner.accesses(&buffers)?;
     let locked = planner.locked(&buffers, &mut accesses)?;
-    let tables = (0..nodes.len()).map(|host| planner.page_tables(host, &buffers));
-    let page_tables = tables.collect::<Result<_, _>>()?;
+    let page_tables = planner.page_tables(&buffers)?;
     let identities = planner.identities()?;
     let mut flows: Vec<Workload> = Vec::with_capacity(scenario.flows.len());
     for flow in &scenario.flows {

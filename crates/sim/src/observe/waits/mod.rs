@@ -44,6 +44,8 @@ const PART: u64 = 2048;
 pub struct Waits {
     wires: Wires,
     ways: Vec<Way>,
+    /// The number of the first way of each flow.
+    first_ways: BTreeMap<FlowId, usize>,
     number: u64,
     /// The times at which flows begin, earliest first: slots are short again from each of them on.
     starts: VecDeque<Time>,
@@ -84,9 +86,14 @@ impl Waits {
         } else {
             LEAST_SLOT * ways.len().max(1) as u64
         };
+        let mut first_ways = BTreeMap::new();
+        for (number, way) in ways.iter().enumerate() {
+            first_ways.entry(way.route.part).or_insert(number);
+        }
         let mut waits = Waits {
             wires,
             ways,
+            first_ways,
             number: 0,
             starts: VecDeque::new(),
             origin: Time::ZERO,
@@ -161,8 +168,8 @@ impl Waits {
                 }
             };
             let leader = |flow: FlowId| {
-                let mut all = self.ways.iter().map(|way| &way.route);
-                all.find(|route| route.part == flow)
+                let first = self.first_ways.get(&flow)?;
+                Some(&self.ways[*first].route)
             };
             moment.cause(&way.route, is_open, &leader)
         };

@@ -33,9 +33,15 @@ pub(super) enum Station {
     Root(usize, usize),
 }
 
-/// All directions of all links, by their transmitters.
+/// All directions of all links, by their transmitters, and the nodes where packets leave a tree.
 #[derive(Clone, Debug)]
-pub(super) struct Wires(BTreeMap<End, Wire>);
+pub(super) struct Wires {
+    wires: BTreeMap<End, Wire>,
+    /// The first router in each tree, for each network.
+    routers: Vec<BTreeMap<usize, usize>>,
+    /// The first network interface controller in each tree.
+    nics: BTreeMap<usize, usize>,
+}
 
 impl Wires {
     pub(super) fn of(plan: &FabricPlan) -> Self {
@@ -50,17 +56,32 @@ impl Wires {
             let wire = |end, far| (end, Wire { end, far });
             [wire(one, other), wire(other, one)]
         });
-        Wires(both.collect())
+        let first = |nodes: &mut dyn Iterator<Item = usize>| {
+            let mut first = BTreeMap::new();
+            for node in nodes {
+                first.entry(plan.nodes[node].root).or_insert(node);
+            }
+            first
+        };
+        let is_nic = |node: &usize| plan.nodes[*node].attachment.is_some();
+        let routers = plan.networks.iter();
+        Wires {
+            wires: both.collect(),
+            routers: routers
+                .map(|network| first(&mut network.routers.iter().copied()))
+                .collect(),
+            nics: first(&mut (0..plan.nodes.len()).filter(is_nic)),
+        }
     }
 
     /// The direction whose transmitter is `end`.
     pub(super) fn at(&self, end: End) -> Option<Wire> {
-        self.0.get(&end).copied()
+        self.wires.get(&end).copied()
     }
 
     /// The transmitters of a component.
     pub(super) fn from(&self, component: usize) -> impl Iterator<Item = Wire> {
-        let all = self.0.range((component, 0)..=(component, usize::MAX));
+        let all = self.wires.range((component, 0)..=(component, usize::MAX));
         all.map(|(_, wire)| *wire)
     }
 
@@ -109,16 +130,16 @@ fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station>
     if root(from) == root(to) {
         return one_way(wires, plan, from, to);
     }
-    let gates = plan.networks.iter().enumerate().find_map(|(number, _)| {
-        let members = routers(plan, number);
-        let beside = |node: usize| members.iter().copied().find(|one| root(*one) == root(node));
-        Some((beside(from)?, beside(to)?, members.clone()))
+    let networks = plan.networks.iter().zip(&wires.routers);
+    let mut gates = networks.filter_map(|(network, routers)| {
+        let (exit, entry) = (routers.get(&root(from))?, routers.get(&root(to))?);
+        Some((*exit, *entry, &network.routers))
     });
-    if let Some((exit, entry, members)) = gates {
+    if let Some((exit, entry, members)) = gates.next() {
         let mut all = one_way(wires, plan, from, exit);
         // Only those at both ends in a large network, where a look at every router would cost too much.
         let looked_at = if members.len() <= MOST_ROUTERS {
-            members
+            members.clone()
         } else {
             vec![exit, entry]
         };
@@ -126,10 +147,7 @@ fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station>
         all.extend(one_way(wires, plan, entry, to));
         return all;
     }
-    let attached = |node: usize| {
-        let mut nodes = (0..plan.nodes.len()).filter(|one| plan.nodes[*one].attachment.is_some());
-        nodes.find(|one| root(*one) == root(node))
-    };
+    let attached = |node: usize| wires.nics.get(&root(node)).copied();
     let mut all = attached(from).map_or_else(Vec::new, |exit| one_way(wires, plan, from, exit));
     all.extend(
         attached(to)
@@ -141,13 +159,6 @@ fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station>
 
 /// Most routers of a network that are all looked at.
 const MOST_ROUTERS: usize = 64;
-
-/// The nodes of a network's routers.
-fn routers(plan: &FabricPlan, network: usize) -> Vec<usize> {
-    let nodes = plan.nodes.iter().enumerate();
-    let members = nodes.filter(|(_, node)| node.member.is_some_and(|(of, _)| of == network));
-    members.map(|(index, _)| index).collect()
-}
 
 fn one_way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station> {
     let (up, down) = (wires.up(plan, from), wires.down(plan, to));

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::build;
 use crate::observe::reading::socket_link;
-use crate::plan::{FabricPlan, Plan};
+use crate::plan::Plan;
 use crate::scenario::Clock;
 
 use super::cause;
@@ -41,6 +41,7 @@ pub struct Share {
 impl Waits {
     /// Returns the time of each flow so far, by causes.
     pub fn told(&self, plan: &Plan) -> Vec<FlowWaits> {
+        let transmitters = Transmitters::of(plan);
         let mut all: Vec<FlowWaits> = Vec::new();
         let mut ways = self.ways.iter().peekable();
         while let Some(first) = ways.next() {
@@ -49,20 +50,21 @@ impl Waits {
                 parts.push(next);
             }
             let id = plan.workloads[first.workload].id().to_owned();
-            all.push(told(id, &parts, plan));
+            all.push(told(id, &parts, (plan, &transmitters)));
         }
         all
     }
 }
 
-fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
+fn told(id: String, parts: &[&Way], names: (&Plan, &Transmitters)) -> FlowWaits {
+    let plan = names.0;
     let mut times: BTreeMap<Cause, (Span, Span)> = BTreeMap::new();
     for way in parts {
         for (cause, time) in &way.filling {
-            times.entry(named(*cause, plan)).or_default().0 += *time;
+            times.entry(named(*cause, names)).or_default().0 += *time;
         }
         for (cause, time) in &way.running {
-            times.entry(named(*cause, plan)).or_default().1 += *time;
+            times.entry(named(*cause, names)).or_default().1 += *time;
         }
     }
     let sum = |pick: fn(&(Span, Span)) -> Span| {
@@ -92,9 +94,9 @@ fn told(id: String, parts: &[&Way], plan: &Plan) -> FlowWaits {
     FlowWaits { id, limit, shares }
 }
 
-fn named(cause: cause::Cause, plan: &Plan) -> Cause {
+fn named(cause: cause::Cause, (plan, transmitters): (&Plan, &Transmitters)) -> Cause {
     let of_link = |kind, end: End| {
-        let (place, direction) = link(end, plan);
+        let (place, direction) = transmitters.name(end);
         Cause {
             kind,
             place,
@@ -164,8 +166,9 @@ fn named(cause: cause::Cause, plan: &Plan) -> Cause {
 
 /// The name of the workload that a flow is a part of.
 fn workload_of(flow: FlowId, plan: &Plan) -> Option<String> {
-    let mut all = plan.workloads.iter();
-    let found = all.find(|one| one.own.parts.contains(&flow.0));
+    let all = &plan.workloads;
+    let found = all.partition_point(|one| one.own.parts.end <= flow.0);
+    let found = all.get(found).filter(|one| one.own.parts.contains(&flow.0));
     found.map(|one| one.id().to_owned())
 }
 
@@ -177,37 +180,38 @@ fn name_of(class: u8) -> &'static str {
     }
 }
 
-/// The name of the link with this transmitter, and the direction that it sends in.
-fn link((component, port): End, plan: &FabricPlan) -> (String, &'static str) {
-    let is = |(id, number): (kernel::ComponentId, u32)| {
-        (id.0 as usize, number as usize) == (component, port)
-    };
-    for link in &plan.links {
-        let (above, below) = build::ends(plan, link);
-        if is(above) {
-            return (link.id.clone(), "down");
+/// The name and the direction of each link by its transmitter.
+struct Transmitters(BTreeMap<End, (String, &'static str)>);
+
+impl Transmitters {
+    fn of(plan: &Plan) -> Self {
+        let mut all = BTreeMap::new();
+        let mut name = |end: End, id: &str, direction| {
+            all.entry(end).or_insert_with(|| (id.to_owned(), direction));
+        };
+        let end = |(id, number): (kernel::ComponentId, u32)| (id.0 as usize, number as usize);
+        for link in &plan.links {
+            let (above, below) = build::ends(plan, link);
+            name(end(above), &link.id, "down");
+            name(end(below), &link.id, "up");
         }
-        if is(below) {
-            return (link.id.clone(), "up");
+        for fibre in &plan.fibres {
+            let [one, other] = fibre
+                .ends
+                .map(|(node, number)| (node, build::fibre_port(number) as usize));
+            name(one, &fibre.id, "forth");
+            name(other, &fibre.id, "back");
         }
+        for cable in &plan.cables {
+            let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+            name(end(one), &cable.id, "forth");
+            name(end(other), &cable.id, "back");
+        }
+        Self(all)
     }
-    for fibre in &plan.fibres {
-        let at = |(node, number): (usize, u8)| (node, build::fibre_port(number) as usize);
-        if at(fibre.ends[0]) == (component, port) {
-            return (fibre.id.clone(), "forth");
-        }
-        if at(fibre.ends[1]) == (component, port) {
-            return (fibre.id.clone(), "back");
-        }
+
+    fn name(&self, end: End) -> (String, &'static str) {
+        let found = self.0.get(&end).cloned();
+        found.unwrap_or_else(|| (String::new(), "up"))
     }
-    for cable in &plan.cables {
-        let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
-        if is(one) {
-            return (cable.id.clone(), "forth");
-        }
-        if is(other) {
-            return (cable.id.clone(), "back");
-        }
-    }
-    (String::new(), "up")
 }

@@ -1,9 +1,10 @@
 //! Addresses of buffers and page tables in the memories of their hosts.
 
+use std::collections::BTreeMap;
+
 use kernel::Bytes;
 
 use crate::plan::address::{Region, show};
-use crate::plan::fabric::NodePlan;
 use crate::plan::planner::Planner;
 use crate::plan::tree::known;
 use crate::scenario::{Buffer, NodeKind, Scenario, ScenarioError};
@@ -83,22 +84,37 @@ impl Planner<'_> {
         Ok(plans)
     }
 
-    /// Allocates the page tables in the memory of `host`, if devices below it use virtual addresses.
+    /// Allocates page tables in the memory of each host that has devices below it with virtual addresses.
     pub(crate) fn page_tables(
         &mut self,
-        host: usize,
         buffers: &[BufferPlan],
-    ) -> Result<Option<Region>, ScenarioError> {
-        let is_virtual = |node: &NodePlan| node.root == host && node.has_virtual_addresses();
-        let Some(device) = self.nodes.iter().position(is_virtual) else {
-            return Ok(None);
-        };
+    ) -> Result<Vec<Option<Region>>, ScenarioError> {
+        let mut devices = BTreeMap::new();
+        for (device, node) in self.nodes.iter().enumerate() {
+            if node.has_virtual_addresses() {
+                devices.entry(node.root).or_insert(device);
+            }
+        }
+        let mut tables = vec![None; self.nodes.len()];
+        for (host, device) in devices {
+            tables[host] = Some(self.tables_of(host, device, buffers)?);
+        }
+        Ok(tables)
+    }
+
+    /// Allocates the page tables of `host`, of which `device` is the first that needs them.
+    fn tables_of(
+        &mut self,
+        host: usize,
+        device: usize,
+        buffers: &[BufferPlan],
+    ) -> Result<Region, ScenarioError> {
         let here = buffers.iter().filter(|buffer| buffer.host == host);
         let size = (1 + here.map(BufferPlan::tables).sum::<u64>()) * TABLE;
         let memory = self.nodes[host].memory.expect("a host has memory");
         if let Some(offset) = self.claims.claim(host, memory, size) {
             let base = memory.base + offset;
-            return Ok(Some(Region { base, size }));
+            return Ok(Region { base, size });
         }
         let message = format!(
             "the page tables of its buffers, of {}, do not fit in the memory of {}; write a larger memory there, or larger pages",

@@ -82,12 +82,11 @@ pub(crate) fn warnings(scenario: &Scenario, nodes: &[NodePlan], flows: &[Workloa
 /// Refuses the traffic class of coherence messages for interrupts and descriptors below a host that sends them.
 pub(crate) fn check(scenario: &Scenario, nodes: &[NodePlan]) -> Result<(), ScenarioError> {
     let reserved = u32::from(TrafficClass::COHERENCE.number());
-    for node in &scenario.nodes {
-        let root = nodes.iter().find(|plan| plan.name == node.name.value);
-        let root = root.map(|plan| &scenario.nodes[plan.root]);
-        let Some(root) = root.filter(|root| root.coherence.coherent) else {
+    for (node, plan) in scenario.nodes.iter().zip(nodes) {
+        let root = &scenario.nodes[plan.root];
+        if !root.coherence.coherent {
             continue;
-        };
+        }
         let keys = [of_interrupts(&node.kind), of_descriptors(&node.kind)];
         let mut keys = keys.into_iter().flatten();
         if let Some((key, _)) = keys.find(|(_, class)| *class == reserved) {

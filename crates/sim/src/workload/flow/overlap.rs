@@ -15,6 +15,9 @@ pub(crate) fn mark(scenario: &Scenario, flows: &mut [Workload]) -> Vec<String> {
         let Workload::Flow(reader) = &flows[number] else {
             continue;
         };
+        if !reader.direction.reads() {
+            continue;
+        }
         let others = flows.iter().enumerate();
         let mut others = others.filter_map(|(other, workload)| match workload {
             Workload::Flow(flow) if other != number => Some(flow),

@@ -108,25 +108,20 @@ impl Planner<'_> {
 
     /// A network, and the routers where a packet enters and leaves it.
     fn way(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
-        let beside = |node: usize| {
-            let root = self.nodes[node].root;
-            let routers = self.networks.members.iter().enumerate();
-            let found = routers.filter_map(move |(router, member)| Some((router, (*member)?.0)));
-            found.filter(move |(router, _)| {
-                *router == node
-                    || (self.networks.members[node].is_none() && self.nodes[*router].root == root)
-            })
+        let network = |router: &usize| Some((*router, self.networks.members[*router]?.0));
+        // A router itself, or all routers in the tree of another node.
+        let beside = |node: usize| -> Vec<(usize, usize)> {
+            match network(&node) {
+                Some(router) => vec![router],
+                None => {
+                    let routers = self.routers.get(&self.nodes[node].root);
+                    let routers = routers.into_iter().flatten();
+                    routers.filter_map(network).collect()
+                }
+            }
         };
-        let out: Vec<_> = if self.networks.members[to].is_some() {
-            beside(to).collect()
-        } else {
-            let root = self.nodes[to].root;
-            let all = self.networks.members.iter().enumerate();
-            let all = all.filter_map(|(router, member)| Some((router, (*member)?.0)));
-            all.filter(|(router, _)| self.nodes[*router].root == root)
-                .collect()
-        };
-        beside(from).find_map(|(entry, network)| {
+        let out = beside(to);
+        beside(from).into_iter().find_map(|(entry, network)| {
             let (exit, _) = out.iter().find(|(_, there)| *there == network)?;
             Some((network, entry, *exit))
         })

@@ -165,11 +165,11 @@ impl Planner<'_> {
         plan: &FlowPlan,
         earlier: &[Workload],
     ) -> Result<(), ScenarioError> {
+        if plan.reply.is_none() {
+            return Ok(());
+        }
         let others = |other: &&FlowPlan| {
-            plan.reply.is_some()
-                && other.reply.is_some()
-                && other.to == plan.to
-                && other.from != plan.from
+            other.reply.is_some() && other.to == plan.to && other.from != plan.from
         };
         let mut earlier = earlier.iter().filter_map(Workload::flow);
         earlier.find(others).map_or(Ok(()), |other| {
