@@ -420,6 +420,13 @@ fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&scenario::catalogue_with(models::models(&models)?.all()))
 }
 
+/// Returns the tables of a scenario as JSON, with its repeated tables written out. Messages call it `source`.
+#[pyfunction]
+fn written_out(text: &str, source: &str) -> PyResult<String> {
+    let table = scenario::written_out(text, source);
+    json(&table.map_err(|error| ScenarioError::new_err(error.to_string()))?)
+}
+
 /// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
 #[pyfunction]
 #[expect(
@@ -533,6 +540,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(written_out, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(advice, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -79,5 +80,31 @@ impl<'a> Part<'a> {
             DeValue::Table(table) => Content::Table(Table::new(table)),
         };
         Self { at, content }
+    }
+}
+
+/// A table is serialized as a map from its keys to their values.
+impl Serialize for Table<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.entries.len()))?;
+        for entry in &self.entries {
+            map.serialize_entry(&entry.key, &entry.value)?;
+        }
+        map.end()
+    }
+}
+
+/// A value that no scenario can have, such as a date, is serialized as none.
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.content {
+            Content::Text(text) => text.serialize(serializer),
+            Content::Integer(number) => number.serialize(serializer),
+            Content::Float(number) => number.serialize(serializer),
+            Content::Flag(flag) => flag.serialize(serializer),
+            Content::List(parts) => parts.serialize(serializer),
+            Content::Table(table) => table.serialize(serializer),
+            Content::TooLarge(_) | Content::Date => serializer.serialize_none(),
+        }
     }
 }

@@ -55,8 +55,8 @@ impl Firmware<'_> {
         supports: impl Fn(&PortParameters) -> bool,
     ) -> impl Iterator<Item = FunctionId> {
         let supports = move |node: usize| supports(&self.scenario.nodes[node].port);
-        let above = self.tree.links.iter().find(|(_, _, below)| *below == node);
-        let above = above.map(|(above, ..)| (FunctionPlace::Own, *above));
+        let above = self.tree.upstream_link(node);
+        let above = above.map(|link| (FunctionPlace::Own, self.tree.links[link].0));
         let below = self.tree.children[node].iter().enumerate();
         let below = below.map(|(index, child)| (FunctionPlace::Port(index), child.node));
         let links = above.into_iter().chain(below);
@@ -152,7 +152,8 @@ impl Firmware<'_> {
             FirmwareError::NoBus(bridge) => {
                 let node = self.needing(host, bridge);
                 let message = format!(
-                    "the tree of {name} needs more than 256 buses by here; write a second host for the rest"
+                    "the tree of {name} needs more than 256 buses, one for each link, from {} on; write a second host for the rest",
+                    node.name.value
                 );
                 self.scenario.error(node.name.line, message)
             }

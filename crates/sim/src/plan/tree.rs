@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, advice};
+use crate::scenario::{At, Node, NodeKind, Scenario, ScenarioError, Upstream, advice};
 
 use super::network::Networks;
 
@@ -162,7 +162,7 @@ fn parents(
             );
             Err(scenario.error(node.name.line, message))
         }
-        (Some(upstream), _) => above(scenario, names, upstream).map(Some),
+        (Some(upstream), _) => above(scenario, names, node, upstream).map(Some),
     };
     scenario.nodes.iter().map(parent).collect()
 }
@@ -170,12 +170,14 @@ fn parents(
 fn above(
     scenario: &Scenario,
     names: &BTreeMap<&str, usize>,
+    node: &Node,
     upstream: &Upstream,
 ) -> Result<usize, ScenarioError> {
     let wanted = upstream.to.value.as_str();
     let Some(&index) = names.get(wanted) else {
         let message = format!(
-            "there is no host or switch {wanted:?}; {}",
+            "{}there is no host or switch {wanted:?}; {}",
+            which(scenario, node),
             known(scenario, wanted, |node| {
                 !matches!(node.kind, NodeKind::Device(..))
             })
@@ -183,11 +185,25 @@ fn above(
         return Err(scenario.error(upstream.to.line, message));
     };
     if matches!(scenario.nodes[index].kind, NodeKind::Device(..)) {
-        let message =
-            format!("{wanted} is a device, and nothing hangs below one; write a host or switch");
+        let message = format!(
+            "{}{wanted} is a device, and nothing hangs below one; write a host or switch",
+            which(scenario, node)
+        );
         return Err(scenario.error(upstream.to.line, message));
     }
     Ok(index)
+}
+
+/// The beginning of a message about `node` if other nodes are on its line, as those of a repeated table are: its name.
+fn which(scenario: &Scenario, node: &Node) -> String {
+    let is_alone = !scenario
+        .nodes
+        .iter()
+        .any(|other| other.name.line == node.name.line && other.name.value != node.name.value);
+    if is_alone {
+        return String::new();
+    }
+    format!("{}: ", node.name.value)
 }
 
 /// Advice on a wrong name: the most similar name of a node that `fits` accepts, or a list of such names.
@@ -261,11 +277,15 @@ fn ports(
             free.push((child, parent, upstream));
             continue;
         };
-        exists(scenario, &scenario.nodes[parent], port.value, port.line)?;
+        let which = || which(scenario, &scenario.nodes[child]);
+        exists(scenario, &scenario.nodes[parent], port, which)?;
         if let Some(other) = below[parent].insert(port.value, child) {
             let message = format!(
-                "port {} of {} is already taken by {}; write another port, or none for the next free one",
-                port.value, upstream.to.value, scenario.nodes[other].name.value
+                "{}port {} of {} is already taken by {}; write another port, or none for the next free one",
+                which(),
+                port.value,
+                upstream.to.value,
+                scenario.nodes[other].name.value
             );
             return Err(scenario.error(port.line, message));
         }
@@ -282,7 +302,8 @@ fn ports(
                 _ => "write a larger ports = there, or",
             };
             let message = format!(
-                "no port of {} is left ({} for links below); {advice} another {}",
+                "{}no port of {} is left ({} for links below); {advice} another {}",
+                which(scenario, &scenario.nodes[child]),
                 node.name.value,
                 node.kind.downstream_ports(),
                 node.kind.noun()
@@ -328,13 +349,21 @@ fn check_sockets(scenario: &Scenario, parents: &[Option<usize>]) -> Result<(), S
     Ok(())
 }
 
-fn exists(scenario: &Scenario, node: &Node, port: u32, line: usize) -> Result<(), ScenarioError> {
+/// Checks that `node` has a port; `which` begins the message.
+fn exists(
+    scenario: &Scenario,
+    node: &Node,
+    port: &At<u32>,
+    which: impl Fn() -> String,
+) -> Result<(), ScenarioError> {
+    let At { value: port, line } = *port;
     let ports = node.kind.downstream_ports();
     if port < ports {
         return Ok(());
     }
     let message = format!(
-        "{} {} has no port {port}; write one from 0 to {}, or a larger ports = there",
+        "{}{} {} has no port {port}; write one from 0 to {}, or a larger ports = there",
+        which(),
         node.kind.noun(),
         node.name.value,
         ports.saturating_sub(1)

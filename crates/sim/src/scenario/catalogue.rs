@@ -194,6 +194,9 @@ pub(super) fn places_of(key: &str) -> Vec<String> {
     places
 }
 
+/// The sections whose tables can be repeated: those with names, and lists.
+const REPEATED: &str = "profiles, hosts, io_ports, switches, devices, controllers, cables, networks, fibres, incidents, flows, buffers, accesses, locks, transactions, traffic, collectives";
+
 /// The keys for the structure of a scenario, each with its section, name, default and help.
 const STRUCTURE: &[(&str, &str, &str, &str)] = &[
     (
@@ -207,6 +210,12 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "seed",
         "1",
         "What all random streams grow from.",
+    ),
+    (
+        REPEATED,
+        "each",
+        "one table",
+        "Repeats the table for each value of a variable, such as \"i = 0..511\" (both ends count), or of several, such as \"p = 0..3, i = 0..63\". The name and the texts of the table have expressions of whole numbers in braces: \"ep{i}\", \"sw{i / 64}\", \"h{(i + 1) % 16}\". A text that is one expression alone is a number.",
     ),
     (
         "profiles",

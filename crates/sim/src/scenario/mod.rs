@@ -27,7 +27,7 @@ pub use node::{Node, NodeKind, Upstream};
 pub use node_parameters::NodeParameters;
 pub use slot::Slot;
 
-pub use ::scenario::{At, Code, Lines, ScenarioError};
+pub use ::scenario::{At, Code, Lines, ScenarioError, Table};
 pub use device::{DeviceParameters, LEAVES, LeafModel};
 pub use models::Models;
 
@@ -178,6 +178,11 @@ impl Scenario {
     }
 }
 
+/// The tables of the TOML `text`, with its repeated tables written out; messages call it `file`.
+pub fn written_out<'a>(text: &'a str, file: &str) -> Result<Table<'a>, ScenarioError> {
+    Source::new(file, text, catalogue::places_of).parse(text)
+}
+
 const DEFAULT_SEED: u64 = 1;
 
 const EMPTY: &str =
@@ -207,9 +212,11 @@ fn nodes(
     for item in root.named("hosts")? {
         nodes.push(surroundings.host(&item)?);
     }
+    let hosts = nodes.len();
     let (mut networks, mut routers) = (Vec::new(), Vec::new());
     for item in root.named("networks")? {
-        let (hosts, below, network) = surroundings.network(&item)?;
+        let before = 2 * nodes.len() - hosts;
+        let (hosts, below, network) = surroundings.network(&item, before)?;
         nodes.extend(hosts);
         routers.push(below);
         networks.push(network);

@@ -156,15 +156,23 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Reads a `[networks.NAME]` section: the hosts, the routers, each below the host of the same number, and the network.
+    /// Reads a `[networks.NAME]` section: the hosts, the routers, each below the host of the same number, and the network. The
+    /// scenario has `before` nodes without it.
     pub(super) fn network<'a>(
         &self,
         item: &Item<'a>,
+        before: usize,
     ) -> Result<(Vec<Node>, Vec<Node>, Network), ScenarioError> {
         named(item)?;
         let mut section = item.section()?;
         let (hosts, routers) = (section.take("hosts"), section.take("routers"));
         let network = read_network(item, section)?;
+        let nodes = before + 2 * network.parameters.size.nodes();
+        if nodes > MOST_NODES {
+            return Err(item.error(&format!(
+                "the scenario has {nodes} nodes with the hosts and routers of this network; write smaller networks, of {MOST_NODES} nodes in all at most"
+            )));
+        }
         let of = |part: &Option<Item<'a>>| -> Result<Section<'a>, ScenarioError> {
             part.as_ref()
                 .map_or_else(|| Ok(item.nothing()), Item::section)
@@ -328,6 +336,10 @@ impl Surroundings<'_> {
     }
 }
 
+/// The most nodes. Our choice: some gigabytes of configuration spaces and links, and far below the 2^20 components that the order of
+/// events tells apart.
+const MOST_NODES: usize = 1 << 17;
+
 fn host() -> NodeKind {
     NodeKind::Host(
         RootComplexParameters::default(),
@@ -339,8 +351,12 @@ fn host() -> NodeKind {
 fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
     let usual = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if item.key.is_empty() || !item.key.chars().all(usual) {
-        let message = "this name has other signs in it; write letters, digits, - _ and .";
-        return Err(item.error(message));
+        let advice = if item.key.contains('{') {
+            "write each = \"i = 0..7\" below it for tables that are called with {i}"
+        } else {
+            "write letters, digits, - _ and ."
+        };
+        return Err(item.error(&format!("this name has other signs in it; {advice}")));
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ mod messages;
 mod mutations;
 mod networks;
 mod nvme;
+mod repeated;
 mod sharing;
 mod transfers;
 mod workloads;
