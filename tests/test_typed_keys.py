@@ -22,29 +22,33 @@ PORTS = "hosts, io_ports, switches, devices"
 NODES = (PORTS, "hosts, switches, devices")
 BOTH_LOCKS = "locks, transactions"
 FIBRES = "fibres, networks"
+(REPEATED,) = (
+    one["where"] for one in json.loads(_core.catalogue())["parameters"] if one["key"] == "each"
+)
 
 SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "Links": ((), ("links, upstream",), ()),
     "Upstream": (("Links",), ("upstream",), ("to",)),
-    "Port": ((), (PORTS,), ()),
+    "Repeated": ((), (REPEATED,), ()),
+    "Port": (("Repeated",), (PORTS,), ()),
     "Node": (("Port",), ("hosts, switches, devices",), ()),
     "Host": (("Node",), ("hosts",), ()),
     "Switch": (("Node", "Upstream"), ("switches",), ()),
     "Device": (("Node", "Upstream"), ("devices",), ("model",)),
     "IoPort": (("Port",), ("io_ports",), ("owners",)),
-    "Profile": ((), (*NODES, "hosts", "switches", "devices"), ("model",)),
-    "Controller": ((), ("controllers",), ()),
-    "Cable": ((), ("cables",), ("from", "to")),
-    "Network": ((), ("networks", FIBRES), ("hosts", "routers", "shape", "size")),
-    "Fibre": ((), (FIBRES,), ()),
-    "Incident": ((), ("incidents",), ("id", "at", "what", "node")),
-    "Flow": ((), ("flows",), ("id", "from", "to")),
-    "Traffic": ((), ("traffic",), ("id", "network", "load", "from", "to")),
-    "Collective": ((), ("collectives",), ("id", "network", "operation")),
-    "Buffer": ((), ("buffers",), ("host",)),
-    "Accesses": ((), ("accesses",), ("id", "by", "buffer")),
-    "Locks": ((), ("locks", BOTH_LOCKS), ("id", "by", "buffer")),
-    "Transactions": ((), ("transactions", BOTH_LOCKS), ("id", "by", "buffer", "locks")),
+    "Profile": (("Repeated",), (*NODES, "hosts", "switches", "devices"), ("model",)),
+    "Controller": (("Repeated",), ("controllers",), ()),
+    "Cable": (("Repeated",), ("cables",), ("from", "to")),
+    "Network": (("Repeated",), ("networks", FIBRES), ("hosts", "routers", "shape", "size")),
+    "Fibre": (("Repeated",), (FIBRES,), ()),
+    "Incident": (("Repeated",), ("incidents",), ("id", "at", "what", "node")),
+    "Flow": (("Repeated",), ("flows",), ("id", "from", "to")),
+    "Traffic": (("Repeated",), ("traffic",), ("id", "network", "load", "from", "to")),
+    "Collective": (("Repeated",), ("collectives",), ("id", "network", "operation")),
+    "Buffer": (("Repeated",), ("buffers",), ("host",)),
+    "Accesses": (("Repeated",), ("accesses",), ("id", "by", "buffer")),
+    "Locks": (("Repeated",), ("locks", BOTH_LOCKS), ("id", "by", "buffer")),
+    "Transactions": (("Repeated",), ("transactions", BOTH_LOCKS), ("id", "by", "buffer", "locks")),
 }
 """Types by name: those that they extend, the places of their keys, and arguments of their own."""
 
@@ -102,7 +106,10 @@ def declared(
     """The class with these keys."""
     lines = [f"class {name}({', '.join(bases)}, total=False):"]
     sections = dict.fromkeys(", ".join(places).split(", "))
-    lines += [f'    """Keys of {", ".join(sections)}."""', ""]
+    keys_of = (
+        "all tables with names, and of lists" if places == (REPEATED,) else ", ".join(sections)
+    )
+    lines += [f'    """Keys of {keys_of}."""', ""]
     for key, parameter in found.items():
         lines.append(f"    {key}: Setting")
         unit = f"{parameter['unit']}; " if parameter["unit"] else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from peerlane._core import ScenarioError, advice
 from peerlane.explaining.present import Present
 from peerlane.explaining.what_if import Case
-from peerlane.fabric.paths import put
+from peerlane.fabric.paths import put, write_out
 from peerlane.fabric.simulation import Simulation
 from peerlane.fabric.variant import parsed, variant
 from peerlane.results.collection import Collection
@@ -58,6 +58,7 @@ def explain(  # noqa: PLR0913 - each is an option
             put(scenario, path, value)
     else:
         simulation = Simulation(text, source=source, seed=seed)
+    write_out(scenario, source)
     tree = simulation.tree()
     simulation.watch_waits(closely=True)
     planned = simulation.result()

@@ -16,7 +16,7 @@ from peerlane._core import ScenarioError, advice
 from peerlane.explaining.explain import explain
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.keys import check_keys
-from peerlane.fabric.paths import put
+from peerlane.fabric.paths import put, write_out
 from peerlane.fabric.settings import attached, merged, split, upstream_of, written
 from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
@@ -45,6 +45,8 @@ class Fabric(Workloads):
 
     Every method that adds something returns the fabric, so that calls can be chained; one that
     raises leaves it as it was. `peerlane list parameters` names every parameter that a node takes.
+    With `each="i = 0..511"` a call adds many nodes or workloads, with numbers for `{i}`:
+    `fabric.device("ep{i}", "sw{i / 64}", each="i = 0..511")`.
 
     Args:
         name: Stands in results and messages.
@@ -345,6 +347,8 @@ class Fabric(Workloads):
             ScenarioError: There is no such node, or it has no link above it to change.
         """
         check_keys("nodes", settings)
+        if not any(name in self._table(kind) for kind in (*_NODES, "controllers", "networks")):
+            write_out(self._scenario)  # it may be a member of a repeated table
         tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
         others: dict[str, Any] = {}
         for kind in ("controllers", "networks"):

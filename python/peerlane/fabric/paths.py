@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+import tomli_w
 
 from peerlane import _core
 from peerlane._core import ScenarioError
@@ -20,7 +23,7 @@ from peerlane.fabric.settings import written
 from peerlane.models.registry import all_models, catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from peerlane.fabric.settings import Setting
 
@@ -195,8 +198,54 @@ def _as_table(value: object) -> Table:
     return value if isinstance(value, dict) else {"to": value}
 
 
+def write_out(scenario: Table, source: str = "<scenario>") -> None:
+    """Writes the tables with `each` out, so that every member has a table of its own.
+
+    Raises:
+        ScenarioError: One cannot be written out.
+    """
+    if not any(_is_repeated(part) for part in scenario.values()):
+        return
+    text = tomli_w.dumps(scenario)
+    try:
+        members = json.loads(_core.written_out(text, source))
+    except ScenarioError as error:  # the line is one of another text
+        raise ScenarioError(re.sub(r":\d+: ", ": ", str(error), count=1)) from None
+    scenario.clear()
+    scenario.update(members)
+
+
+def _is_repeated(section: object) -> bool:
+    """Whether a section or list has tables that are repeated."""
+    tables = section.values() if isinstance(section, dict) else section
+    return isinstance(tables, Iterable) and any(
+        isinstance(table, dict) and "each" in table for table in tables
+    )
+
+
+def _is_of_member(scenario: Table, parts: tuple[str, ...]) -> bool:
+    """Whether a path is about one member of a repeated table, which has no table of its own yet."""
+    match parts:
+        case ("links", id_, _):
+            return id_ not in _links(scenario) and any(map(_is_repeated, scenario.values()))
+        case (section, name, _, *_) if section in _NAMED:
+            tables = _as_tables(scenario.get(section))
+            return name != EVERY and name not in tables and _is_repeated(tables)
+        case (section, id_, _) if section in _LISTS or section in _JOINED:
+            entries = scenario.get(section)
+            # An id that is not written counts all members before.
+            is_written = isinstance(entries, list) and any(
+                isinstance(entry, dict) and entry.get("id") == id_ for entry in entries
+            )
+            return id_ != EVERY and not is_written and _is_repeated(entries)
+        case _:
+            return False
+
+
 def _places(scenario: Table, path: str) -> Iterator[_Place]:
     parts = split_path(path)
+    if _is_of_member(scenario, parts):
+        write_out(scenario)
     match parts:
         case (key,) if key in _SCALARS:
             yield _Place(scenario, (), key)

@@ -50,7 +50,17 @@ class Upstream(Links, total=False):
     """The socket of the host above that the port belongs to. (default 0)"""
 
 
-class Port(TypedDict, total=False):
+class Repeated(TypedDict, total=False):
+    """Keys of all tables with names, and of lists."""
+
+    each: Setting
+    """Repeats the table for each value of a variable, such as 'i = 0..511' (both ends count),
+    or of several, such as 'p = 0..3, i = 0..63'. The name and the texts of the table have
+    expressions of whole numbers in braces: 'ep{i}', 'sw{i / 64}', 'h{(i + 1) % 16}'. A text
+    that is one expression alone is a number. (default one table)"""
+
+
+class Port(Repeated, total=False):
     """Keys of hosts, io_ports, switches, devices."""
 
     max_payload_supported: Setting
@@ -704,7 +714,7 @@ class IoPort(Port, total=False):
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
 
 
-class Profile(TypedDict, total=False):
+class Profile(Repeated, total=False):
     """Keys of hosts, io_ports, switches, devices."""
 
     profile: Setting
@@ -1275,7 +1285,7 @@ class Profile(TypedDict, total=False):
     the send path, or all in the send path where the datapath has no limit. (default 8)"""
 
 
-class Controller(TypedDict, total=False):
+class Controller(Repeated, total=False):
     """Keys of controllers."""
 
     ports: Setting
@@ -1389,7 +1399,7 @@ class Controller(TypedDict, total=False):
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
 
 
-class Cable(TypedDict, total=False):
+class Cable(Repeated, total=False):
     """Keys of cables."""
 
     generation: Setting
@@ -1418,7 +1428,7 @@ class Cable(TypedDict, total=False):
     others (weighted round robin). (default 1)"""
 
 
-class Network(TypedDict, total=False):
+class Network(Repeated, total=False):
     """Keys of networks, fibres."""
 
     routing: Setting
@@ -1436,7 +1446,7 @@ class Network(TypedDict, total=False):
     """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
 
 
-class Fibre(TypedDict, total=False):
+class Fibre(Repeated, total=False):
     """Keys of fibres, networks."""
 
     length: Setting
@@ -1447,7 +1457,7 @@ class Fibre(TypedDict, total=False):
     """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
 
 
-class Incident(TypedDict, total=False):
+class Incident(Repeated, total=False):
     """Keys of incidents."""
 
     offset: Setting
@@ -1484,7 +1494,7 @@ class Incident(TypedDict, total=False):
     """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
 
 
-class Flow(TypedDict, total=False):
+class Flow(Repeated, total=False):
     """Keys of flows."""
 
     direction: Setting
@@ -1577,7 +1587,7 @@ class Flow(TypedDict, total=False):
     (default arrival)"""
 
 
-class Traffic(TypedDict, total=False):
+class Traffic(Repeated, total=False):
     """Keys of traffic."""
 
     pattern: Setting
@@ -1599,7 +1609,7 @@ class Traffic(TypedDict, total=False):
     """Time for which messages are offered. (ns; default none)"""
 
 
-class Collective(TypedDict, total=False):
+class Collective(Repeated, total=False):
     """Keys of collectives."""
 
     algorithm: Setting
@@ -1613,7 +1623,7 @@ class Collective(TypedDict, total=False):
     """Start time of the collective. (ns; default 0 ns)"""
 
 
-class Buffer(TypedDict, total=False):
+class Buffer(Repeated, total=False):
     """Keys of buffers."""
 
     size: Setting
@@ -1638,7 +1648,7 @@ class Buffer(TypedDict, total=False):
     """Rights of devices with virtual addresses: 'read-write' or 'read'. (default read-write)"""
 
 
-class Accesses(TypedDict, total=False):
+class Accesses(Repeated, total=False):
     """Keys of accesses."""
 
     kind: Setting
@@ -1677,7 +1687,7 @@ class Accesses(TypedDict, total=False):
     them. (default false)"""
 
 
-class Locks(TypedDict, total=False):
+class Locks(Repeated, total=False):
     """Keys of locks, transactions."""
 
     buckets: Setting
@@ -1715,7 +1725,7 @@ class Locks(TypedDict, total=False):
     """Time from the grant of each lock to its release. (ns; default 0 ns)"""
 
 
-class Transactions(TypedDict, total=False):
+class Transactions(Repeated, total=False):
     """Keys of transactions, locks."""
 
     buckets: Setting
