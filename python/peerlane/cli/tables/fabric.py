@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -12,10 +13,19 @@ from peerlane.cli.tables.cells import Phrases, blank, duration, number, numbers,
 from peerlane.cli.tables.run import MOST_FIBRES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from peerlane.fabric.tree import Cable, Controller, Network, Node, Tree, Upstream
 
 MOST_ROUTERS = 16
 """A network with more is shown by the first of its nodes."""
+
+MOST_ALIKE = 8
+"""Devices side by side, and windows, that are alike are one line, where there are more."""
+
+MOST_NODES = 32
+"""Hosts or switches side by side that are alike are shown by the first, where there are more nodes
+with all below them."""
 
 # Virtual functions of a device without ARI.
 MOST_SHOWN = 7
@@ -25,16 +35,85 @@ def tree(fabric: Tree) -> RenderableType:
     """The fabric as a tree, with widths, rates, payload sizes, addresses; what joins its trees."""
     root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
     left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
-    for node in fabric.nodes:
-        if node.upstream is None and node.name not in left_out:
-            _branch(root, fabric, node)
+    branches = _Branches(fabric)
+    roots = [one for one in fabric.nodes if one.upstream is None and one.name not in left_out]
+    branches.add(root, roots)
     controllers = map(_controller, fabric.controllers)
     cables = map(_cable, fabric.cables)
     networks = (_network(fabric, network) for network in fabric.networks)
     return Group(root, *controllers, *cables, *networks)
 
 
-def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
+class _Branches:
+    """The nodes of a fabric, each with those below it, in the order of their ports."""
+
+    def __init__(self, fabric: Tree) -> None:
+        self._below: dict[str, list[Node]] = {}
+        for node in fabric.nodes:
+            if node.upstream:
+                self._below.setdefault(node.upstream.to, []).append(node)
+        for nodes in self._below.values():
+            nodes.sort(key=lambda node: node.upstream.port if node.upstream else 0)
+        # Nodes with the same number are alike, with all below them.
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._forms: dict[str, int] = {}
+        for node in reversed(fabric.nodes):  # each after the one above it
+            below = tuple(self._forms[one.name] for one in self._below.get(node.name, ()))
+            form = (*_form(node), below)
+            self._forms[node.name] = self._numbers.setdefault(form, len(self._numbers))
+
+    def add(self, above: RichTree, nodes: Sequence[Node]) -> None:
+        """Adds nodes side by side, the first of many that are alike for all of them."""
+        for _, group in groupby(nodes, lambda node: self._forms[node.name]):
+            alike = list(group)
+            below = self._count_below(alike[0])
+            nodes_in_all = len(alike) * (1 + below)
+            if len(alike) == 1 or nodes_in_all <= (MOST_NODES if below else MOST_ALIKE):
+                for node in alike:
+                    self._add(above, node)
+                continue
+            self._add(above, alike[0])
+            above.add(_more(alike, below))
+
+    def _add(self, above: RichTree, node: Node) -> None:
+        branch = above.add(_described(node))
+        self.add(branch, self._below.get(node.name, ()))
+
+    def _count_below(self, node: Node) -> int:
+        below = self._below.get(node.name, ())
+        return len(below) + sum(map(self._count_below, below))
+
+
+def _more(alike: Sequence[Node], below: int) -> Text:
+    """All but the first of nodes that are alike, which have so many nodes below them."""
+    head, first, last = alike[0], alike[1], alike[-1]
+    names, ids = (
+        one if one == other else f"{one} to {other}"
+        for one, other in ((first.name, last.name), (first.id, last.id))
+    )
+    told = f" like {head.name}: {names}" + f", {ids}" * (first.upstream is not None)
+    if below:
+        told += f", with {_count(below, 'node')} below " + ("it" if first is last else "each")
+    return Text.assemble((f"{len(alike) - 1} x {first.model or first.kind}", "bold"), told)
+
+
+def _form(node: Node) -> tuple[object, ...]:
+    """What alike nodes have in common: all that is shown but names, numbers and addresses."""
+    link = node.upstream
+    return (
+        node.kind,
+        node.model,
+        link and (link.generation, link.lanes, link.gigatransfers, link.socket),
+        node.processor is None,
+        node.max_payload,
+        node.max_read_request,
+        tuple((region.what, region.size) for region in node.regions),
+        len(node.virtual_functions),
+    )
+
+
+def _described(node: Node) -> RenderableType:
+    """A node as the tree shows it."""
     head = [Text(node.name, "bold"), Text(f"{node.model or node.kind} {node.id}")]
     if link := node.upstream:
         socket = "" if link.socket is None else f" of socket {link.socket}"
@@ -45,16 +124,22 @@ def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
     if node.max_read_request is not None:
         reads = "loads of" if node.kind == "host" else "MRRS"
         head.append(Text(f"{reads} {node.max_read_request}"))
-    regions = [
-        f"{region.what} {region.base:#x}..{region.last:#x} ({size(region.size)})"
-        for region in node.regions
-    ]
-    lines = [[Text(region, "dim")] for region in regions]
+    lines = [[Text(region, "dim")] for region in _regions(node)]
     if node.virtual_functions:
         lines.append([Text(f"VFs {_virtual(node.virtual_functions)}", "dim")])
-    branch = above.add(Phrases(head, *lines))
-    for below in fabric.below(node.name):
-        _branch(branch, fabric, below)
+    return Phrases(head, *lines)
+
+
+def _regions(node: Node) -> Iterator[str]:
+    """The addresses of a node, a line for each; one for many of the same size."""
+    for (what, bytes_), group in groupby(node.regions, lambda one: (one.what, one.size)):
+        alike = list(group)
+        if len(alike) > MOST_ALIKE:
+            first, last = alike[0].base, alike[-1].last
+            yield f"{len(alike)} x {what} {first:#x}..{last:#x} ({size(bytes_)} each)"
+            continue
+        for region in alike:
+            yield f"{what} {region.base:#x}..{region.last:#x} ({size(bytes_)})"
 
 
 def _virtual(ids: tuple[str, ...]) -> str:

@@ -37,6 +37,11 @@ MOST_LINKS = 32
 
 BUSIEST = 16
 
+MOST_FLOWS = 64
+"""Rows of flows; where there are more, only the slowest are shown."""
+
+SLOWEST = 16
+
 MOST_ERRORS = 16
 
 MOST_VECTORS = 32
@@ -57,7 +62,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
         result.transactions,
     )
     if result.flows or not any(others):
-        parts.append(_flows(result))
+        parts += _flows(result)
         parts += [Text(hint, "yellow") for hint in hints] + [""] * bool(hints)
         parts += _missing(result)
     if result.traffic:
@@ -91,7 +96,25 @@ def _head(result: RunResult) -> Text:
     return Text.assemble(text, (partial, "bold yellow"))
 
 
-def _flows(result: RunResult) -> Sheet:
+def _flows(result: RunResult) -> Iterator[RenderableType]:
+    """The table of flows; of many, the slowest, and a line for all of them."""
+    shown: Sequence[FlowResult] = result.flows
+    if len(shown) > MOST_FLOWS:
+        yield Text(f"{len(shown)} flows; the {SLOWEST} slowest are shown", "dim")
+        # Those without a rate, whose bytes have not arrived, come first.
+        shown = sorted(shown, key=lambda flow: flow.bytes_per_second or 0.0)[:SLOWEST]
+    yield _flow_table(result, shown)
+    if len(shown) < len(result.flows):
+        rates = sorted(flow.bytes_per_second or 0.0 for flow in result.flows)
+        least, middle, most = (gigabytes(rates[n]) for n in (0, len(rates) // 2, -1))
+        told = f"all {len(rates)}: {size(sum(flow.bytes for flow in result.flows))}"
+        told += f"; least {least}, median {middle}, most {most} GB/s"
+        left = sum(not (flow.completed and flow.intact) for flow in result.flows)
+        whole = "every byte intact" if not left else f"{left} not complete or not intact"
+        yield Text(f"{told}; {whole}\n", STYLE[not left])
+
+
+def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
     flows = blank("flow", "from", "to")
@@ -100,7 +123,7 @@ def _flows(result: RunResult) -> Sheet:
     numbers(flows, "latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
     flows.fold("MiB/s", "max", "bytes", "direction", "p99")
-    for flow in result.flows:
+    for flow in shown:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
         for one in flow.directions:

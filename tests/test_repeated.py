@@ -1,0 +1,127 @@
+"""Tables that are written once and stand for many: in scenarios, in Python, and by their paths."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peerlane import Fabric, ScenarioError, Simulation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run, Write
+
+ENDPOINTS = 24
+
+
+def rack() -> Fabric:
+    """Two hosts with a switch each, and 24 endpoints below these, each with a flow to its host."""
+    fabric = Fabric("rack").links(generation=3, lanes=4)
+    fabric.host("h{j}", memory="1 MiB", each="j = 0..1").switch("s{j}", "h{j}", each="j = 0..1")
+    every = f"i = 0..{ENDPOINTS - 1}"
+    fabric.device("ep{i}", "s{i / 12}", port="{i % 12}", each=every)
+    return fabric.flow("ep{i}", "h{i / 12}", id="up{i}", count=2, request_size="128 B", each=every)
+
+
+def written_one_by_one() -> Fabric:
+    """The same fabric with a call for each node and flow."""
+    fabric = Fabric("rack").links(generation=3, lanes=4)
+    for j in range(2):
+        fabric.host(f"h{j}", memory="1 MiB")
+    for j in range(2):
+        fabric.switch(f"s{j}", f"h{j}")
+    for i in range(ENDPOINTS):
+        fabric.device(f"ep{i}", f"s{i // 12}", port=i % 12)
+    for i in range(ENDPOINTS):
+        fabric.flow(f"ep{i}", f"h{i // 12}", id=f"up{i}", count=2, request_size="128 B")
+    return fabric
+
+
+def test_repeated_tables_are_as_if_each_was_written() -> None:
+    assert rack().tree() == written_one_by_one().tree()
+    assert rack().run() == written_one_by_one().run()
+    assert 2 * len(rack().to_toml()) < len(written_one_by_one().to_toml())
+
+
+def test_paths_reach_a_repeated_table_and_each_member() -> None:
+    fabric = rack().override("devices.ep{i}.tags", 8).override("devices.ep3.tags", 16)
+    devices = tomllib.loads(fabric.to_toml())["devices"]
+    assert {name: one["tags"] for name, one in devices.items() if one["tags"] != 8} == {"ep3": 16}
+    assert fabric.override("devices.*.tags", 4).tree().nodes["ep0"].name == "ep0"
+    fabric = rack().override("flows.up7.count", 5).override("links.s1-ep13.lanes", 1)
+    assert fabric.run().flows["up7"].bytes == 5 * 128
+    link = fabric.tree().nodes["ep13"].upstream
+    assert link is not None
+    assert link.lanes == 1
+    fabric = rack().set("ep5", bar="1 MiB")
+    regions = {node.name: node.regions[0].size for node in fabric.tree().nodes if node.model}
+    assert {name for name, size in regions.items() if size == 1 << 20} == {"ep5"}
+
+
+def test_an_id_that_is_not_written_counts_all_members_before() -> None:
+    fabric = rack().flow("h0", "ep0", count=1, request_size="64 B")
+    fabric.override(f"flows.flow-{ENDPOINTS + 1}.count", 3)
+    assert fabric.run().flows[f"flow-{ENDPOINTS + 1}"].bytes == 3 * 64
+    with pytest.raises(ScenarioError, match="there is no 'flow-2' among the flows"):
+        fabric.override("flows.flow-2.count", 3)
+
+
+def test_the_number_of_members_can_be_swept() -> None:
+    points = rack().sweep({"devices.ep{i}.each": ["i = 0..23", "i = 0..22"]}, "simulated_ns")
+    right, wrong = points
+    assert right.status == "ok"
+    assert "there is no host or device" in str(wrong.error)
+
+
+def test_flows_of_members_are_explained() -> None:
+    explanation = rack().override("flows.*.count", 400).explain("up3")
+    (flow,) = explanation.flows
+    assert flow.id == "up3"
+    assert flow.limit is not None
+
+
+def test_a_wrong_member_is_an_error_in_python() -> None:
+    with pytest.raises(ScenarioError, match='there is no host or switch "s2"'):
+        rack().override("devices.ep{i}.each", "i = 0..24").tree()
+    with pytest.raises(ScenarioError, match="'ep99' among the devices"):
+        rack().override("devices.ep99.tags", 8)
+    with pytest.raises(ScenarioError, match="with 4294967296 of this table"):
+        Simulation('[hosts."h{i}"]\neach = "i = 0..4294967295"\n')
+    with pytest.raises(ScenarioError, match=r'devices\.ep0\.tags .*no variable "k"'):
+        rack().override("devices.ep{i}.tags", "{k}").override("devices.ep3.tags", 1)
+
+
+def test_show_tells_alike_nodes_together(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    fabric = Fabric("rack").host("h{j}", each="j = 0..11").switch("s{j}", "h{j}", each="j = 0..11")
+    fabric.device("ep{i}", "s{i / 16}", each="i = 0..191").set("s0", ports=18)
+    fabric.device("odd", "s0", model="nvme")
+    file = scenario(text=fabric.to_toml())
+    shown = peerlane("show", file, "--json", tmp_path / "rack.json").out
+    assert "15 x dma like ep0: ep1 to ep15" in shown
+    assert "odd  nvme" in shown
+    assert "10 x host like h1: h2 to h11, with 17 nodes below each" in shown
+    assert len(shown.splitlines()) < 40
+    nodes = json.loads((tmp_path / "rack.json").read_text(encoding="utf-8"))["nodes"]
+    assert len(nodes) == 12 + 12 + 192 + 1
+
+
+def test_a_run_of_many_flows_shows_the_slowest(peerlane: Run, scenario: Write) -> None:
+    fabric = rack()
+    for way in "read", "both":
+        fabric.flow(
+            "ep{i}",
+            "h{i / 12}",
+            direction=way,
+            count=1,
+            request_size="128 B",
+            id=way + "{i}",
+            each=f"i = 0..{ENDPOINTS - 1}",
+        )
+    shown = peerlane("run", scenario(text=fabric.to_toml())).out
+    assert "72 flows; the 16 slowest are shown" in shown
+    assert "all 72: 15 KiB; least" in shown
+    assert shown.count(" intact\n") >= 16
