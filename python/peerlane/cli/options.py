@@ -73,6 +73,34 @@ ReportTo = Annotated[
 ]
 
 
+def _table_folder(path: str | None) -> str | None:
+    """A folder that can be made or written, for tables that can be made."""
+    if path is None:
+        return None
+    from peerlane.results.parquet import check_pyarrow  # noqa: PLC0415 - for Parquet alone
+
+    if Path(path).exists() and not Path(path).is_dir():
+        raise typer.BadParameter(f"{path} is a file; name a folder")
+    if not Path(path).exists():
+        writable(path)
+    elif not os.access(path, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written; name a folder elsewhere")
+    check_pyarrow()
+    return path
+
+
+ParquetTo = Annotated[
+    str | None,
+    typer.Option(
+        "--parquet",
+        metavar="DIR",
+        callback=_table_folder,
+        help="Write the numbers as Parquet to the folder DIR: flows.parquet, links.parquet and so "
+        "on, with the names of the JSON (needs `pip install 'peerlane[parquet]'`).",
+    ),
+]
+
+
 def _settings(given: list[str] | None) -> list[str]:
     """Refuses what sets nothing, before any work is done."""
     for one in given or ():

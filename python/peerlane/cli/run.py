@@ -6,7 +6,7 @@ import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,7 +29,16 @@ from peerlane.cli.captures import (
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Models, ReportTo, Scenario, Seed, Settings
+from peerlane.cli.options import (
+    FAILED,
+    JsonTo,
+    Models,
+    ParquetTo,
+    ReportTo,
+    Scenario,
+    Seed,
+    Settings,
+)
 from peerlane.cli.repeat import run_repeated
 from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
@@ -132,6 +141,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ] = True,
     json_to: JsonTo = None,
+    parquet_to: ParquetTo = None,
     report_to: ReportTo = None,
 ) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
@@ -193,7 +203,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     With --report, the page has the topology, latencies, what flows waited for, and rates and queue
     lengths over time, sampled as --interval says or else as finely as there is room.
 
-    docs/reference/results.md describes the JSON.
+    docs/reference/results.md describes the JSON, and the tables of --parquet. Of more than 64 flows
+    the slowest 16 are shown, with a line for all of them.
 
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
@@ -204,6 +215,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     keep_apart([file], {"--json": json_to, **captures})
     if repeat is not None:
         single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
+        single["--parquet"] = parquet_to
         _refuse_with_repeat({**captures, **single, "--report": report_to})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
@@ -214,7 +226,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     simulation = open_simulation(file, seed=seed, settings=settings, circuits=names)
     _watch(simulation, check_coherence, explain=explain or folder is not None)
     capture(simulation, captures, only)
-    interval_ns = None if interval is None else _sample(simulation, interval, json_to, report_to)
+    outputs = (json_to, parquet_to, report_to)
+    interval_ns = None if interval is None else _sample(simulation, interval, outputs)
     if folder is not None and interval is None:
         simulation.sample(every=FINEST)
     outcome = _simulate(simulation, f"running {Path(file).stem}")
@@ -226,8 +239,9 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     told = result if interval is not None else replace(result, series=None)
     if not explain:
         told = replace(told, waits=None)
-    document = head("result", scenario_digest=simulation.scenario_digest) | told.to_json()
-    emit(document, tables(result, tree, lines), json_to)
+    made = head("result", scenario_digest=simulation.scenario_digest)
+    emit(made | told.to_json(), tables(result, tree, lines), json_to)
+    _write_tables(told, made, parquet_to)
     is_written = write_pages(folder, lambda: [_page(simulation, result, settings)])
     if result.series and interval_ns and result.series.interval_ns > interval_ns:
         longer = duration(result.series.interval_ns).replace(" ", "")
@@ -242,6 +256,13 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     _judge(simulation, result, outcome.lost)
     if not is_written:
         raise typer.Exit(FAILED)
+
+
+def _write_tables(result: RunResult, made: Mapping[str, Any], folder: str | None) -> None:
+    """Writes the tables of a result, and what made it, where `--parquet` is given."""
+    if folder is not None:
+        known = {key: made[key] for key in ("version", "scenario_digest", "command")}
+        replace(result, **known).to_parquet(folder)
 
 
 def _refuse_with_repeat(options: Mapping[str, object]) -> None:
@@ -307,13 +328,11 @@ def _watch(simulation: Simulation, check_coherence: int | None, *, explain: bool
         simulation.watch_waits()
 
 
-def _sample(
-    simulation: Simulation, interval: str, json_to: str | None, report_to: str | None
-) -> float:
+def _sample(simulation: Simulation, interval: str, outputs: Sequence[str | None]) -> float:
     """Samples from now on; returns the interval in nanoseconds."""
-    if json_to is None and report_to is None:
+    if not any(outputs):
         raise typer.BadParameter(
-            "samples are in the JSON and in the report alone; write --json FILE or --report DIR,"
+            "samples are not in what is printed; write --json FILE, --parquet DIR or --report DIR,"
             " too",
             param_hint="--interval",
         )

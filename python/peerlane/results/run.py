@@ -22,6 +22,9 @@ from peerlane.results.sharing import (
 from peerlane.results.waits import FlowWaits
 
 if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -221,6 +224,19 @@ class RunResult(Document):
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.flows.to_pandas()
+
+    def to_parquet(self, folder: str | PathLike[str]) -> list[Path]:
+        """Writes a Parquet file for each list that has entries to a folder, and returns the files.
+
+        The columns have the names of the JSON. docs/reference/results.md names the tables.
+
+        Raises:
+            MissingPyarrowError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
+            OSError: A file cannot be written.
+        """
+        from peerlane.results.parquet import write_parquet  # noqa: PLC0415 - for Parquet alone
+
+        return write_parquet(self, folder)
 
     def _repr_html_(self) -> str:
         """The run as a notebook shows it: failures, workloads, and the busiest links."""

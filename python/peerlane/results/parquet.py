@@ -1,0 +1,226 @@
+"""A result as Parquet: a table for each list of the JSON, with its names and its units.
+
+Nested fields are joined with an underscore, as `to_pandas` does it. A list within the rows of a
+table, such as the directions of flows, is a table of its own, which has the names of the row.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from operator import attrgetter
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from peerlane.results.collection import Collection
+from peerlane.results.series import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from os import PathLike
+
+    import pyarrow as pa
+
+    from peerlane.results.run import RunResult
+
+_ENDING = ".parquet"
+_RUN = "run"
+"""The table of what a result has once: a single row."""
+_NAMES = ("id", "direction")
+"""Fields that the tables within a row repeat."""
+
+
+class MissingPyarrowError(RuntimeError):
+    """Pyarrow is not installed; the message says how to install it."""
+
+
+def check_pyarrow() -> None:
+    """Refuses to go on without pyarrow.
+
+    Raises:
+        MissingPyarrowError: It is not installed.
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401, PLC0415 - optional, and slow to load
+    except ModuleNotFoundError:
+        raise MissingPyarrowError(
+            "Parquet needs pyarrow: pip install 'peerlane[parquet]'; JSON needs nothing"
+        ) from None
+
+
+def write_parquet(result: RunResult, folder: str | PathLike[str]) -> list[Path]:
+    """Writes the tables of a result that have rows, each to a file of a folder, and returns these.
+
+    Files of an earlier result for tables that have no rows now are removed.
+
+    Args:
+        result: The result of a run.
+        folder: Is made, if it is not there.
+
+    Raises:
+        MissingPyarrowError: pyarrow is not installed.
+        OSError: A file cannot be written.
+    """
+    check_pyarrow()
+    import pyarrow.parquet as pq  # noqa: PLC0415 - optional, and slow to load
+
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in _tables(result):
+        path = place / f"{table.name}{_ENDING}"
+        part = place / f".{path.name}.part"
+        if not table.rows:
+            path.unlink(missing_ok=True)
+            continue
+        try:
+            pq.write_table(table.to_arrow(), part)
+            part.replace(path)
+        finally:
+            with suppress(OSError):
+                part.unlink()
+        written.append(path)
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column: its name, its type, and how it is read from a row."""
+
+    name: str
+    type: pa.DataType
+    read: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    columns: list[_Column]
+    rows: Sequence[Any]
+
+    def to_arrow(self) -> pa.Table:
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+
+        arrays = [
+            pa.array([column.read(row) for row in self.rows], type=column.type)
+            for column in self.columns
+        ]
+        return pa.table(arrays, names=[column.name for column in self.columns])
+
+
+def _tables(result: RunResult) -> Iterator[_Table]:
+    kinds = _hints(type(result))
+    yield _Table(_RUN, list(_columns(type(result))), [result])
+    for field in fields(result):
+        kind = _plain(kinds[field.name])
+        if kind is Series:
+            yield from _series(result.series)
+        elif (row := _row_of(kind)) is not None:
+            yield from _list(field.name, row, getattr(result, field.name) or ())
+
+
+def _list(name: str, kind: type, rows: Sequence[Any]) -> Iterator[_Table]:
+    """The table of a list, and those of the lists in its rows."""
+    yield _Table(name, list(_columns(kind)), rows)
+    kinds = _hints(kind)
+    for field in fields(kind):
+        inner = _row_of(_plain(kinds[field.name]))
+        if inner is None:
+            continue
+        names = [
+            _Column(one, _arrow(one, kinds[one]), attrgetter(one)) for one in _NAMES if one in kinds
+        ]
+        own = [_of_pair(0, column, f"{name}_{column.name}") for column in names]
+        own += [_of_pair(1, column, column.name) for column in _columns(inner)]
+        pairs = [(row, one) for row in rows for one in getattr(row, field.name)]
+        yield _Table(f"{name}_{field.name}", own, pairs)
+
+
+def _of_pair(part: int, column: _Column, name: str) -> _Column:
+    """A column of one part of a pair of a row and an entry of its list."""
+    return _Column(name, column.type, lambda pair: column.read(pair[part]))
+
+
+def _series(series: Series | None) -> Iterator[_Table]:
+    """The tables of samples: a row for each interval of each flow, direction of a link or fibre."""
+    ends = series.end_ns if series is not None else ()
+    end = _Column("end_ns", _arrow("end_ns", float), lambda sample: ends[sample[1]])
+    for name, kind in _hints(Series).items():
+        row = _row_of(_plain(kind))
+        if row is None:
+            continue
+        rows = getattr(series, name) if series is not None else ()
+        samples = [(one, number) for one in rows for number in range(len(ends))]
+        columns = [_of_sample(column) for column in _columns(row)]
+        yield _Table(f"series_{name}", [end, *columns], samples)
+
+
+def _of_sample(column: _Column) -> _Column:
+    """A column of the row, or of its values one by one where it has a list of them."""
+    import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+
+    read = column.read
+    if pa.types.is_list(column.type):
+        return _Column(column.name, column.type.value_type, lambda one: read(one[0])[one[1]])
+    return _Column(column.name, column.type, lambda one: read(one[0]))
+
+
+def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[_Column]:
+    """The columns of a dataclass, by the names of the JSON; lists of dataclasses are left out."""
+    kinds = _hints(kind)
+    rename = getattr(kind, "__pydantic_config__", {}).get("alias_generator", lambda name: name)
+    for field in fields(kind):
+        plain, where = _plain(kinds[field.name]), f"{path}{field.name}"
+        name = f"{prefix}{rename(field.name)}"
+        if _row_of(plain) is not None or plain is Series:
+            continue
+        if isinstance(plain, type) and is_dataclass(plain):
+            yield from _columns(plain, f"{name}_", f"{where}.")
+        else:
+            yield _Column(name, _arrow(field.name, plain), _reader(where))
+
+
+def _reader(path: str) -> Callable[[Any], Any]:
+    """Reads the field of a path; `None` where a part of the path is `None`."""
+    read = attrgetter(path)
+    if "." not in path:
+        return read
+    above = _reader(path.rpartition(".")[0])
+    return lambda row: None if above(row) is None else read(row)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of the fields of a document, and of its configuration, which is no field."""
+    return get_type_hints(kind, localns={"ConfigDict": dict}, include_extras=True)
+
+
+def _plain(kind: Any) -> Any:  # noqa: ANN401 - any annotation
+    """A type without what annotates it, and without `None`."""
+    if get_origin(kind) is Annotated:
+        return _plain(get_args(kind)[0])
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    if NoneType in get_args(kind) and len(parts) == 1:
+        return _plain(parts[0])
+    return kind
+
+
+def _row_of(kind: Any) -> type | None:  # noqa: ANN401 - any annotation
+    """The dataclass of the rows of a list of dataclasses."""
+    if get_origin(kind) not in {Collection, tuple}:
+        return None
+    row: type = get_args(kind)[0]
+    return row if is_dataclass(row) else None
+
+
+def _arrow(name: str, kind: Any) -> pa.DataType:  # noqa: ANN401 - any annotation
+    """The type of a column; addresses have 64 bits."""
+    import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+
+    kind = _plain(kind)
+    if get_origin(kind) is tuple:
+        return pa.list_(_arrow(name, get_args(kind)[0]))
+    if get_origin(kind) is Literal:
+        return pa.string()
+    whole = pa.uint64() if name in {"address", "seed"} else pa.int64()
+    return {bool: pa.bool_(), int: whole, float: pa.float64(), str: pa.string()}[kind]
