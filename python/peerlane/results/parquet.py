@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pyarrow as pa
-
-    from peerlane.results.run import RunResult
+    from _typeshed import DataclassInstance
 
 _ENDING = ".parquet"
 _RUN = "run"
@@ -49,13 +48,13 @@ def check_pyarrow() -> None:
         ) from None
 
 
-def write_parquet(result: RunResult, folder: str | PathLike[str]) -> list[Path]:
+def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> list[Path]:
     """Writes the tables of a result that have rows, each to a file of a folder, and returns these.
 
     Files of an earlier result for tables that have no rows now are removed.
 
     Args:
-        result: The result of a run.
+        result: A `RunResult`.
         folder: Is made, if it is not there.
 
     Raises:
@@ -109,13 +108,13 @@ class _Table:
         return pa.table(arrays, names=[column.name for column in self.columns])
 
 
-def _tables(result: RunResult) -> Iterator[_Table]:
+def _tables(result: DataclassInstance) -> Iterator[_Table]:
     kinds = _hints(type(result))
     yield _Table(_RUN, list(_columns(type(result))), [result])
     for field in fields(result):
         kind = _plain(kinds[field.name])
         if kind is Series:
-            yield from _series(result.series)
+            yield from _series(getattr(result, field.name))
         elif (row := _row_of(kind)) is not None:
             yield from _list(field.name, row, getattr(result, field.name) or ())
 
