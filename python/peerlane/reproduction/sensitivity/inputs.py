@@ -98,11 +98,17 @@ class Parameter:
     source: str
 
 
+_EACH = "each"
+"""Says how many tables there are: no default that a fabric could depend on."""
+
+
 @cache
 def parameters() -> dict[str, dict[str, Parameter]]:
     """The parameters of each kind of table, such as "hosts" or "devices.nic", by their keys."""
     found: dict[str, dict[str, Parameter]] = {}
     for one in json.loads(_core.catalogue())["parameters"]:
+        if one["key"] == _EACH:
+            continue
         sections, _, model = one["where"].partition(", model ")
         sections = sections.split(", ")
         shared = "*" if "hosts" in sections and len(sections) > 1 else sections[0]
