@@ -66,7 +66,11 @@ impl Source {
     }
 
     /// Creates an error at a line, or about the whole file.
-    pub fn error(&self, line: impl Into<Option<usize>>, message: String) -> ScenarioError {
+    pub fn error(&self, line: impl Into<Option<usize>>, mut message: String) -> ScenarioError {
+        // Names and texts of the scenario are in it, and it is one line.
+        if message.contains('\n') {
+            message = message.replace('\n', " ");
+        }
         ScenarioError {
             file: self.file.clone(),
             line: line.into(),

@@ -86,7 +86,7 @@ impl Repetition {
                         format!("the name has {} bytes; write {NAME} at most", name.len());
                     return Err(refused(message));
                 }
-                let member = member(&format!("{section}.{name}"), table, values)?;
+                let member = member(&format!("{section}.{name}"), table, &values)?;
                 all.push(Entry {
                     key: Cow::Owned(name),
                     at: entry.at,
@@ -114,7 +114,7 @@ impl Repetition {
                 let path = format!("{section} {}", all.len() + 1);
                 all.push(Part {
                     at: part.at,
-                    content: Content::Table(member(&path, table, values)?),
+                    content: Content::Table(member(&path, table, &values)?),
                 });
             }
         }
@@ -194,11 +194,11 @@ fn sum(parts: impl Iterator<Item = (u128, u128)>, tables: u128) -> (u128, u128) 
 }
 
 /// A copy of a repeated table in which the variables have these values.
-fn member<'a>(path: &str, table: &Table<'a>, values: Values) -> Result<Table<'a>, Violation> {
+fn member<'a>(path: &str, table: &Table<'a>, values: &Values) -> Result<Table<'a>, Violation> {
     let keys = table.entries.iter().filter(|entry| entry.key != EACH);
     let filled = keys.map(|entry| {
         let refused = |(at, message)| (at, format!("{path}.{} ({values}): {message}", entry.key));
-        filled_entry(entry, &values).map_err(refused)
+        filled_entry(entry, values).map_err(refused)
     });
     Ok(Table {
         entries: filled.collect::<Result<_, _>>()?,

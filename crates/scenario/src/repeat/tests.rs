@@ -252,3 +252,15 @@ fn wrong_expressions_are_refused() {
         );
     }
 }
+
+#[test]
+fn a_message_is_one_line() {
+    let message = wrong("\"i = 0..3\"", "\"\"\"{i\n+}\"\"\"");
+    assert!(
+        message.contains("{i +}: a number or variable is missing"),
+        "{message}"
+    );
+    assert!(!message.contains('\n'));
+    let name = refusal("[devices.\"a\\n{j}\"]\neach = \"i = 0..1\"\n");
+    assert!(!name.contains('\n'), "{name}");
+}

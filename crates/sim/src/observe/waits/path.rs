@@ -36,7 +36,7 @@ pub(super) enum Station {
 /// All directions of all links, by their transmitters, and the nodes where packets leave a tree.
 #[derive(Clone, Debug)]
 pub(super) struct Wires {
-    wires: BTreeMap<End, Wire>,
+    by_transmitter: BTreeMap<End, Wire>,
     /// The first router in each tree, for each network.
     routers: Vec<BTreeMap<usize, usize>>,
     /// The first network interface controller in each tree.
@@ -66,7 +66,7 @@ impl Wires {
         let is_nic = |node: &usize| plan.nodes[*node].attachment.is_some();
         let routers = plan.networks.iter();
         Wires {
-            wires: both.collect(),
+            by_transmitter: both.collect(),
             routers: routers
                 .map(|network| first(&mut network.routers.iter().copied()))
                 .collect(),
@@ -76,12 +76,14 @@ impl Wires {
 
     /// The direction whose transmitter is `end`.
     pub(super) fn at(&self, end: End) -> Option<Wire> {
-        self.wires.get(&end).copied()
+        self.by_transmitter.get(&end).copied()
     }
 
     /// The transmitters of a component.
     pub(super) fn from(&self, component: usize) -> impl Iterator<Item = Wire> {
-        let all = self.wires.range((component, 0)..=(component, usize::MAX));
+        let all = self
+            .by_transmitter
+            .range((component, 0)..=(component, usize::MAX));
         all.map(|(_, wire)| *wire)
     }
 

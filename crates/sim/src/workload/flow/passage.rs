@@ -111,14 +111,11 @@ impl Planner<'_> {
         let network = |router: &usize| Some((*router, self.networks.members[*router]?.0));
         // A router itself, or all routers in the tree of another node.
         let beside = |node: usize| -> Vec<(usize, usize)> {
-            match network(&node) {
-                Some(router) => vec![router],
-                None => {
-                    let routers = self.routers.get(&self.nodes[node].root);
-                    let routers = routers.into_iter().flatten();
-                    routers.filter_map(network).collect()
-                }
+            if let Some(router) = network(&node) {
+                return vec![router];
             }
+            let routers = self.routers.get(&self.nodes[node].root);
+            routers.into_iter().flatten().filter_map(network).collect()
         };
         let out = beside(to);
         beside(from).into_iter().find_map(|(entry, network)| {
