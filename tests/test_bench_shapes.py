@@ -100,8 +100,8 @@ def test_a_regression_is_marked_and_fails_if_asked(
     assert "more" in ran.out
     ran = peerlane(*QUICK, "--against", "before.json", "--fail-above", "5%")
     assert ran.status == 1
-    assert "endpoint: time is" in ran.err
-    assert "endpoint: peak memory is" in ran.err
+    assert "error: more than before by over 5 %: endpoint time" in ran.err
+    assert "endpoint peak memory" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -197,7 +197,7 @@ def test_an_interrupted_shape_is_one_line() -> None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    lines = [line for line in err.splitlines() if not line.startswith("warning: other programs")]
+    lines = [line for line in err.splitlines() if not line.startswith("warning: busy machine")]
     lines = [line for line in lines if not line.endswith(" so far")]
     assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 

@@ -41,7 +41,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SHAPE]...",
+            metavar="SHAPE",
             help=f"The shapes to measure: {', '.join(UNITS)}; all if none is named.",
         ),
     ] = None,
@@ -164,10 +164,7 @@ def _warn_of_load() -> None:
     """Warns when other programs use the processors."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > _BUSY * cores:
-        warn(
-            f"other programs use this machine (load {load:.1f} on {cores} processors): its times "
-            "do not compare; wait, or look at the counts alone"
-        )
+        warn(f"busy machine (load {load:.1f} on {cores} processors): times do not compare")
 
 
 def _judge(differences: Sequence[Change], limit: float | None) -> None:
@@ -175,7 +172,7 @@ def _judge(differences: Sequence[Change], limit: float | None) -> None:
     if limit is None:
         return
     grown = [one for one in differences if not one.is_noise and one.ratio > limit]
-    for one in grown:
-        complain(f"{one.shape}: {one.quantity} is {one.ratio:.3f} times what it was")
     if grown:
+        told = (f"{one.shape} {one.quantity} {one.ratio:.3f} times" for one in grown)
+        complain(f"more than before by over {100 * (limit - 1):g} %: {', '.join(told)}")
         raise typer.Exit(FAILED)

@@ -29,7 +29,7 @@ def shapes_table(found: Sequence[Measured]) -> Sheet:
     if counted:
         numbers(table, "L1 misses/unit", "L2 misses/unit")
     numbers(table, "peak memory")
-    table.fold("unit", "ns/event")
+    table.fold("unit", "ns/event", "units/s", "L1 misses/unit")
     for one in found:
         misses = one.valgrind or {}
         columns = [misses.get("l1_misses"), misses.get("l2_misses")] if counted else []
@@ -49,7 +49,7 @@ def shapes_table(found: Sequence[Measured]) -> Sheet:
 
 def changes_table(changes: Sequence[Change]) -> Sheet:
     """Each quantity before and now, and a word where they differ by more than noise."""
-    table = blank("shape", "of a unit")
+    table = blank("shape", "quantity")
     numbers(table, "before", "now", "ratio")
     table.add_column("change")
     for one in changes:
