@@ -70,6 +70,7 @@ unit: tools
 
 bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside its peers where they are installed.
 	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext,simpy
+	$(BIN)/peerlane bench shapes
 	$(BIN)/peerlane bench network
 	$(BIN)/peerlane bench messages
 	$(BIN)/peerlane bench session

@@ -413,6 +413,16 @@ def test_bench_compares_with_several_peers(peerlane: Run) -> None:
     assert peer["ratio"] == pytest.approx(found["tlp_per_second"] / peer["tlp_per_second"])
 
 
+def test_bench_says_why_a_simulator_is_no_peer(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "sst", "--json", "-")
+    assert ran.status == 0, ran.err
+    assert ran.err == (
+        "skipping sst: SST is built from its source code, not installed as a package, and Peerlane"
+        " has no program for it\n"
+    )
+    assert json.loads(ran.out)["peers"] == {}
+
+
 def test_bench_names_the_peers_that_there_are(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--peer", "simpy,gem5")
     assert ran.status == 2

@@ -161,7 +161,7 @@ def test_list_of_a_model_has_the_parameters_of_its_devices(peerlane: Run) -> Non
         ("peerlane reproduce rosta --figure table", {"table1", "table3"}),
         ("peerlane list --model n", {"nic", "nvme"}),
         ("peerlane list ta", {"tags"}),
-        ("peerlane bench ", {"fabric", "network", "messages", "session"}),
+        ("peerlane bench ", {"fabric", "network", "messages", "session", "shapes"}),
     ],
 )
 def test_the_shell_completes(tmp_path: Path, line: str, among: set[str]) -> None:
@@ -274,6 +274,7 @@ def test_an_interrupt_takes_the_bar_away(scenario: Write) -> None:
         "bench fabric --tlps 2000 --repeat 1",
         "bench network --sides 2 --hops 2000 --repeat 1",
         "bench messages --hosts 2 --size 5000 --repeat 1",
+        "bench shapes endpoint --quick --repeat 1",
         "bench session --size 64KiB --accesses 20 --repeat 1",
         "plan video pair",
         "opae info",

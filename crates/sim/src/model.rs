@@ -15,11 +15,10 @@ macro_rules! models {
     (
         $($(#[doc = $help:literal])+ $name:literal => $leaf:ident($type:ty, $parameters:ty)$(, built by $builder:expr)?;)+
     ) => {
-        /// Any component of a fabric.
+        /// Any component of a fabric. Components stand side by side, and each takes as much space as the largest: large parts are boxed.
         // With a number of its own each: one in a spare value of a field takes longer to find, at each event.
         #[derive(Debug)]
         #[repr(u32)]
-        #[expect(clippy::large_enum_variant, reason = "models stand side by side, and most of a network are routers")]
         pub enum Model {
             /// A host.
             Host(host::Host),

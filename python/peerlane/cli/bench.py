@@ -15,10 +15,11 @@ from peerlane.benchmark.median import (
     median_messages,
     median_network,
 )
-from peerlane.benchmark.peers.table import PEERS
+from peerlane.benchmark.peers.table import ABSENT, PEERS
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import group
 from peerlane.cli.options import JsonTo
+from peerlane.cli.shapes import bench_shapes
 from peerlane.cli.tables.cells import blank, duration, numbers, size
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ Repeat = Annotated[
 ]
 
 bench_app = group("Measure how fast the simulator itself is.")
+bench_app.command("shapes")(bench_shapes)
 
 
 @bench_app.command("fabric")
@@ -44,7 +46,8 @@ def bench_fabric(
         str,
         typer.Option(
             metavar="N[,N...]",
-            help="Endpoints that share the work: one on x16, more on x1; 16 a switch, 64 a host.",
+            help="Endpoints that share the work: one on x16, more on x1; 16 a switch, 64 a host. "
+            "A controller joins several hosts.",
         ),
     ] = "1",
     tlps: Annotated[
@@ -232,13 +235,15 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
 def _peers(text: str | None) -> list[Peer]:
     """The peers in the list `text`."""
     names = [name.strip() for name in text.split(",")] if text is not None else []
-    for name in names:
-        if name not in PEERS:
+    for name in dict.fromkeys(names):
+        if name in ABSENT:
+            say(f"skipping {name}: {ABSENT[name]}")
+        elif name not in PEERS:
             raise typer.BadParameter(
                 f"{name!r} is no simulator that can do this job; there are {', '.join(PEERS)}",
                 param_hint="--peer",
             )
-    return [PEERS[name] for name in dict.fromkeys(names)]
+    return [PEERS[name] for name in dict.fromkeys(names) if name in PEERS]
 
 
 def _size(text: str) -> int:

@@ -52,8 +52,8 @@ pub struct AcceleratorConfig {
 pub struct Accelerator {
     endpoint: Endpoint,
     lines: Lines,
-    /// None where addresses are physical.
-    translations: Option<Translations>,
+    /// None where addresses are physical. Boxed: all components of a fabric take as much space as the largest.
+    translations: Option<Box<Translations>>,
     commands: Commands,
     works: Vec<Work>,
     /// The number of the sequence of the accesses that software has started and no measurement counts.
@@ -241,7 +241,7 @@ impl Accelerator {
         let mut accelerator = Accelerator {
             lines: Lines::new(agent, packing, send_latency, &parameters),
             translations: virtual_addresses
-                .then(|| Translations::new(endpoint.id(), &parameters, limits)),
+                .then(|| Box::new(Translations::new(endpoint.id(), &parameters, limits))),
             endpoint,
             commands,
             works: Vec::new(),
@@ -279,7 +279,7 @@ impl Accelerator {
     /// The latencies of the host's translation of addresses.
     pub fn round_trips(&self) -> RoundTrips {
         let translations = self.translations.as_ref();
-        translations.map_or(RoundTrips::default(), Translations::round_trips)
+        translations.map_or(RoundTrips::default(), |all| all.round_trips())
     }
 
     /// Adds a sequence of accesses, and returns the number by which software can start them, from 1.

@@ -7,7 +7,7 @@ use super::translations::{Resolution, Translations};
 
 /// The target of an address, when it is known.
 pub(super) fn target(
-    translations: &mut Option<Translations>,
+    translations: &mut Option<Box<Translations>>,
     address: u64,
     now: Time,
 ) -> Option<Target> {

@@ -71,15 +71,16 @@ pub struct NicConfig {
 /// A network interface controller.
 ///
 /// Its parts own their state: the sending engine works from doorbells to packets, the receiving engine from packets to write requests
-/// and events, and the window carries loads and stores. This file connects them with each other and with PCI Express.
+/// and events, and the window carries loads and stores. This file connects them with each other and with PCI Express. The large parts are
+/// boxed: all components of a fabric take as much space as the largest.
 #[derive(Clone, Debug)]
 pub struct Nic {
     shared: Shared,
-    doorbells: Doorbells,
+    doorbells: Box<Doorbells>,
     reads: Reads,
-    sender: Sender,
+    sender: Box<Sender>,
     receiver: Receiver,
-    window: Window,
+    window: Box<Window>,
     /// The source that sends next by PCI Express.
     turn: usize,
 }
@@ -289,11 +290,11 @@ impl Nic {
             cycle,
         );
         let mut nic = Nic {
-            doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
+            doorbells: Box::new(Doorbells::new(parameters.arbiter, parameters.doorbell_fifo)),
             reads: Reads::new(&parameters, limits(parameters.tags), cycle),
-            sender: Sender::new(&parameters, largest),
+            sender: Box::new(Sender::new(&parameters, largest)),
             receiver: Receiver::default(),
-            window: Window::new(bridge, reach),
+            window: Box::new(Window::new(bridge, reach)),
             turn: 0,
             shared: Shared::new(Endpoint::new(endpoint), parameters, processor, cycle, bus),
         };

@@ -38,3 +38,9 @@ PEERS = {
     "ns3": _program("ns-3", "ns3", "ns"),
     "simpy": _program("SimPy", "simpy", "simpy"),
 }
+
+ABSENT = {
+    "sst": "SST is built from its source code, not installed as a package, and Peerlane has no"
+    " program for it",
+}
+"""Simulators that are often compared with, and the reason why they are no peers."""

@@ -12,27 +12,30 @@ use crate::nic::registers::FUNCTIONS;
 /// The messages in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Messages {
-    jobs: VecDeque<Job>,
-    sharing: Sharing,
-    /// Most messages, of all functions or of each.
+    /// Queues that take turns: one for each function, or one for all if a message follows the other.
+    queues: Box<[VecDeque<Job>]>,
+    /// Most messages in a queue.
     most: usize,
     /// Largest payload of a packet, and size of the buffer for data that is requested and not packed yet.
     packet: u64,
     buffer: u64,
-    /// The functions of the last packet and of the last read request.
+    /// The queues of the last packet and of the last read request.
     packed_last: usize,
     read_last: usize,
 }
 
 impl Messages {
     pub(super) fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
+        self.queues.iter().all(VecDeque::is_empty)
     }
 
     pub(super) fn new(parameters: &NicParameters) -> Self {
+        let queues = match parameters.sharing {
+            Sharing::Message => 1,
+            Sharing::Packet => FUNCTIONS,
+        };
         Self {
-            jobs: VecDeque::new(),
-            sharing: parameters.sharing,
+            queues: vec![VecDeque::new(); queues].into(),
             most: parameters.messages as usize,
             packet: parameters.network_payload.0,
             buffer: parameters.reorder_buffer.0,
@@ -43,52 +46,40 @@ impl Messages {
 
     /// Whether another message of a function may begin.
     pub(super) fn has_room(&self, function: u8) -> bool {
-        let shares = self.sharing == Sharing::Message;
-        let jobs = self.jobs.iter();
-        let beside = jobs.filter(|job| shares || job.function() == usize::from(function));
-        beside.count() < self.most
+        self.queues[self.queue_of(function.into())].len() < self.most
     }
 
     pub(super) fn push(&mut self, job: Job) {
-        self.jobs.push_back(job);
+        self.queues[self.queue_of(job.function())].push_back(job);
     }
 
-    pub(super) fn get(&self, index: usize) -> &Job {
-        &self.jobs[index]
+    /// The oldest message of a queue that is not empty.
+    pub(super) fn oldest(&self, queue: usize) -> &Job {
+        &self.queues[queue][0]
     }
 
-    pub(super) fn remove(&mut self, index: usize) -> Option<Job> {
-        self.jobs.remove(index)
+    pub(super) fn remove_oldest(&mut self, queue: usize) -> Option<Job> {
+        self.queues[queue].pop_front()
     }
 
-    /// The first message that `may` be continued: the oldest one, or one of each function in round-robin order.
+    /// The next queue in round-robin order whose oldest message `may` be continued.
     pub(super) fn next_to_pack(&self, may: impl Fn(&Job) -> bool) -> Option<usize> {
-        let steps = match self.sharing {
-            Sharing::Message => 0,
-            Sharing::Packet => FUNCTIONS,
-        };
-        let oldest = (steps == 0 && !self.jobs.is_empty()).then_some(0);
-        let each = (0..steps).filter_map(|step| {
-            let function = (self.packed_last + 1 + step) % FUNCTIONS;
-            self.jobs.iter().position(|job| job.function() == function)
-        });
-        let mut in_turn = oldest.into_iter().chain(each);
-        in_turn.find(|index| may(&self.jobs[*index]))
+        let mut in_turn = self.in_turn(self.packed_last);
+        in_turn.find(|queue| self.queues[*queue].front().is_some_and(&may))
     }
 
-    /// The message at `index`, which makes the next packet.
-    pub(super) fn begin_packet(&mut self, index: usize) -> &mut Job {
-        let job = &mut self.jobs[index];
-        self.packed_last = job.function();
-        job
+    /// The oldest message of a queue that is not empty: it makes the next packet.
+    pub(super) fn begin_packet(&mut self, queue: usize) -> &mut Job {
+        self.packed_last = queue;
+        &mut self.queues[queue][0]
     }
 
     /// The next read request for data, with at most `largest` bytes.
     pub(super) fn next_read(&mut self, largest: u32) -> Option<Read> {
-        let index = self.next_to_read(largest)?;
-        let job = &mut self.jobs[index];
+        let (queue, index) = self.next_to_read(largest)?;
+        self.read_last = queue;
+        let job = &mut self.queues[queue][index];
         let (range, slot) = job.stream.ask(largest);
-        self.read_last = job.function();
         let purpose = Purpose::Stream {
             number: job.number,
             slot,
@@ -101,34 +92,36 @@ impl Messages {
         })
     }
 
-    /// The message with the next read request for data, if the buffer has space: the first one that needs data, of all functions or
-    /// of the function that is next. Where functions take turns, each has a share of the buffer unless it is alone, because reads
-    /// of others wait behind the data that it holds. The oldest message may request a packet in any case.
-    fn next_to_read(&self, largest: u32) -> Option<usize> {
-        let (buffer, steps) = match self.sharing {
-            Sharing::Message => (self.buffer, 1),
-            Sharing::Packet => {
-                let first = self.jobs.front().map(Job::function);
-                let is_alone = self.jobs.iter().all(|job| Some(job.function()) == first);
-                let shares = if is_alone { 1 } else { FUNCTIONS as u64 };
-                (self.buffer / shares, FUNCTIONS)
-            }
-        };
-        (0..steps).find_map(|step| {
-            let function = (self.read_last + 1 + step) % FUNCTIONS;
-            let is_own = |job: &Job| steps == 1 || job.function() == function;
-            let own = || self.jobs.iter().enumerate().filter(|(_, job)| is_own(job));
-            let (oldest, _) = own().next()?;
-            let (first, job) = own().find(|(_, job)| !job.stream.is_asked())?;
-            let held: u64 = own().map(|(_, job)| job.stream.held()).sum();
-            let is_short = first == oldest && job.stream.coming() < self.packet;
-            (is_short || (held + 1) * u64::from(largest) <= buffer).then_some(first)
+    /// The queue and the place in it of the message with the next read request for data, if the buffer has space: the first message
+    /// that needs data of the queue that is next. Where functions take turns, each has a share of the buffer unless it is alone, because
+    /// reads of others wait behind the data that it holds. The oldest message may request a packet in any case.
+    fn next_to_read(&self, largest: u32) -> Option<(usize, usize)> {
+        let mut busy = self.queues.iter().filter(|queue| !queue.is_empty());
+        let is_alone = busy.by_ref().take(2).count() < 2;
+        let shares = if is_alone { 1 } else { self.queues.len() };
+        let buffer = self.buffer / shares as u64;
+        self.in_turn(self.read_last).find_map(|queue| {
+            let jobs = &self.queues[queue];
+            let first = jobs.iter().position(|job| !job.stream.is_asked())?;
+            let is_short = first == 0 && jobs[first].stream.coming() < self.packet;
+            let held = || jobs.iter().map(|job| job.stream.held()).sum::<u64>();
+            (is_short || (held() + 1) * u64::from(largest) <= buffer).then_some((queue, first))
         })
+    }
+
+    /// The queues in round-robin order after the last one.
+    fn in_turn(&self, last: usize) -> impl Iterator<Item = usize> + use<> {
+        let queues = self.queues.len();
+        (last + 1..queues).chain(0..queues.min(last + 1))
+    }
+
+    fn queue_of(&self, function: usize) -> usize {
+        function.min(self.queues.len() - 1)
     }
 
     /// The data of the message with this number, if it is in progress.
     pub(super) fn stream(&mut self, number: u64) -> Option<&mut Stream> {
-        let mut jobs = self.jobs.iter_mut();
+        let mut jobs = self.queues.iter_mut().flatten();
         let job = jobs.find(|job| job.number == number)?;
         Some(&mut job.stream)
     }

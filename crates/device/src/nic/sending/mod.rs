@@ -341,27 +341,27 @@ impl Sender {
                 let waits = || is_paced && job.is_nap() || !job.has(job.next_len(largest));
                 shared.bus().is_open(channel(job, shared)) && (job.is_lost() || !waits())
             });
-            let Some(index) = next else {
+            let Some(queue) = next else {
                 return any;
             };
             any = true;
-            if self.messages.get(index).is_lost() {
-                self.give_up_message(index, shared, fx);
+            if self.messages.oldest(queue).is_lost() {
+                self.give_up_message(queue, shared, fx);
             } else {
-                self.pack_one(index, largest, shared, fx);
+                self.pack_one(queue, largest, shared, fx);
             }
         }
     }
 
     fn pack_one(
         &mut self,
-        index: usize,
+        queue: usize,
         largest: u32,
         shared: &mut Shared,
         fx: &mut Effects<'_, Nic>,
     ) {
         let now = fx.now();
-        let job = self.messages.begin_packet(index);
+        let job = self.messages.begin_packet(queue);
         let channel = channel(job, shared);
         let requester = shared.requester(job.address.source);
         let packet = job.pack(job.next_len(largest), requester, fx.store());
@@ -376,13 +376,13 @@ impl Sender {
         let ready = now + shared.cycles(parameters.packetise_cycles);
         shared.bus_mut().push(channel, packet, ready, fx.store());
         if is_done {
-            self.end_message(index, None, shared, fx);
+            self.end_message(queue, None, shared, fx);
         }
     }
 
     /// Ends a message whose data cannot be read.
-    fn give_up_message(&mut self, index: usize, shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
-        let job = self.messages.get(index);
+    fn give_up_message(&mut self, queue: usize, shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
+        let job = self.messages.oldest(queue);
         let Address {
             source: owner,
             destination,
@@ -402,18 +402,18 @@ impl Sender {
         }
         let lost = u32::try_from(job.left).unwrap_or(u32::MAX);
         shared.stop(owner.function(), Fault::Source, (probe.flow, lost), fx);
-        self.end_message(index, Some(Fault::Source), shared, fx);
+        self.end_message(queue, Some(Fault::Source), shared, fx);
     }
 
     /// Ends a message: the sender gets an event if it wants one, or if there was an error.
     fn end_message(
         &mut self,
-        index: usize,
+        queue: usize,
         fault: Option<Fault>,
         shared: &mut Shared,
         fx: &mut Effects<'_, Nic>,
     ) {
-        let Some(job) = self.messages.remove(index) else {
+        let Some(job) = self.messages.remove_oldest(queue) else {
             return;
         };
         let Address {

@@ -1,13 +1,17 @@
 //! The benchmarks of `peerlane bench` that measure whole fabrics, each run once.
 
+mod instructions;
+
 use std::time::Instant;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
+use sim::bench::Shape;
 
 use crate::models::{self, DeviceModel};
 use crate::{ScenarioError, json, raised, unless_failed};
+use instructions::Instructions;
 
 #[derive(Serialize)]
 struct FabricBench {
@@ -152,7 +156,7 @@ pub fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<Strin
             "the bench takes 2 to 16 hosts and messages of 1 byte to 64 MiB",
         ));
     }
-    let mut simulation = sim::bench::all_to_all(hosts, size);
+    let mut simulation = sim::bench::all_to_all(hosts, hosts, size);
     let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
     let result = simulation.result();
     if !result
@@ -174,6 +178,48 @@ pub fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<Strin
     })
 }
 
+#[derive(Serialize)]
+struct ShapeBench {
+    work: u64,
+    events: u64,
+    wall_seconds: f64,
+    instructions: Option<u64>,
+    peak_bytes: u64,
+}
+
+/// Returns the name of each shape of [`bench_shape`], and the unit of its work.
+#[pyfunction]
+pub fn bench_shapes() -> Vec<(&'static str, &'static str)> {
+    let all = Shape::ALL.iter();
+    all.map(|(name, shape)| (*name, shape.unit())).collect()
+}
+
+/// Runs a shape once with one part in `divisor` of its work, and returns its results as JSON: `peak_bytes` is the growth of the largest
+/// memory of this process from the one at the call, which is that of the shape in a process that has run no other.
+#[pyfunction]
+pub fn bench_shape(py: Python<'_>, name: &str, divisor: u64) -> PyResult<String> {
+    let shape = Shape::named(name);
+    let shape =
+        shape.ok_or_else(|| PyValueError::new_err(format!("there is no shape {name:?}")))?;
+    let before = status("VmRSS:");
+    let mut simulation = shape.simulation(divisor);
+    let events = simulation.events();
+    let mut counter = Instructions::new();
+    counter.start();
+    let (wall_seconds, _) = timed(py, &mut simulation)?;
+    let instructions = counter.stop();
+    let work = shape.work(&simulation).ok_or_else(|| {
+        PyRuntimeError::new_err("some of the traffic did not arrive as it was sent")
+    })?;
+    json(&ShapeBench {
+        work,
+        events: simulation.events() - events,
+        wall_seconds,
+        instructions,
+        peak_bytes: peak_bytes().saturating_sub(before),
+    })
+}
+
 /// Runs a simulation to its end. Returns the seconds of wall time and the events per second.
 fn timed(py: Python<'_>, simulation: &mut sim::Simulation) -> PyResult<(f64, f64)> {
     let before = simulation.events();
@@ -188,8 +234,13 @@ fn timed(py: Python<'_>, simulation: &mut sim::Simulation) -> PyResult<(f64, f64
 
 /// The peak memory use of this process, if the system provides it (Linux).
 fn peak_bytes() -> u64 {
+    status("VmHWM:")
+}
+
+/// A field of this process's status in bytes, 0 if the system does not provide it.
+fn status(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }

@@ -1,12 +1,17 @@
 //! Benchmarks of the simulator's own speed: posted writes from endpoints through switches to memory, messages across a torus, and
 //! messages between the memories of hosts at one controller.
 
+mod shape;
+
 use std::fmt::Write;
 
 use kernel::Time;
+use link::LinkEnd;
 
+use crate::model::Model;
 use crate::scenario::{Models, ScenarioError};
 use crate::{Plan, Simulation};
+pub use shape::Shape;
 
 /// The payload of each write, in bytes.
 pub const PAYLOAD: u64 = 128;
@@ -22,15 +27,25 @@ const SWITCHES_PER_HOST: usize = 4;
 const MEMORY: u64 = 1 << 20;
 
 /// A fabric of Gen3 x16 links in which `endpoints` endpoints together make `tlps` writes of 128 bytes. If there are several
-/// endpoints, each has an x1 link, so that sixteen of them just fill the uplink of their switch and no queue grows.
+/// endpoints, each has an x1 link, so that sixteen of them just fill the uplink of their switch and no queue grows. Several hosts are
+/// joined by a controller, and the processor of each makes as many writes to the memory of the next host as an endpoint makes.
 pub fn scenario(endpoints: usize, tlps: u64) -> String {
     let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line)
             .expect("a string takes all that is written");
     };
-    for host in 0..endpoints.div_ceil(PER_SWITCH * SWITCHES_PER_HOST) {
+    let hosts = endpoints.div_ceil(PER_SWITCH * SWITCHES_PER_HOST);
+    for host in 0..hosts {
         put(format_args!("[hosts.h{host}]\n"));
+    }
+    if hosts > 1 {
+        put(format_args!("[controllers.c]\nports = {hosts}\n"));
+        for host in 0..hosts {
+            put(format_args!(
+                "[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\n"
+            ));
+        }
     }
     for switch in 0..endpoints.div_ceil(PER_SWITCH) {
         put(format_args!(
@@ -45,16 +60,21 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
             endpoint / PER_SWITCH
         ));
     }
-    let window = (MEMORY / endpoints as u64)
-        .max(PAYLOAD)
-        .next_multiple_of(PAYLOAD);
-    for endpoint in 0..endpoints {
-        let share =
-            tlps / endpoints as u64 + u64::from((endpoint as u64) < tlps % endpoints as u64);
+    let from_endpoints = (0..endpoints).map(|endpoint| {
+        let host = endpoint / (PER_SWITCH * SWITCHES_PER_HOST);
+        (format!("e{endpoint}"), host)
+    });
+    let between_hosts = (0..hosts).filter(|_| hosts > 1);
+    let between_hosts = between_hosts.map(|host| (format!("h{host}"), (host + 1) % hosts));
+    let flows: Vec<_> = from_endpoints.chain(between_hosts).collect();
+    let writers = flows.len() as u64;
+    let window = (MEMORY / writers).max(PAYLOAD).next_multiple_of(PAYLOAD);
+    for (number, (from, to)) in flows.iter().enumerate() {
+        let share = tlps / writers + u64::from((number as u64) < tlps % writers);
         if share > 0 {
             put(format_args!(
-                "[[flows]]\nid = \"f{endpoint}\"\nfrom = \"e{endpoint}\"\nto = \"h{}\"\ncount = {share}\nrequest_size = \"{PAYLOAD} B\"\nwindow = \"{window} B\"\n",
-                endpoint / (PER_SWITCH * SWITCHES_PER_HOST)
+                "[[flows]]\nid = \"f{number}\"\nfrom = \"{from}\"\nto = \"h{to}\"\ndirection = \"write\"\ncount = {share}\n\
+                 request_size = \"{PAYLOAD} B\"\nwindow = \"{window} B\"\n"
             ));
         }
     }
@@ -110,18 +130,32 @@ pub fn torus(side: u16, hops: u64) -> Simulation {
     ready(&torus_scenario(side, hops))
 }
 
-/// A scenario of `hosts` hosts at one controller, each of which PUTs `size` bytes to every other host.
-pub fn all_to_all_scenario(hosts: usize, size: u64) -> String {
-    let mut text = format!(
-        "name = \"bench messages\"\n[links]\ngeneration = 3\nlanes = 8\n[controllers.c]\nports = {hosts}\nvirtual_channels = 4\n"
-    );
+/// A scenario of `hosts` hosts, each of which PUTs `size` bytes to every other host. Their controllers have `ports` hosts each, and are
+/// joined by a cable between each two.
+pub fn all_to_all_scenario(hosts: usize, ports: usize, size: u64) -> String {
+    let mut text = String::from("name = \"bench messages\"\n[links]\ngeneration = 3\nlanes = 8\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line)
             .expect("a string takes all that is written");
     };
+    let controllers = hosts.div_ceil(ports);
+    for controller in 0..controllers {
+        put(format_args!(
+            "[controllers.c{controller}]\nports = {ports}\nvirtual_channels = 4\n"
+        ));
+    }
+    for to in 1..controllers {
+        for from in 0..to {
+            put(format_args!(
+                "[[cables]]\nfrom = \"c{from}\"\nto = \"c{to}\"\n"
+            ));
+        }
+    }
     for host in 0..hosts {
         put(format_args!(
-            "[hosts.h{host}]\n[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\nvirtual_functions = 7\n"
+            "[hosts.h{host}]\n[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\ncontroller = \"c{}\"\n\
+             virtual_functions = 7\n",
+            host / ports
         ));
     }
     for step in 1..hosts {
@@ -136,9 +170,21 @@ pub fn all_to_all_scenario(hosts: usize, size: u64) -> String {
 }
 
 /// The hosts of [`all_to_all_scenario`] after link initialisation.
-pub fn all_to_all(hosts: usize, size: u64) -> Simulation {
-    ready(&all_to_all_scenario(hosts, size))
+pub fn all_to_all(hosts: usize, ports: usize, size: u64) -> Simulation {
+    ready(&all_to_all_scenario(hosts, ports, size))
 }
+
+/// Returns copies of all ends of PCI Express links, for measurements of their size.
+pub fn link_ends(simulation: &Simulation) -> Vec<LinkEnd> {
+    let mut ends = Vec::new();
+    for model in &simulation.models {
+        model.each_link(|_, end| ends.push(end.clone()));
+    }
+    ends
+}
+
+/// The bytes of any component in the list of components, without those that it points to.
+pub const COMPONENT: usize = size_of::<Model>();
 
 fn ready(scenario: &str) -> Simulation {
     let plan = Plan::read(scenario, "bench").expect("the bench's own scenario is right");
@@ -165,11 +211,13 @@ mod tests {
 
     #[test]
     fn every_message_from_all_to_all_arrives() {
-        let mut simulation = all_to_all(16, 5000);
-        assert!(simulation.run(&mut |_| true));
-        let flows = simulation.result().flows;
-        assert_eq!(flows.len(), 240);
-        assert!(flows.iter().all(|flow| flow.intact && flow.bytes == 5000));
+        for ports in [16, 4] {
+            let mut simulation = all_to_all(16, ports, 5000);
+            assert!(simulation.run(&mut |_| true));
+            let flows = simulation.result().flows;
+            assert_eq!(flows.len(), 240);
+            assert!(flows.iter().all(|flow| flow.intact && flow.bytes == 5000));
+        }
     }
 
     #[test]

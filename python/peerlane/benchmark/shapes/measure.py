@@ -1,0 +1,157 @@
+"""Measurements of shapes: their time, events, instructions and memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+UNITS = dict(_core.bench_shapes())
+"""The unit of work of each shape."""
+
+QUICK = 16
+"""The divisor of the work of quick measurements, and of the smaller run under valgrind."""
+
+CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
+"""The caches that valgrind simulates, the same on every machine: those of a core of a server."""
+
+_PROGRAM = "peerlane.benchmark.shapes.program"
+_COUNTED = {"instructions": "I +refs", "l1_misses": "D1 +misses", "l2_misses": "LLd +misses"}
+"""The quantities that cachegrind's log has, with the words before their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured of a shape: the median of several runs, after one that warms up.
+
+    Attributes:
+        shape: Its name.
+        work: The number of writes, hops or TLPs.
+        events: The events of a run.
+        every_wall_seconds: The time of each run, the shortest first.
+        peak_bytes: The most memory that a process with the shape takes, beyond what it has before.
+        instructions: The instructions of a run in user mode; `None` where no counter is.
+        valgrind: Instructions and cache misses for each unit of work, where valgrind was asked.
+    """
+
+    shape: str
+    work: int
+    events: int
+    every_wall_seconds: tuple[float, ...]
+    peak_bytes: int
+    instructions: int | None = None
+    valgrind: dict[str, float] | None = None
+
+    @property
+    def ns_per_unit(self) -> float:
+        """Nanoseconds for each unit of work, of the median run."""
+        return median(self.every_wall_seconds) * 1e9 / self.work
+
+    @property
+    def instructions_per_unit(self) -> float | None:
+        """Instructions for each unit of work, by the processor's counter or by valgrind."""
+        if self.instructions is not None:
+            return self.instructions / self.work
+        return self.valgrind["instructions"] if self.valgrind else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The measurement as the command line writes it."""
+        return {
+            "shape": self.shape,
+            "unit": UNITS[self.shape],
+            "work": self.work,
+            "events": self.events,
+            "wall_seconds": median(self.every_wall_seconds),
+            "every_wall_seconds": list(self.every_wall_seconds),
+            "units_per_second": 1e9 / self.ns_per_unit,
+            "ns_per_unit": self.ns_per_unit,
+            "events_per_unit": self.events / self.work,
+            "ns_per_event": self.ns_per_unit * self.work / self.events,
+            "instructions": self.instructions,
+            "valgrind": self.valgrind,
+            "peak_bytes": self.peak_bytes,
+        }
+
+
+def measure(shape: str, repeat: int, *, divisor: int = 1, valgrind: bool = False) -> Measured:
+    """Measures a shape with one part in `divisor` of its work.
+
+    Raises:
+        RuntimeError: A run failed; the message says why.
+    """
+    first, *runs = json.loads(_run([], shape, divisor, repeat + 1))
+    instructions = [run["instructions"] for run in runs]
+    return Measured(
+        shape=shape,
+        work=first["work"],
+        events=first["events"],
+        every_wall_seconds=tuple(sorted(run["wall_seconds"] for run in runs)),
+        peak_bytes=first["peak_bytes"],
+        instructions=None if None in instructions else int(median(instructions)),
+        valgrind=_counted(shape) if valgrind else None,
+    )
+
+
+def missing_valgrind() -> str | None:
+    """The reason why valgrind cannot count here, if there is one."""
+    return None if shutil.which("valgrind") else "valgrind is not installed (its package has it)"
+
+
+def machine() -> dict[str, Any]:
+    """This machine, as far as times depend on it."""
+    return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
+
+
+def _processor() -> str:
+    """The processor's name, or its architecture where the system does not say more."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def _counted(shape: str) -> dict[str, float]:
+    """What valgrind counts for each unit: of two runs of different lengths, the difference."""
+    (less, few), (more, many) = (_under_valgrind(shape, QUICK // part) for part in (1, 2))
+    return {name: (many[name] - few[name]) / (more - less) for name in _COUNTED}
+
+
+def _under_valgrind(shape: str, divisor: int) -> tuple[int, dict[str, int]]:
+    """The work of a run under valgrind, and what was counted of the whole process."""
+    with tempfile.TemporaryDirectory(prefix="peerlane-") as folder:
+        log = Path(folder) / "log"
+        command = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", *CACHES]
+        command += ["--cachegrind-out-file=/dev/null", f"--log-file={log}"]
+        (run,) = json.loads(_run(command, shape, divisor, 1))
+        text = log.read_text(encoding="utf-8")
+    found = {name: re.search(rf"{words}: +([\d,]+)", text) for name, words in _COUNTED.items()}
+    if not all(found.values()):
+        raise RuntimeError("valgrind did not write its counts in the form that is known here")
+    return run["work"], {name: int(one[1].replace(",", "")) for name, one in found.items() if one}
+
+
+def _run(before: Sequence[str], shape: str, divisor: int, runs: int) -> str:
+    """The output of the program of a shape, with `before` in front of its command."""
+    command = [*before, sys.executable, "-m", _PROGRAM, shape, str(divisor), str(runs)]
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if ran.returncode:
+        last = ran.stderr.strip().splitlines()[-1:] or [f"status {ran.returncode}"]
+        raise RuntimeError(f"the shape {shape} failed: {last[0]}")
+    return ran.stdout

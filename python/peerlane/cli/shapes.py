@@ -1,0 +1,178 @@
+"""`peerlane bench shapes`: a fixed set of fabrics, compared with a stored measurement."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+
+from peerlane import _core
+from peerlane.benchmark.shapes.baseline import BaselineError, changes, read_baseline
+from peerlane.benchmark.shapes.measure import (
+    QUICK,
+    UNITS,
+    Measured,
+    machine,
+    measure,
+    missing_valgrind,
+)
+from peerlane.cli.console import complain, emit, progress, say, warn, write
+from peerlane.cli.files import keep_apart
+from peerlane.cli.head import head
+from peerlane.cli.options import FAILED, JsonTo, writable
+from peerlane.cli.tables.shapes import changes_table, shapes_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from peerlane.benchmark.shapes.baseline import Change
+
+_BUSY = 0.5
+"""The share of the processors at work above which times say little."""
+
+
+def bench_shapes(  # noqa: PLR0913 - options of a command
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SHAPE",
+            help=f"The shapes to measure: {', '.join(UNITS)}; all if none is named.",
+        ),
+    ] = None,
+    *,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="Store the measurement in FILE, to compare later ones with it.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Compare with a measurement that --save has stored here."
+        ),
+    ] = None,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="End with status 1 if a time, a count or memory grew by more than this, such as "
+            "5%, beyond noise (with --against).",
+        ),
+    ] = None,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each shape; the median is reported.")
+    ] = 5,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Do a sixteenth of the work, for a first look.")
+    ] = False,
+    valgrind: Annotated[
+        bool,
+        typer.Option(
+            "--valgrind",
+            help="Count instructions and cache misses under valgrind, too: slow, but the same on a "
+            "busy machine, and where the processor has no counters.",
+        ),
+    ] = False,
+    json_to: JsonTo = None,
+) -> None:
+    """Measure a fixed set of fabrics, and compare with an earlier measurement of this machine.
+
+    `peerlane bench shapes --save before.json`, then with another version
+    `peerlane bench shapes --against before.json`
+
+    Endpoints write 128 bytes at once to memory; more than 64 are below several hosts, which a
+    controller joins. Routers of a torus send messages of 256 bytes. 16 hosts send to each other
+    through a controller, or through four with cables. A unit is a write in memory, a hop over a
+    fibre, or a TLP on a link. A time has changed if all runs of one measurement are faster than
+    all of the other. Each shape runs in a process of its own, whose peak memory is reported.
+    """
+    shapes = _chosen(names or [])
+    limit = _limit(fail_above, against)
+    keep_apart([against], {"--save": save, "--json": json_to})
+    divisor = QUICK if quick else 1
+    if valgrind and (missing := missing_valgrind()):
+        raise typer.BadParameter(missing, param_hint="--valgrind")
+    before = None
+    if against is not None:
+        try:
+            before = read_baseline(against, divisor)
+        except BaselineError as error:
+            raise typer.BadParameter(str(error), param_hint="--against") from None
+    _warn_of_load()
+    found: list[Measured] = []
+    with progress("benchmark") as bar:
+        for shape in shapes:
+            bar(shape, len(found) / len(shapes))
+            found.append(measure(shape, repeat, divisor=divisor, valgrind=valgrind))
+    document = head("shapes") | {
+        "machine": machine(),
+        "divisor": divisor,
+        "runs": [one.to_json() for one in found],
+    }
+    if save is not None:
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        write(save, text.encode())
+    table: RenderableType = shapes_table(found)
+    differences: list[Change] = []
+    if before is not None:
+        differences = changes(before, found)
+        document["changes"] = [one.to_json() for one in differences]
+        table = Group(table, changes_table(differences))
+        if missing_there := [one.shape for one in found if one.shape not in before]:
+            say(f"{against} does not have {', '.join(missing_there)}")
+    emit(document, table, json_to)
+    if all(one.instructions_per_unit is None for one in found):
+        say("this system counts no instructions (as most virtual machines); --valgrind does")
+    _judge(differences, limit)
+
+
+def _chosen(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in UNITS:
+            raise typer.BadParameter(
+                f"there is no shape {name!r}; {_core.advice(name, list(UNITS))}", param_hint="SHAPE"
+            )
+    return list(dict.fromkeys(names)) or list(UNITS)
+
+
+def _limit(text: str | None, against: str | None) -> float | None:
+    """The largest ratio that is no failure."""
+    if text is None:
+        return None
+    if against is None:
+        raise typer.BadParameter(
+            "there is nothing to compare with; name a stored measurement by --against",
+            param_hint="--fail-above",
+        )
+    if not re.fullmatch(r"\d{1,4}(\.\d+)? ?%?", text.strip()):
+        raise typer.BadParameter(
+            f"{text!r} is no percentage; write for example 5%", param_hint="--fail-above"
+        )
+    return 1 + float(text.strip().rstrip("% ")) / 100
+
+
+def _warn_of_load() -> None:
+    """Warns when other programs use the processors."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > _BUSY * cores:
+        warn(f"busy machine (load {load:.1f} on {cores} processors): times do not compare")
+
+
+def _judge(differences: Sequence[Change], limit: float | None) -> None:
+    """Ends with a status if something has grown too much."""
+    if limit is None:
+        return
+    grown = [one for one in differences if not one.is_noise and one.ratio > limit]
+    if grown:
+        told = (f"{one.shape} {one.quantity} {one.ratio:.3f} times" for one in grown)
+        complain(f"more than before by over {100 * (limit - 1):g} %: {', '.join(told)}")
+        raise typer.Exit(FAILED)

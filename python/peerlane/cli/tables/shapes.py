@@ -1,0 +1,84 @@
+"""Tables of `peerlane bench shapes`: what each shape takes, and what has changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from peerlane.benchmark.shapes.measure import UNITS
+from peerlane.cli.tables.cells import amount, blank, duration, numbers, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.benchmark.shapes.baseline import Change
+    from peerlane.benchmark.shapes.measure import Measured
+    from peerlane.cli.tables.sheet import Sheet
+
+_WORSE = {"time": "slower"}
+_BETTER = {"time": "faster"}
+"""The words for changes of quantities; other quantities are more or less."""
+
+
+def shapes_table(found: Sequence[Measured]) -> Sheet:
+    """The cost of a unit of work of each shape."""
+    table = blank("shape", "unit")
+    numbers(table, "units/s", "ns/unit", "events/unit", "ns/event", "instructions/unit")
+    counted = any(one.valgrind for one in found)
+    if counted:
+        numbers(table, "L1 misses/unit", "L2 misses/unit")
+    numbers(table, "peak memory")
+    table.fold("unit", "ns/event", "units/s", "L1 misses/unit")
+    for one in found:
+        misses = one.valgrind or {}
+        columns = [misses.get("l1_misses"), misses.get("l2_misses")] if counted else []
+        table.add_row(
+            one.shape,
+            UNITS[one.shape],
+            f"{1e9 / one.ns_per_unit:,.0f}",
+            f"{one.ns_per_unit:,.0f}",
+            f"{one.events / one.work:.2f}",
+            f"{one.ns_per_unit * one.work / one.events:,.1f}",
+            _whole(one.instructions_per_unit),
+            *("-" if value is None else f"{value:.1f}" for value in columns),
+            size(one.peak_bytes or None),
+        )
+    return table
+
+
+def changes_table(changes: Sequence[Change]) -> Sheet:
+    """Each quantity before and now, and a word where they differ by more than noise."""
+    table = blank("shape", "quantity")
+    numbers(table, "before", "now", "ratio")
+    table.add_column("change")
+    for one in changes:
+        table.add_row(
+            one.shape,
+            one.quantity,
+            _told(one.quantity, one.before),
+            _told(one.quantity, one.now),
+            f"{one.ratio:.3f}",
+            _word(one),
+        )
+    return table
+
+
+def _word(change: Change) -> Text:
+    if change.is_noise:
+        return Text("")
+    if change.ratio > 1:
+        return Text(_WORSE.get(change.quantity, "more"), "bold red")
+    return Text(_BETTER.get(change.quantity, "less"), "green")
+
+
+def _told(quantity: str, value: float) -> str:
+    if quantity == "time":
+        return duration(value)
+    if quantity == "peak memory":
+        return size(round(value))
+    return f"{value:.3f}" if quantity == "events" else amount(round(value, 1))
+
+
+def _whole(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"

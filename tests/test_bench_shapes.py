@@ -1,0 +1,212 @@
+"""`peerlane bench shapes`: what it measures, what it stores, and what has changed since."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from peerlane import _core
+from peerlane.benchmark.shapes import baseline
+from peerlane.benchmark.shapes.measure import Measured, machine, measure, missing_valgrind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Run
+
+QUICK = ("bench", "shapes", "endpoint", "--quick", "--repeat", "1")
+
+
+@pytest.fixture
+def stored(peerlane: Run) -> Callable[..., str]:
+    """Stores a measurement, with some of its fields, or of its run, changed."""
+
+    def store(run: dict[str, Any] | None = None, **fields: object) -> str:
+        saved = peerlane(*QUICK, "--save", "before.json")
+        assert saved.status == 0, saved.err
+        path = Path("before.json")
+        document = json.loads(path.read_text(encoding="utf-8"))
+        document["runs"][0] |= run or {}
+        path.write_text(json.dumps(document | fields), encoding="utf-8")
+        return str(path)
+
+    return store
+
+
+def test_a_shape_has_its_work_events_time_and_memory(peerlane: Run) -> None:
+    names = ("endpoint", "torus-4x4")
+    ran = peerlane("bench", "shapes", *names, "--quick", "--repeat", "2", "--json", "-")
+    assert ran.status == 0, ran.err
+    document = json.loads(ran.out)
+    assert (document["schema"], document["machine"]) == ("peerlane-shapes/1", machine())
+    runs = document["runs"]
+    assert [(run["shape"], run["unit"]) for run in runs] == [
+        ("endpoint", "write"),
+        (names[1], "hop"),
+    ]
+    assert runs[0]["work"] == 2**18 // 16
+    assert runs[0]["events_per_unit"] == pytest.approx(runs[0]["events"] / runs[0]["work"])
+    for run in runs:
+        assert len(run["every_wall_seconds"]) == 2
+        assert run["ns_per_unit"] == pytest.approx(1e9 / run["units_per_second"])
+        assert run["ns_per_event"] == pytest.approx(1e9 * run["wall_seconds"] / run["events"])
+        assert 0 < run["peak_bytes"] < 100 << 20
+        assert run["instructions"] is None or run["instructions"] > 100 * run["events"]
+
+
+def test_the_memory_of_a_larger_fabric_is_larger() -> None:
+    few, many = (
+        measure(name, 1, divisor=1024).peak_bytes for name in ("endpoint", "endpoints-512")
+    )
+    assert many > few + 512 * 10_000
+
+
+def test_the_shapes_are_a_fixed_set() -> None:
+    assert {"endpoint", "endpoints-512", "torus-32x32", "nics-16"} <= dict(
+        _core.bench_shapes()
+    ).keys()
+    with pytest.raises(ValueError, match="no shape"):
+        _core.bench_shape("ring", 1)
+
+
+def test_a_measurement_compares_with_a_stored_one(
+    peerlane: Run, stored: Callable[..., str]
+) -> None:
+    ran = peerlane(*QUICK, "--against", stored(), "--json", "now.json")
+    assert ran.status == 0, ran.err
+    assert "ratio" in ran.out
+    changes = json.loads(Path("now.json").read_text(encoding="utf-8"))["changes"]
+    found = {change["quantity"]: change for change in changes}
+    assert {"time", "events", "peak memory"} <= found.keys()
+    assert (found["events"]["ratio"], found["events"]["is_noise"]) == (1, True)
+    # What --json writes is a baseline, too.
+    assert peerlane(*QUICK, "--against", "now.json").status == 0
+
+
+def test_a_regression_is_marked_and_fails_if_asked(
+    peerlane: Run, stored: Callable[..., str]
+) -> None:
+    times = {"every_wall_seconds": [1e-6], "peak_bytes": 100}
+    ran = peerlane(*QUICK, "--against", stored(times))
+    assert ran.status == 0, ran.err
+    assert "slower" in ran.out
+    assert "more" in ran.out
+    ran = peerlane(*QUICK, "--against", "before.json", "--fail-above", "5%")
+    assert ran.status == 1
+    assert "error: more than before by over 5 %: endpoint time" in ran.err
+    assert "endpoint peak memory" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_better_measurement_does_not_fail(peerlane: Run, stored: Callable[..., str]) -> None:
+    times = {"every_wall_seconds": [1e6], "peak_bytes": 1 << 40}
+    ran = peerlane(*QUICK, "--against", stored(times), "--fail-above", "0")
+    assert ran.status == 0, ran.err
+    assert "faster" in ran.out
+
+
+def test_times_that_overlap_are_noise() -> None:
+    def measured(*seconds: float) -> Measured:
+        return Measured("endpoint", 10, 50, seconds, 1 << 20)
+
+    def change(first: Measured, second: Measured) -> tuple[float, bool]:
+        time_, *_ = baseline.changes({"endpoint": first}, [second])
+        return time_.ratio, time_.is_noise
+
+    assert change(measured(1, 2, 4), measured(3, 4, 5)) == (2, True)
+    assert change(measured(1, 2, 3), measured(4, 4, 5)) == (2, False)
+    assert change(measured(4, 4, 5), measured(1, 2, 3)) == (0.5, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, ["before.json", "no such file"]),
+        ("", ["not JSON"]),
+        ("\x00", ["not JSON"]),
+        ("[" * 100_000, ["not JSON"]),
+        ("[]", ["no measurement of shapes"]),
+        ('{"schema": "peerlane-result/1"}', ["no measurement of shapes", "--save"]),
+        ('{"schema": "peerlane-shapes/1"}', ["another machine"]),
+    ],
+)
+def test_a_file_that_is_no_baseline_is_refused(
+    peerlane: Run, text: str | None, words: list[str]
+) -> None:
+    if text is not None:
+        Path("before.json").write_text(text, encoding="utf-8")
+    peerlane(*QUICK, "--against", "before.json").refuses("--against", *words)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ({"shape": 5}, ["a run has no shape"]),
+        ({"work": "many"}, ["work of endpoint is 'many'"]),
+        ({"work": 0}, ["work of endpoint is 0"]),
+        ({"events": -1}, ["events of endpoint"]),
+        ({"every_wall_seconds": 5}, ["every_wall_seconds of endpoint"]),
+        ({"every_wall_seconds": [float("nan")]}, ["every_wall_seconds of endpoint"]),
+        ({"instructions": []}, ["instructions of endpoint"]),
+        ({"valgrind": {"instructions": 1}}, ["l1_misses of endpoint"]),
+    ],
+)
+def test_a_damaged_baseline_is_refused(
+    peerlane: Run, stored: Callable[..., str], run: dict[str, Any], words: list[str]
+) -> None:
+    peerlane(*QUICK, "--against", stored(run)).refuses("damaged", "--save", *words)
+
+
+def test_a_baseline_of_something_else_is_refused(peerlane: Run, stored: Callable[..., str]) -> None:
+    other = machine() | {"processor": "abacus"}
+    peerlane(*QUICK, "--against", stored(machine=other)).refuses("another machine", "abacus")
+    peerlane(*QUICK, "--against", stored(runs=5)).refuses("no list of runs")
+    peerlane(*QUICK[:3], "--against", stored()).refuses("with --quick")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rings"], ["no shape 'rings'", "torus-4x4"]),
+        (["--fail-above", "5%"], ["--against"]),
+        (["--against", "x", "--fail-above", "much"], ["'much' is no percentage", "5%"]),
+        (["--against", "x", "--save", "x"], ["--save", "the command reads"]),
+        (["--save", "missing/x"], ["missing"]),
+        (["--repeat", "0"], ["--repeat"]),
+    ],
+)
+def test_wrong_use_of_shapes(peerlane: Run, arguments: list[str], words: list[str]) -> None:
+    peerlane("bench", "shapes", *arguments).refuses(*words)
+
+
+def test_an_interrupted_shape_is_one_line() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = [sys.executable, "-m", "peerlane", "bench", "shapes", "endpoint", "--repeat", "10000"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text(encoding="utf-8"):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    lines = [line for line in err.splitlines() if not line.startswith("warning: busy machine")]
+    lines = [line for line in lines if not line.endswith(" so far")]
+    assert (process.returncode, out, lines) == (130, "", ["interrupted"])
+
+
+@pytest.mark.skipif(missing_valgrind() is not None, reason="valgrind is not installed")
+def test_valgrind_counts_the_same_each_time() -> None:
+    first, second = (measure("endpoint", 1, divisor=16, valgrind=True).valgrind for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert second["instructions"] == pytest.approx(first["instructions"], rel=0.002)
+    assert 1000 < first["instructions"] < 10_000
+    assert first["l2_misses"] <= first["l1_misses"]
