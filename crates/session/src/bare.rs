@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -20,7 +20,7 @@ pub fn ping_pong(path: &Path, count: u32) -> Result<Vec<u64>, ChannelError> {
         let mut bytes = PACKET;
         let began = real_time();
         send(socket.as_fd(), &bytes, SendFlags::NOSIGNAL)?;
-        recv(socket.as_fd(), &mut bytes, RecvFlags::empty())?;
+        retry_on_intr(|| recv(socket.as_fd(), &mut bytes[..], RecvFlags::empty()))?;
         Ok(real_time() - began)
     };
     // The first packet is not measured: it may wait for the other process to accept the connection.

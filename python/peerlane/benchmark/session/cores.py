@@ -25,13 +25,16 @@ _ATTEMPTS = 100_000
 """Most attempts to connect to the other end of the bare socket, after its start."""
 
 _ECHO = """
+import signal
 import sys
 from peerlane import _core
 
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 print(flush=True)
 _core.send_back(sys.argv[1])
 """
-"""The program of the process at the other end of the bare socket: the path is its argument."""
+"""The program of the process at the other end of the bare socket: the path is its argument. After
+Ctrl-C, the program of the benchmark ends it."""
 
 
 class Echo:
