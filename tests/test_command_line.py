@@ -369,13 +369,18 @@ def test_bench_of_a_session_has_a_reference_for_each_access_and_transfer(peerlan
     ran = peerlane("bench", "session", *options, "--json", "-")
     assert ran.status == 0, ran.err
     found = json.loads(ran.out)
-    assert found["accesses"].keys() == {"read", "write", "load", "store"}
-    for access in found["accesses"].values():
-        assert access["ratio"] == pytest.approx(access["ns"] / found["socket_ns"])
+    cores = len(os.sched_getaffinity(0))
+    assert list(found["placements"]) == ["1 core", "2 cores"][:cores]
+    for placement in found["placements"].values():
+        assert placement["accesses"].keys() == {"read", "write", "load", "store"}
+        for access in placement["accesses"].values():
+            assert access["least_ratio"] == access["ratio"] == access["most_ratio"] > 0
+            assert access["ns"] > 0 < placement["socket_ns"]
     assert found["size"] == 2**20
     for transfer in found["transfers"].values():
         rates = transfer["bytes_per_second"], transfer["run_bytes_per_second"]
         assert transfer["share"] == pytest.approx(rates[0] / rates[1])
+        assert transfer["processor_share"] > 0
     assert found["fill_bytes_per_second"] > 0 < found["verify_bytes_per_second"]
 
 

@@ -295,6 +295,15 @@ impl Endpoint {
         }
     }
 
+    /// Whether a packet has reached the engine, or an answer may be sent.
+    pub(crate) fn has_work(&self, now: Time) -> bool {
+        let has_come = |queue: &VecDeque<(Time, PacketId)>| {
+            let first = queue.front();
+            first.is_some_and(|(due, _)| *due <= now)
+        };
+        self.tables.is_some() || has_come(&self.inbound) || has_come(&self.answers)
+    }
+
     /// The header of the next packet that has reached the engine.
     pub(crate) fn front<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<Header> {
         if self.tables.is_some() {

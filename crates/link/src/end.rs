@@ -476,6 +476,17 @@ impl LinkEnd {
         !self.receiver.has_errors() && !has_low_power
     }
 
+    /// Whether the wire has been idle for so long that the refreshes of limits can be counted afterwards, and nothing else is to be
+    /// sent: an end that sends them does what a dormant end leaves out.
+    pub fn only_refreshes(&self, now: Time) -> bool {
+        let has_news = self.handshake.has_dllp()
+            || self.acknowledge_now
+            || self.refuse_now
+            || self.receiver.has_unannounced()
+            || self.transmitter.has_work();
+        self.refresh.is_scheduled(now) && self.may_sleep() && !has_news
+    }
+
     fn refreshes(&self) -> RefreshSchedule {
         self.refresh.schedule(self.timing().symbol())
     }

@@ -551,6 +551,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::bench_shape, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_shapes, module)?)?;
     module.add_function(wrap_pyfunction!(session::bench_socket, module)?)?;
+    module.add_function(wrap_pyfunction!(session::send_back, module)?)?;
     module.add_function(wrap_pyfunction!(session::real_time, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
     arithmetic::add(module)

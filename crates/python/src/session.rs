@@ -170,11 +170,19 @@ pub fn load_image(
     raised::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 
-/// Returns the real times, in nanoseconds, of `count` packets there and back over a bare socket of the kind that sessions have.
+/// Returns the real times, in nanoseconds, of `count` packets to the process that sends them back at `path`, there and back over a bare
+/// socket of the kind that sessions have.
 #[pyfunction]
-pub fn bench_socket(py: Python<'_>, count: u32) -> PyResult<Vec<u64>> {
-    let times = py.detach(|| server::ping_pong(count));
+pub fn bench_socket(py: Python<'_>, path: &str, count: u32) -> PyResult<Vec<u64>> {
+    let times = py.detach(|| server::ping_pong(Path::new(path), count));
     times.map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// Sends back every packet that comes over a new bare socket at `path`, until the process is ended.
+#[pyfunction]
+pub fn send_back(py: Python<'_>, path: &str) -> PyResult<()> {
+    let ended = py.detach(|| server::send_back(Path::new(path)));
+    ended.map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 /// Returns the real monotonic time in nanoseconds, in a program of a session too.

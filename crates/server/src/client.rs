@@ -1,6 +1,7 @@
 //! A process that has connected.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use session::{Call, Channel, ChannelError};
 
@@ -15,6 +16,19 @@ pub(crate) struct Client {
     /// Whether its next call is awaited without a sleep.
     pub(crate) pace: Pace,
 }
+
+/// Whether the next call of a process is awaited where it is received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// No wait.
+    None,
+    /// A wait as long as [`BRIEF`].
+    Brief,
+}
+
+/// Real time for which the server waits for the next call of the only process alone, without a look at others: about the shortest
+/// that the system measures for sockets.
+pub(crate) const BRIEF: Duration = Duration::from_millis(2);
 
 /// The choice whether the next call of a process is awaited without a sleep, which pays if calls follow each other closely. On a loaded
 /// machine it does not: the process may need the processor on which the server waits for it.
@@ -49,9 +63,15 @@ impl Pace {
 }
 
 impl Client {
-    /// The next call, with its file.
-    pub(crate) fn receive(&self) -> Result<(Call, Option<OwnedFd>), ChannelError> {
-        self.channel.receive()
+    /// The next call, with its file; with `patience`, it is awaited for the time that the channel has set.
+    pub(crate) fn receive(
+        &self,
+        patience: Patience,
+    ) -> Result<(Call, Option<OwnedFd>), ChannelError> {
+        match patience {
+            Patience::None => self.channel.receive_at_once(),
+            Patience::Brief => self.channel.receive(),
+        }
     }
 }
 

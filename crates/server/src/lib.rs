@@ -15,4 +15,4 @@ mod server;
 pub use bitstream::{BitstreamError, Image};
 pub use cards::{Loader, NoLoader, load_image};
 pub use server::{Server, ServerError, Settings, Times};
-pub use session::{ping_pong, real_time};
+pub use session::{ping_pong, real_time, send_back};

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::buffers::Buffers;
 use crate::cards::{Card, Loader};
-use crate::client::{Client, Pace};
+use crate::client::{BRIEF, Client, Pace, Patience};
 use crate::handles::OpenHandles;
 
 /// The reason why a session cannot start or continue.
@@ -178,7 +178,7 @@ impl Server {
                 self.admit();
             }
             for number in ready.into_iter().filter(|number| *number > 0) {
-                if self.serve_client(number, watch) {
+                if self.serve_client(number, Patience::None, watch) {
                     self.linger(number, watch);
                 }
             }
@@ -203,7 +203,7 @@ impl Server {
             self.spare = spare().ok();
             return;
         };
-        if self.clients.len() == MOST_CLIENTS || channel.set_nonblocking().is_err() {
+        if self.clients.len() == MOST_CLIENTS || channel.set_patience(BRIEF).is_err() {
             return;
         }
         self.known += 1;
@@ -215,15 +215,26 @@ impl Server {
         });
     }
 
-    /// Serves the calls of a process that follow at once, without a sleep between them: to be woken takes longer than a call.
+    /// Serves the calls of a process that follow soon. They are awaited without a sleep if that [pays](Pace), as to be woken takes longer than
+    /// a call; then, if there is no other process, without a look at others before each.
     fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
-        if !self.pace(number).is_some_and(Pace::begins) {
-            return;
+        for _ in 0..MOST_IN_A_ROW {
+            if self.pace(number).is_some_and(Pace::begins) {
+                self.await_awake(number, watch);
+            }
+            let is_alone = self.clients.len() == 1 && !self.settings.is_wall;
+            if !is_alone || !self.serve_client(number, Patience::Brief, watch) {
+                return;
+            }
         }
+    }
+
+    /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep.
+    fn await_awake(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
         let mut last = Instant::now();
         let mut served = 0;
         while served < MOST_IN_A_ROW && last.elapsed() < LINGER {
-            if self.serve_client(number, watch) {
+            if self.serve_client(number, Patience::None, watch) {
                 last = Instant::now();
                 served += 1;
             } else {
@@ -242,7 +253,12 @@ impl Server {
     }
 
     /// Serves the call of a process, or removes the process; returns whether there was a call.
-    fn serve_client(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) -> bool {
+    fn serve_client(
+        &mut self,
+        number: u64,
+        patience: Patience,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> bool {
         let Some(place) = self
             .clients
             .iter()
@@ -250,7 +266,7 @@ impl Server {
         else {
             return false;
         };
-        let (call, file) = match self.clients[place].receive() {
+        let (call, file) = match self.clients[place].receive(patience) {
             Ok(received) => received,
             Err(ChannelError::System(Errno::AGAIN)) => return false,
             Err(_) => {
@@ -285,7 +301,7 @@ impl Server {
             active: !self.simulation.is_at_rest(),
             outcome,
         };
-        if self.clients[place].channel.send(&answer, None).is_err() {
+        if self.clients[place].channel.send_at_once(&answer).is_err() {
             self.remove_client(place, watch);
         }
         true

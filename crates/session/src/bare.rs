@@ -1,45 +1,44 @@
-//! A bare socket of the kind that sessions have, as a reference for the time of a call.
+//! A bare socket of the kind that sessions have, between two processes, as a reference for the time of a call.
 
-use std::thread;
+use std::os::fd::AsFd;
+use std::path::Path;
 
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::channel::{Channel, ChannelError, Listener};
 
 /// A packet of about the size of a call, and of its answer.
 const PACKET: [u8; 32] = [0; 32];
 
-/// Sends a packet `count` times to another thread, which sends it back. Returns the real times there and back, in
+/// Sends a packet `count` times to the process that [sends it back](send_back) at `path`. Returns the real times there and back, in
 /// nanoseconds.
-pub fn ping_pong(count: u32) -> Result<Vec<u64>, Errno> {
-    let (ours, other) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    let echo = thread::spawn(move || -> Result<(), Errno> {
-        let mut bytes = PACKET;
-        // The first packet is not measured: it may wait for the thread to start.
-        for _ in 0..=count {
-            recv(&other, &mut bytes, RecvFlags::empty())?;
-            send(&other, &bytes, SendFlags::NOSIGNAL)?;
-        }
-        Ok(())
-    });
+pub fn ping_pong(path: &Path, count: u32) -> Result<Vec<u64>, ChannelError> {
+    let socket = Channel::connect(path)?;
     let turn = || -> Result<u64, Errno> {
         let mut bytes = PACKET;
         let began = real_time();
-        send(&ours, &bytes, SendFlags::NOSIGNAL)?;
-        recv(&ours, &mut bytes, RecvFlags::empty())?;
+        send(socket.as_fd(), &bytes, SendFlags::NOSIGNAL)?;
+        retry_on_intr(|| recv(socket.as_fd(), &mut bytes[..], RecvFlags::empty()))?;
         Ok(real_time() - began)
     };
+    // The first packet is not measured: it may wait for the other process to accept the connection.
     turn()?;
-    let times = (0..count).map(|_| turn()).collect();
-    echo.join().map_err(|_| Errno::IO)??;
-    times
+    let times: Result<_, Errno> = (0..count).map(|_| turn()).collect();
+    Ok(times?)
+}
+
+/// Sends every packet back that comes over a new socket at `path`, one connection after the other; ends with an error alone.
+pub fn send_back(path: &Path) -> Result<(), ChannelError> {
+    let listener = Listener::bind(path)?;
+    loop {
+        let socket = listener.accept()?;
+        let mut bytes = PACKET;
+        while recv(socket.as_fd(), &mut bytes, RecvFlags::empty())?.0 > 0 {
+            send(socket.as_fd(), &bytes, SendFlags::NOSIGNAL)?;
+        }
+    }
 }
 
 /// The real monotonic time in nanoseconds, in a program of a session with virtual time too.

@@ -5,13 +5,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::sockopt::socket_peercred;
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
-    connect, listen, recvmsg, sendmsg, socket_with,
+    connect, listen, recv, recvmsg, send, sendmsg, socket_with,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
@@ -67,9 +68,10 @@ impl Channel {
         Ok(Channel::new(socket))
     }
 
-    /// Never waits from now on: without a packet, or without space for one because the other side does not receive, there is an error.
-    pub fn set_nonblocking(&self) -> Result<(), ChannelError> {
-        Ok(ioctl_fionbio(&self.socket, true)?)
+    /// Sets the longest time that [`receive`](Self::receive) waits; after it there is the error [`Errno::AGAIN`].
+    pub fn set_patience(&self, patience: Duration) -> Result<(), ChannelError> {
+        let patience = Some(patience);
+        Ok(set_socket_timeout(&self.socket, Timeout::Recv, patience)?)
     }
 
     /// The system's number of the process at the other end, as it was when it connected.
@@ -84,16 +86,30 @@ impl Channel {
         message: &impl Serialize,
         file: Option<BorrowedFd<'_>>,
     ) -> Result<(), ChannelError> {
-        let bytes = postcard::to_stdvec(message).map_err(|_| ChannelError::Garbled)?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let files = file.map(|file| [file]);
-        if let Some(files) = &files {
-            ancillary.push(SendAncillaryMessage::ScmRights(files));
-        }
-        let parts = [IoSlice::new(&bytes)];
+        self.send_with(message, file, SendFlags::NOSIGNAL)
+    }
+
+    /// Sends `message` without a wait: there is an error if the other side does not receive, so that no space is left.
+    pub fn send_at_once(&self, message: &impl Serialize) -> Result<(), ChannelError> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        self.send_with(message, None, flags)
+    }
+
+    fn send_with(
+        &self,
+        message: &impl Serialize,
+        file: Option<BorrowedFd<'_>>,
+        flags: SendFlags,
+    ) -> Result<(), ChannelError> {
+        let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
+        space.resize(LONGEST, 0);
+        let bytes = postcard::to_slice(message, &mut space).map_err(|_| ChannelError::Garbled)?;
         loop {
-            match sendmsg(&self.socket, &parts, &mut ancillary, SendFlags::NOSIGNAL) {
+            let sent = match file {
+                None => send(&self.socket, bytes, flags),
+                Some(file) => self.send_file(bytes, file, flags),
+            };
+            match sent {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(ChannelError::Closed),
@@ -102,13 +118,53 @@ impl Channel {
         }
     }
 
+    fn send_file(
+        &self,
+        bytes: &[u8],
+        file: BorrowedFd<'_>,
+        flags: SendFlags,
+    ) -> Result<usize, Errno> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let files = [file];
+        ancillary.push(SendAncillaryMessage::ScmRights(&files));
+        sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut ancillary, flags)
+    }
+
     /// Receives the next message, with its file.
     pub fn receive<T: DeserializeOwned>(&self) -> Result<(T, Option<OwnedFd>), ChannelError> {
+        self.receive_with(RecvFlags::empty())
+    }
+
+    /// Receives the next message, with its file, if it is there; otherwise there is the error [`Errno::AGAIN`].
+    pub fn receive_at_once<T: DeserializeOwned>(
+        &self,
+    ) -> Result<(T, Option<OwnedFd>), ChannelError> {
+        self.receive_with(RecvFlags::DONTWAIT)
+    }
+
+    /// Receives the next message, from a side that sends no files.
+    pub fn receive_plain<T: DeserializeOwned>(&self) -> Result<T, ChannelError> {
+        let mut bytes = self.space.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.resize(LONGEST, 0);
+        let received = loop {
+            match recv(&self.socket, &mut bytes[..], RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                other => break other,
+            }
+        };
+        read(&bytes, received.map(|(len, _)| len))
+    }
+
+    fn receive_with<T: DeserializeOwned>(
+        &self,
+        flags: RecvFlags,
+    ) -> Result<(T, Option<OwnedFd>), ChannelError> {
         let mut bytes = self.space.lock().unwrap_or_else(PoisonError::into_inner);
         bytes.resize(LONGEST, 0);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC;
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
         let received = loop {
             let mut parts = [IoSliceMut::new(&mut bytes)];
             match recvmsg(&self.socket, &mut parts, &mut ancillary, flags) {
@@ -116,18 +172,24 @@ impl Channel {
                 other => break other,
             }
         };
-        let len = match received {
-            Ok(received) if received.bytes > 0 => received.bytes,
-            Ok(_) | Err(Errno::CONNRESET) => return Err(ChannelError::Closed),
-            Err(error) => return Err(error.into()),
-        };
+        let message = read(&bytes, received.map(|received| received.bytes))?;
         let mut files = ancillary.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         });
-        let file = files.next();
-        let message = postcard::from_bytes(&bytes[..len]).map_err(|_| ChannelError::Garbled)?;
-        Ok((message, file))
+        Ok((message, files.next()))
+    }
+}
+
+/// The message of the `received` bytes.
+fn read<T: DeserializeOwned>(
+    bytes: &[u8],
+    received: Result<usize, Errno>,
+) -> Result<T, ChannelError> {
+    match received {
+        Ok(0) | Err(Errno::CONNRESET) => Err(ChannelError::Closed),
+        Ok(len) => postcard::from_bytes(&bytes[..len]).map_err(|_| ChannelError::Garbled),
+        Err(error) => Err(error.into()),
     }
 }
 

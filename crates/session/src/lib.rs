@@ -12,7 +12,7 @@ mod call;
 mod channel;
 mod memory;
 
-pub use bare::{ping_pong, real_time};
+pub use bare::{ping_pong, real_time, send_back};
 pub use call::{
     Attribute, Call, Clock, Costs, Counter, ErrorRegister, Event, Failure, Kind, Object, Reply,
     Request, Response, Until, WaitEnd, Welcome, Work,

@@ -5,7 +5,7 @@ use std::any::Any;
 use device::{AnyLeaf, Leaf};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Time, World};
-use link::{LinkCommand, LinkEnd};
+use link::{LinkCommand, LinkEnd, LinkTimer};
 use packet::{FlowId, Frame, Pcie};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
 
@@ -140,6 +140,19 @@ impl Model {
                 }
             }
         }
+    }
+
+    /// Whether an event is the turn of a link end that [has nothing but refreshes](LinkEnd::only_refreshes) to send.
+    pub fn only_refreshes(&self, what: &Occurrence<Frame>, now: Time) -> bool {
+        let Action::Expire(timer) = what.action() else {
+            return false;
+        };
+        let mut only = false;
+        self.each_link(|port, link| {
+            let wire = each!(self, model => wire_timer(model, port));
+            only |= wire == timer && link.only_refreshes(now);
+        });
+        only
     }
 
     /// The component's functions with their registers at `now`, and what its links have recorded.
@@ -315,4 +328,14 @@ fn pass<C: Component<Traffic = Pcie>>(
         Action::Receive(port, frame) => model.receive(C::Port::from_number(port), frame, &mut fx),
         Action::Expire(timer) => model.expire(C::Timer::from_number(timer), &mut fx),
     }
+}
+
+/// The number of the timer of a component for the wire of the link at a port.
+fn wire_timer<C>(_: &C, port: usize) -> u32
+where
+    C: Component,
+    C::Timer: From<(C::Port, LinkTimer)>,
+{
+    let port = C::Port::from_number(port as u32);
+    C::Timer::from((port, LinkTimer::Wire)).number()
 }

@@ -2,8 +2,9 @@
 //!
 //! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device
 //! before, and the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page; its fault
-//! calls the handler again, which sends the written bytes to the device. No register and no flag is emulated. String instructions
-//! have no operand that can be replaced: see `strings.rs`.
+//! calls the handler again, which sends the written bytes to the device. So no flag and hardly a register is emulated: only moves from
+//! and to general registers, which are nearly all accesses of programs, are made by the handler itself, in one fault. String
+//! instructions have no operand that can be replaced: see `strings.rs`.
 //!
 //! No page is writable and executable: the code of slots is an anonymous file that is mapped twice, once to write and once to execute.
 //! The program returns from the handler by `iret`, which serializes, so the processor executes what was written at the other address.
@@ -111,6 +112,9 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     if instruction.is_string_instruction() {
         return strings::execute(&instruction, context);
     }
+    if Move::of(&instruction).is_some_and(|one| one.make(&instruction, context)) {
+        return true;
+    }
     let Some(operand) = Operand::of(&instruction, context) else {
         return false;
     };
@@ -196,6 +200,87 @@ pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
     true
 }
 
+/// A move between memory and a general register, or of a constant to memory.
+enum Move {
+    /// To this register.
+    Load(Cpu),
+    /// From this register.
+    Store(Cpu),
+    /// Of these bits.
+    Constant(u64),
+}
+
+impl Move {
+    /// The move, if the instruction is one. The second bytes of registers are not taken.
+    fn of(instruction: &Instruction) -> Option<Self> {
+        if instruction.mnemonic() != Mnemonic::Mov {
+            return None;
+        }
+        let is_plain = |register: Cpu| {
+            let second = [Cpu::AH, Cpu::CH, Cpu::DH, Cpu::BH];
+            register.is_gpr() && !second.contains(&register)
+        };
+        match (instruction.op0_kind(), instruction.op1_kind()) {
+            (OpKind::Register, OpKind::Memory) => Some(Move::Load(instruction.op0_register()))
+                .filter(|_| is_plain(instruction.op0_register())),
+            (OpKind::Memory, OpKind::Register) => Some(Move::Store(instruction.op1_register()))
+                .filter(|_| is_plain(instruction.op1_register())),
+            (OpKind::Memory, _) => instruction.try_immediate(1).ok().map(Move::Constant),
+            _ => None,
+        }
+    }
+
+    /// Makes the move and continues after it; returns whether all its memory is registers of a device.
+    fn make(self, instruction: &Instruction, context: &mut Context<'_>) -> bool {
+        let len = instruction.memory_size().size();
+        let memory = u32::from(matches!(self, Move::Load(_)));
+        let value = |register, _, _| register_value(context, register);
+        let Some(address) = instruction.virtual_address(memory, 0, value) else {
+            return false;
+        };
+        let Some(mut state) = lock() else {
+            return false;
+        };
+        let Some(register) = state.windows.register(address as usize, len) else {
+            return false;
+        };
+        let stored = match self {
+            Move::Load(to) => {
+                let mut bytes = [0; 8];
+                if state.load(register, &mut bytes[..len]).is_err() {
+                    // All ones, as if no device answered.
+                    bytes[..len].fill(0xff);
+                }
+                drop(state);
+                put(context, to, u64::from_le_bytes(bytes));
+                context.go_on_at(instruction.next_ip() as usize);
+                return true;
+            }
+            Move::Store(from) => number_of(from).map_or(0, |number| context.register(number)),
+            Move::Constant(bits) => bits,
+        };
+        // The loss of a posted write is not reported.
+        let _ = state.store(register, &stored.to_le_bytes()[..len]);
+        drop(state);
+        context.go_on_at(instruction.next_ip() as usize);
+        true
+    }
+}
+
+/// Sets a general register: one of 4 bytes with the upper half of the whole one zero, a shorter one without a change of the rest.
+fn put(context: &mut Context<'_>, register: Cpu, value: u64) {
+    let Some(number) = number_of(register) else {
+        return;
+    };
+    let kept = match register.size() {
+        1 => !0xff,
+        2 => !0xffff,
+        _ => 0,
+    };
+    let rest = context.register(number) & kept;
+    context.set_register(number, rest | value);
+}
+
 /// The memory operand of an instruction.
 struct Operand {
     address: usize,
@@ -262,33 +347,36 @@ fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
     if matches!(register, Cpu::ES | Cpu::CS | Cpu::SS | Cpu::DS) {
         return Some(0);
     }
-    let full: &[(Cpu, c_int)] = &[
-        (Cpu::RAX, libc::REG_RAX),
-        (Cpu::RCX, libc::REG_RCX),
-        (Cpu::RDX, libc::REG_RDX),
-        (Cpu::RBX, libc::REG_RBX),
-        (Cpu::RSP, libc::REG_RSP),
-        (Cpu::RBP, libc::REG_RBP),
-        (Cpu::RSI, libc::REG_RSI),
-        (Cpu::RDI, libc::REG_RDI),
-        (Cpu::R8, libc::REG_R8),
-        (Cpu::R9, libc::REG_R9),
-        (Cpu::R10, libc::REG_R10),
-        (Cpu::R11, libc::REG_R11),
-        (Cpu::R12, libc::REG_R12),
-        (Cpu::R13, libc::REG_R13),
-        (Cpu::R14, libc::REG_R14),
-        (Cpu::R15, libc::REG_R15),
-    ];
-    let (_, number) = full
-        .iter()
-        .find(|(cpu, _)| *cpu == register.full_register())?;
-    let value = context.register(*number);
+    let value = context.register(number_of(register)?);
     match register.size() {
         8 => Some(value),
         4 => Some(value & u64::from(u32::MAX)),
         _ => None,
     }
+}
+
+/// The number in the context of the general register of which `register` is a part.
+fn number_of(register: Cpu) -> Option<c_int> {
+    let numbers = [
+        libc::REG_RAX,
+        libc::REG_RCX,
+        libc::REG_RDX,
+        libc::REG_RBX,
+        libc::REG_RSP,
+        libc::REG_RBP,
+        libc::REG_RSI,
+        libc::REG_RDI,
+        libc::REG_R8,
+        libc::REG_R9,
+        libc::REG_R10,
+        libc::REG_R11,
+        libc::REG_R12,
+        libc::REG_R13,
+        libc::REG_R14,
+        libc::REG_R15,
+    ];
+    let full = register.full_register();
+    full.is_gpr64().then(|| numbers[full.number()])
 }
 
 /// The instruction at `address`. The page after it may be unmapped.

@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::guard;
-use crate::lock::Lock;
+use crate::lock::{Lock, deferrable, note_handler};
 #[cfg(target_arch = "x86_64")]
 use crate::polling::Touch;
 use crate::state::lock;
@@ -57,7 +57,8 @@ pub fn install() {
         // If the previous handler uses the program's signal stack, faults that are passed on to it need this stack, too.
         action.sa_flags =
             libc::SA_SIGINFO | libc::SA_NODEFER | (before.sa_flags & libc::SA_ONSTACK);
-        libc::sigemptyset(&raw mut action.sa_mask);
+        // The library's lock blocks these signals; in the handler they are blocked without a system call.
+        action.sa_mask = *deferrable();
         crate::interpose::real_sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
     }
 }
@@ -86,14 +87,18 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             *libc::__errno_location(),
         )
     };
+    let before = note_handler(true);
     let done = catch_unwind(AssertUnwindSafe(|| {
         dispatch(address, &mut Context(context_of))
     }));
     // SAFETY: the error number of this thread.
     unsafe { *libc::__errno_location() = error };
+    // The program's handler has the program's signal mask, and may never return.
+    note_handler(false);
     if !done.unwrap_or(false) {
         chain(signal, info, context);
     }
+    note_handler(before);
 }
 
 #[cfg(target_arch = "x86_64")]

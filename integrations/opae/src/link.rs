@@ -30,7 +30,7 @@ impl Link {
         let worked = Work::default();
         let request = Request::Hello { version: VERSION };
         channel.send(&Call { worked, request }, None).ok()?;
-        let (answer, _): (Response, _) = channel.receive().ok()?;
+        let answer: Response = channel.receive_plain().ok()?;
         let Ok(Reply::Welcome(welcome)) = answer.outcome else {
             return None;
         };
@@ -71,11 +71,11 @@ impl Link {
         }
         let worked = std::mem::take(&mut self.debt);
         let call = Call { worked, request };
-        let answer: Result<(Response, _), _> = self
+        let answer: Result<Response, _> = self
             .channel
             .send(&call, file)
-            .and_then(|()| self.channel.receive());
-        let Ok((answer, _)) = answer else {
+            .and_then(|()| self.channel.receive_plain());
+        let Ok(answer) = answer else {
             self.gone = true;
             self.active = false;
             self.debt = worked;

@@ -3,10 +3,11 @@
 
 #![expect(unsafe_code, reason = "the lock gives access to the content of a cell")]
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const FREE: u32 = 0;
@@ -46,7 +47,7 @@ impl<T> Lock<T> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
         }
-        let mask = block_signals();
+        let mask = block_unless_blocked();
         self.acquire();
         Some(Guard { lock: self, mask })
     }
@@ -57,7 +58,7 @@ impl<T> Lock<T> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
         }
-        let mask = block_signals();
+        let mask = block_unless_blocked();
         let mut tries = 0;
         while tries < TRIES {
             let free = self
@@ -71,7 +72,7 @@ impl<T> Lock<T> {
             // SAFETY: the call has no arguments.
             unsafe { libc::syscall(libc::SYS_sched_yield) };
         }
-        unblock_signals(&mask);
+        mask.as_ref().inspect(|mask| unblock_signals(mask));
         None
     }
 
@@ -122,7 +123,8 @@ impl<T> Lock<T> {
 /// Access to the value while this thread holds the lock.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    mask: libc::sigset_t,
+    /// The signal mask to restore; none in a handler that runs with the signals blocked.
+    mask: Option<libc::sigset_t>,
 }
 
 impl<T> Deref for Guard<'_, T> {
@@ -143,7 +145,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         self.lock.release();
-        unblock_signals(&self.mask);
+        self.mask.as_ref().inspect(|mask| unblock_signals(mask));
     }
 }
 
@@ -153,9 +155,29 @@ pub fn this_thread() -> usize {
     MARK.with(|mark| ptr::from_ref(mark) as usize)
 }
 
-/// Blocks the signals that can wait, and returns the previous mask. Signals of faults, and signals that end a program, are not
-/// blocked.
-pub fn block_signals() -> libc::sigset_t {
+/// Whether this thread is in a handler of the library, in which the signals that can wait are blocked.
+fn is_in_handler() -> &'static std::thread::LocalKey<Cell<bool>> {
+    thread_local!(static IN_HANDLER: Cell<bool> = const { Cell::new(false) });
+    &IN_HANDLER
+}
+
+/// Notes whether this thread is in a handler that the system runs with the [signals that can wait](deferrable) blocked, so that locks need
+/// not block them; returns what was noted before.
+pub fn note_handler(is_in: bool) -> bool {
+    is_in_handler().replace(is_in)
+}
+
+fn block_unless_blocked() -> Option<libc::sigset_t> {
+    (!is_in_handler().get()).then(block_signals)
+}
+
+/// The signals that can wait: neither those of faults, nor those that end a program.
+pub fn deferrable() -> &'static libc::sigset_t {
+    static SIGNALS: OnceLock<libc::sigset_t> = OnceLock::new();
+    SIGNALS.get_or_init(find_deferrable)
+}
+
+fn find_deferrable() -> libc::sigset_t {
     let through = [
         libc::SIGSEGV,
         libc::SIGBUS,
@@ -168,15 +190,23 @@ pub fn block_signals() -> libc::sigset_t {
         libc::SIGQUIT,
         libc::SIGHUP,
     ];
-    let mut blocked = MaybeUninit::uninit();
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: both sets are written before they are read.
+    let mut signals = MaybeUninit::uninit();
+    // SAFETY: the set is written before it is read.
     unsafe {
-        libc::sigfillset(blocked.as_mut_ptr());
+        libc::sigfillset(signals.as_mut_ptr());
         for signal in through {
-            libc::sigdelset(blocked.as_mut_ptr(), signal);
+            libc::sigdelset(signals.as_mut_ptr(), signal);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
+        signals.assume_init()
+    }
+}
+
+/// Blocks the signals that can wait, and returns the previous mask.
+pub fn block_signals() -> libc::sigset_t {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: the previous mask is written before it is read.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, deferrable(), before.as_mut_ptr());
         before.assume_init()
     }
 }

@@ -334,6 +334,7 @@ extern "C" fn after_fork_in_child() {
 
 extern "C" fn initialise() {
     crate::interpose::resolve();
+    crate::lock::deferrable();
     // SAFETY: the three handlers live as long as the library, which is never unloaded.
     unsafe {
         libc::pthread_atfork(

@@ -200,10 +200,11 @@ def bench_session(
 ) -> None:
     """Time a program of a session: accesses to registers, and transfers of the DMA accelerator.
 
-    An access is compared with a packet there and back over a bare socket; a transfer with a run of
-    a flow that moves as many bytes over such a link, with every byte checked. All are measured in
-    the same run, in real time. Transfers are made twice ("again"): the first to the card allocates
-    its memory.
+    An access is compared with a packet there and back over a bare socket between two processes,
+    which are on the same cores as the program and the simulation: all on one, or each on its own. A
+    transfer is compared with a run of a flow that moves as many bytes over such a link, with every
+    byte checked, by real time and by the processor time of the simulation. All are measured in the
+    same run. Transfers are made twice ("again"): the first to the card allocates its memory.
     """
     from peerlane.benchmark.session.bench import bench_session as bench  # noqa: PLC0415 - for this command alone
 
@@ -356,22 +357,30 @@ def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _session_table(found: Mapping[str, Any]) -> Sheet:
     """What each access and transfer takes, and what that is of its reference."""
-    table = blank("program")
-    numbers(table, "real time", "reference", "ratio")
-    socket = f"{duration(found['socket_ns'])} (bare socket)"
-    for kind, one in found["accesses"].items():
-        table.add_row(f"{kind} of a register", duration(one["ns"]), socket, f"{one['ratio']:.2f}")
+    table = blank("program", "reference")
+    numbers(table, "real time", "of it", "ratio", "by CPU")
+    for placement, there in found["placements"].items():
+        for kind, one in there["accesses"].items():
+            table.add_row(
+                f"{kind} of a register",
+                f"socket, {placement}",
+                duration(one["ns"]),
+                duration(there["socket_ns"]),
+                f"{one['ratio']:.2f}",
+                "-",
+            )
     for way, one in found["transfers"].items():
-        rate, flow = one["bytes_per_second"], one["run_bytes_per_second"]
         table.add_row(
             f"{size(found['size'])} {way.replace('_', ' ')}",
-            f"{size(round(rate))}/s",
-            f"{size(round(flow))}/s (run)",
+            "run of a flow",
+            f"{size(round(one['bytes_per_second']))}/s",
+            f"{size(round(one['run_bytes_per_second']))}/s",
             f"{one['share']:.2f}",
+            f"{one['processor_share']:.2f}",
         )
     for what in ("fill", "verify"):
         rate = found[f"{what}_bytes_per_second"]
-        table.add_row(f"{what} a buffer", f"{size(round(rate))}/s", "-", "-")
+        table.add_row(f"{what} a buffer", "-", f"{size(round(rate))}/s", "-", "-", "-")
     return table
 
 

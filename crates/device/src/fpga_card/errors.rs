@@ -57,7 +57,8 @@ pub(super) struct PortErrors {
     pub(super) first: u64,
     /// Number of errors so far.
     pub(super) count: u64,
-    is_alerting: bool,
+    /// Whether a new error has occurred that was not [taken](Self::take_alert).
+    pub(super) is_alerting: bool,
 }
 
 impl PortErrors {
@@ -112,7 +113,8 @@ pub(super) struct CardErrors {
     /// Errors of the link (`PCIE0_ERROR`).
     pub(super) link: u64,
     injected: u64,
-    is_alerting: bool,
+    /// Whether a new error has occurred that was not [taken](Self::take_alert).
+    pub(super) is_alerting: bool,
 }
 
 /// The bits for errors of the link.

@@ -179,6 +179,11 @@ impl HostInterface {
         self.has_room_for_write()
     }
 
+    /// Whether a request waits to be sent, or the AFU for space in a queue.
+    pub(super) fn has_work(&self) -> bool {
+        !self.to_ask.is_empty() || !self.posted.is_empty() || self.starved != [false; 2]
+    }
+
     /// Whether a queue that the AFU found full has space again. Reports this once.
     pub(super) fn is_relieved(&mut self) -> bool {
         let [reads, writes] = self.starved;

@@ -184,6 +184,9 @@ impl Leaf for FpgaCard {
 
     /// Handles arrived packets, and advances the units and the link, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if !self.has_work(fx.now()) {
+            return;
+        }
         self.give_up(fx);
         loop {
             let received = self.receive_all(fx);
@@ -463,19 +466,43 @@ impl FpgaCard {
         }
     }
 
-    /// Schedules wake-ups for the next events, unless they are scheduled already.
-    fn arm(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Whether there may be anything to do now; many events are the link's alone.
+    fn has_work(&mut self, now: Time) -> bool {
+        let due = self.due(now);
+        let has_come = due.iter().any(|due| *due <= now);
+        let is_unarmed = due
+            .iter()
+            .zip(&self.armed)
+            .any(|(due, armed)| *due < Time::NEVER && !is_on_its_way(*armed, *due, now));
+        has_come
+            || is_unarmed
+            || self.endpoint.has_work(now)
+            || self.management.errors.is_alerting
+            || self.slots.iter().any(Slot::has_work)
+    }
+
+    /// The times of the next events: of the units, and of the next timeout.
+    fn due(&mut self, now: Time) -> [Time; 2] {
         let alarms = self.slots.iter().map(|slot| slot.host.alarm);
         let alarm = alarms.min().unwrap_or(Time::NEVER);
-        let due = [alarm, self.requests.next_change(fx.now())];
+        [alarm, self.requests.next_change(now)]
+    }
+
+    /// Schedules wake-ups for the next events, unless they are scheduled already.
+    fn arm(&mut self, fx: &mut Effects<'_, Self>) {
+        let due = self.due(fx.now());
         for (armed, due) in self.armed.iter_mut().zip(due) {
-            let is_on_its_way = *armed > fx.now() && *armed <= due;
-            if due < Time::NEVER && !is_on_its_way {
+            if due < Time::NEVER && !is_on_its_way(*armed, due, fx.now()) {
                 *armed = due;
                 fx.wake(EndpointTimer::Engine, due.since(fx.now()));
             }
         }
     }
+}
+
+/// Whether the wake-up at `armed` is still to come, and not too late for an event at `due`.
+fn is_on_its_way(armed: Time, due: Time, now: Time) -> bool {
+    armed > now && armed <= due
 }
 
 /// The limits for requests, from the registers.

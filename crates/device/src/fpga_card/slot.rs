@@ -21,6 +21,13 @@ pub(super) struct Slot {
     pub(super) made_for: Option<Frequency>,
 }
 
+impl Slot {
+    /// Whether there may be something to send, or to tell the unit, before its alarm.
+    pub(super) fn has_work(&self) -> bool {
+        self.host.has_work() || self.port.errors.is_alerting
+    }
+}
+
 /// The unit in a slot. A unit need not be `Sync`, although the card must be.
 pub(super) struct Unit {
     afu: Option<Mutex<Box<dyn Afu>>>,

@@ -5,6 +5,7 @@ use packet::Charge;
 use protocol::{Class, Dllp};
 
 use super::{Leaving, Receiver};
+use crate::credit::ClassBuffers;
 use crate::refresh::{RefreshSchedule, Refreshed};
 
 impl Receiver {
@@ -179,6 +180,12 @@ impl Receiver {
     #[inline]
     pub(crate) fn has_pending_updates(&self) -> bool {
         self.pending_updates != 0
+    }
+
+    /// Whether a limit is new, so that the far end does not know it.
+    pub(crate) fn has_unannounced(&self) -> bool {
+        let mut buffers = self.channels.iter().flatten();
+        buffers.any(ClassBuffers::has_unannounced)
     }
 
     /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not, and there is a

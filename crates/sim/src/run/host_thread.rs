@@ -262,10 +262,18 @@ impl Simulation {
         }
     }
 
-    /// Whether nothing is under way in the fabric: no packet, and no event soon.
+    /// Whether nothing is under way in the fabric: no packet, and no event soon. Refreshes of limits on an idle link do not count, whether
+    /// they are sent, for a trace, or counted afterwards.
     pub fn is_at_rest(&mut self) -> bool {
-        let soon = self.world.now() + REST;
-        self.world.store.in_use() == 0 && self.world.next_time().is_none_or(|next| next > soon)
+        if self.world.store.in_use() > 0 {
+            return false;
+        }
+        let now = self.world.now();
+        let next = self.world.next_time_of(|what| {
+            let model = &self.models[what.target().0 as usize];
+            !model.only_refreshes(what, now)
+        });
+        next.is_none_or(|next| next > now + REST)
     }
 }
 

@@ -1,9 +1,10 @@
 //! A thread of a host that is told from outside what to do.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use kernel::{Span, Time};
-use sim::{Backing, HostThread, Memory, Simulation, Until, Woken};
+use sim::{Backing, CaptureFormat, FilterOptions, HostThread, Memory, Simulation, Until, Woken};
 
 const PAIR: &str = r#"
     [hosts.h0]
@@ -188,4 +189,38 @@ fn an_hour_of_work_takes_few_events_and_counts_all_refreshes() {
         let classes = dllps / rounds;
         assert!((1.99..3.01).contains(&classes), "{}: {classes}", link.id);
     }
+}
+
+/// Whether the fabric is at rest at each nanosecond of the microsecond from `from` on.
+fn restful(simulation: &mut Simulation, from: Time) -> Vec<bool> {
+    let times = (0..1000).map(|ns| from + Span::from_ns(ns));
+    times
+        .map(|time| {
+            simulation.run_until(time, &mut || true);
+            simulation.is_at_rest()
+        })
+        .collect()
+}
+
+#[test]
+fn a_trace_makes_no_difference_to_whether_the_fabric_is_at_rest() {
+    let after = |is_traced| {
+        let (mut simulation, thread, bar) = pair();
+        if is_traced {
+            let nowhere = File::create("/dev/null").expect("the system has it");
+            let (format, all) = (CaptureFormat::Trace, FilterOptions::default());
+            let captured = simulation.capture(format, &all, nowhere);
+            captured.expect("the filter names nothing that is not there");
+        }
+        let stored = thread.store(&mut simulation, bar, &[1; 4], &mut || true);
+        stored.expect("a register");
+        // Refreshes follow every 30 us, in a phase that depends on the last limit.
+        let begins = (0..70).map(|step| Time::ZERO + Span::from_us(980 + step));
+        let late = begins.chain((0..32).map(|step| Time::ZERO + Span::from_us(3000 + step)));
+        let rest = late.map(|from| restful(&mut simulation, from));
+        rest.collect::<Vec<_>>()
+    };
+    let (plain, traced) = (after(false), after(true));
+    assert_eq!(plain, traced);
+    assert!(plain.iter().flatten().any(|is_at_rest| *is_at_rest));
 }

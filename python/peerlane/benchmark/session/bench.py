@@ -50,10 +50,12 @@ size = "{size} B"
 
 
 def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
-    """The median of `repeat` runs of a program, each beside its two flows.
+    """The medians of `repeat` runs of a program, each beside its two flows.
 
-    The first transfer to the card allocates the card's memory, page by page; a flow does not store
-    what it reads. The second transfers each way have no such first touches.
+    Accesses are measured with all processes on one core, and with the program and the server on a
+    core each; the bare socket beside them has its two processes placed in the same way. The first
+    transfer to the card allocates the card's memory, page by page; a flow does not store what it
+    reads. The second transfers each way have no such first touches.
 
     Args:
         size: Bytes that are moved to the card and back.
@@ -64,35 +66,50 @@ def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
         RuntimeError: The program failed, or bytes differ.
     """
     runs = [_run(size, accesses) for _ in range(repeat)]
-    socket = median(run["accesses"]["socket_ns"] for run in runs)
-    kinds = {}
-    for kind in ACCESSES:
-        times = [run["accesses"] for run in runs]
-        kinds[kind] = {
-            "ns": median(one[f"{kind}_ns"] for one in times),
-            "ratio": median(one[f"{kind}_ns"] / one["socket_ns"] for one in times),
+    placements = {}
+    for placement in runs[0]["accesses"]:
+        found = [run["accesses"][placement] for run in runs]
+        placements[placement] = {
+            "socket_ns": median(one["socket"]["ns"] for one in found),
+            "accesses": {
+                kind: {
+                    "ns": median(one[kind]["ns"] for one in found),
+                    **_spread([one[kind]["ratio"] for one in found], "ratio"),
+                }
+                for kind in ACCESSES
+            },
         }
-    transfers = {}
-    for way, again in product(("to_card", "from_card"), ("", "_again")):
-        took = [run["transfers"][f"{way}{again}_ns"] * 1e-9 for run in runs]
-        transfers[way + again] = {
-            "bytes_per_second": median(size / seconds for seconds in took),
-            "run_bytes_per_second": median(size / run[way] for run in runs),
-            "share": median(run[way] / seconds for run, seconds in zip(runs, took, strict=True)),
-        }
+    transfers = {
+        way + again: _transfer(way, again, size, runs)
+        for way, again in product(("to_card", "from_card"), ("", "_again"))
+    }
     copies = {
         f"{what}_bytes_per_second": median(
             size / run["transfers"][f"{what}_ns"] * 1e9 for run in runs
         )
         for what in ("fill", "verify")
     }
+    return {"placements": placements, "size": size, "transfers": transfers, **copies}
+
+
+def _transfer(way: str, again: str, size: int, runs: list[dict[str, Any]]) -> dict[str, float]:
+    """The rates of a transfer and of its flow, and the share in real and in processor time."""
+    took = [run["transfers"][f"{way}{again}_ns"] * 1e-9 for run in runs]
+    worked = [run["transfers"][f"{way}{again}_server_ns"] * 1e-9 for run in runs]
+    flows = [run[way] for run in runs]
+    real = [flow["real"] / one for flow, one in zip(flows, took, strict=True)]
+    processor = [flow["processor"] / one for flow, one in zip(flows, worked, strict=True)]
     return {
-        "socket_ns": socket,
-        "accesses": kinds,
-        "size": size,
-        "transfers": transfers,
-        **copies,
+        "bytes_per_second": median(size / seconds for seconds in took),
+        "run_bytes_per_second": median(size / flow["real"] for flow in flows),
+        **_spread(real, "share"),
+        "processor_share": median(processor),
     }
+
+
+def _spread(values: list[float], name: str) -> dict[str, float]:
+    """The median of values, and their range."""
+    return {name: median(values), f"least_{name}": min(values), f"most_{name}": max(values)}
 
 
 def _run(size: int, accesses: int) -> dict[str, Any]:
@@ -111,11 +128,12 @@ def _run(size: int, accesses: int) -> dict[str, Any]:
     return times | flows
 
 
-def _flow(direction: str, size: int) -> float:
+def _flow(direction: str, size: int) -> dict[str, float]:
+    """The real and the processor seconds of a flow."""
     simulation = Simulation(_FLOW.format(direction=direction, size=size))
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     result = simulation.run()
-    took = time.perf_counter() - began
+    took = {"real": time.perf_counter() - began, "processor": time.process_time() - worked}
     if result.failures:
         raise RuntimeError("; ".join(result.failures))
     return took

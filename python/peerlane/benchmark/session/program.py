@@ -12,11 +12,13 @@ import random
 import signal
 import struct
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from peerlane import _core
+from peerlane.benchmark.session.cores import Cores, Echo, server_time
 from peerlane.opae import dma
 from peerlane.opae.session import library_folder
 
@@ -91,8 +93,12 @@ class Card:
             offset += step
 
 
-def accesses(card: Card, count: int) -> dict[str, float]:
-    """The median real times of accesses to a register, and of packets over a bare socket."""
+def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
+    """Real times of accesses to a register, beside packets over a bare socket, by placement.
+
+    The program and the session's server are on the same cores as the two processes at the ends of
+    the socket. The measurements take turns; each ratio is the median of those of all turns.
+    """
     offset, value = ctypes.c_uint64(card.base + SCRATCH), ctypes.c_uint64()
     register, there = card.word(card.base + SCRATCH), ctypes.byref(value)
     read, write = card.library.fpgaReadMMIO64, card.library.fpgaWriteMMIO64
@@ -106,21 +112,41 @@ def accesses(card: Card, count: int) -> dict[str, float]:
         "load": lambda: register[0],
         "store": store,
     }
-    times: dict[str, list[int]] = {name: [] for name in ("socket", *kinds)}
     batch = max(count // ROUNDS, 1)
+    with tempfile.TemporaryDirectory() as folder, Echo(Path(folder) / "socket") as echo:
+        cores = Cores(echo.process)
+        found = {}
+        for placement in cores.placements():
+            cores.place(placement)
+            found[placement] = _turns(echo, kinds, batch)
+        cores.free()
+    return found
+
+
+def _turns(
+    echo: Echo, kinds: dict[str, Callable[[], object]], batch: int
+) -> dict[str, dict[str, float]]:
+    """The median times of a packet and of each kind of access, and the median ratios."""
+    times: dict[str, list[float]] = {name: [] for name in ("socket", *kinds)}
     for _ in range(ROUNDS):
-        times["socket"] += _core.bench_socket(batch)
+        times["socket"].append(median(_core.bench_socket(str(echo.path), batch)))
         for name, access in kinds.items():
             access()
-            times[name] += [_took(access) for _ in range(batch)]
-    return {f"{name}_ns": median(all_) for name, all_ in times.items()}
+            times[name].append(median(_took(access) for _ in range(batch)))
+    return {
+        name: {
+            "ns": median(all_),
+            "ratio": median(a / b for a, b in zip(all_, times["socket"], strict=True)),
+        }
+        for name, all_ in times.items()
+    }
 
 
 def transfers(card: Card, size: int) -> dict[str, int]:
     """The real times of `size` bytes to the card's memory and back, with fill and verify apart.
 
     The second transfers are those without first touches of memory: the card's memory is there, and
-    the simulation has mapped the buffer.
+    the simulation has mapped the buffer. The server's processor time of each transfer is beside.
     """
     buffer, address = card.pin(size)
     word, end = card.pin(4096)
@@ -142,10 +168,16 @@ def transfers(card: Card, size: int) -> dict[str, int]:
             raise RuntimeError("other bytes came back than were sent")
 
     times = {"fill_ns": _took(lambda: ctypes.memmove(buffer, sent, size))}
+
+    def measure(name: str, *, to_card: bool) -> None:
+        worked = server_time()
+        times[f"{name}_ns"] = _took(lambda: move(to_card=to_card))
+        times[f"{name}_server_ns"] = server_time() - worked
+
     for again in ("", "_again"):
-        times[f"to_card{again}_ns"] = _took(lambda: move(to_card=True))
+        measure(f"to_card{again}", to_card=True)
         ctypes.memset(buffer, 0, size)
-        times[f"from_card{again}_ns"] = _took(lambda: move(to_card=False))
+        measure(f"from_card{again}", to_card=False)
         times["verify_ns"] = _took(verify)
     return times
 
