@@ -15,6 +15,8 @@ import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.benchmark.circuits.ring import ring
+from peerlane.reproduction.catalogue import folder_of, require_circuits
+from peerlane.reproduction.expected import Expected
 from peerlane.systems.rosta import experiments
 
 if TYPE_CHECKING:
@@ -265,7 +267,10 @@ def test_a_circuit_of_ones_own_has_no_part_of_the_model() -> None:
 @needs_circuits
 @pytest.mark.parametrize(
     ("key", "value", "says"),
-    [("circuit", "loopbak", "no circuit 'loopbak' but: broken"), ("datapath", "64 B", "512 bits")],
+    [
+        ("circuit", "loopbak", "no circuit 'loopbak'; .* this build has: broken"),
+        ("datapath", "64 B", "512 bits"),
+    ],
 )
 def test_a_circuit_that_is_not_built_is_named(key: str, value: str, says: str) -> None:
     fabric = pair("a", circuit="loopback").set("a", **{key: value})
@@ -285,15 +290,30 @@ def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
 
 
 @needs_circuits
+@pytest.mark.parametrize("figure", [(), ("--figure", "chain")])
 def test_a_system_whose_circuits_are_not_all_there_is_refused_at_once(
-    peerlane: Run, monkeypatch: pytest.MonkeyPatch
+    figure: tuple[str, ...], peerlane: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "CIRCUITS", ("source-sink", "none-such"))
-    told = peerlane("reproduce", "rosta", "--implementation", "rtl")
-    told.refuses("a1.user", "none-such")
+    monkeypatch.setattr(experiments, "CIRCUITS", {"chain": {"circuit": "none-such"}})
+    told = peerlane("reproduce", "rosta", "--implementation", "rtl", *figure)
+    told.refuses("a1.circuit", "no circuit 'none-such'", "make gateware")
+
+
+@needs_circuits
+def test_a_figure_needs_its_own_circuits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "CIRCUITS", {"chain": {"circuit": "none-such"}})
+    require_circuits("rosta", "fig4")
+
+
+def test_circuits_are_chosen_for_figures_that_there_are() -> None:
+    figures = Expected.load(folder_of("rosta")).by_figure()
+    assert set(experiments.CIRCUITS) <= set(figures)
 
 
 @pytest.mark.skipif(has_engine("reflector"), reason="all circuits are in the package")
-def test_a_build_with_few_circuits_says_how_the_others_come_in(peerlane: Run) -> None:
-    told = peerlane("reproduce", "rosta", "--implementation", "rtl")
+@pytest.mark.parametrize("figure", [(), ("--figure", "latency"), ("--figure", "fetch")])
+def test_a_build_with_few_circuits_says_how_the_others_come_in(
+    figure: tuple[str, ...], peerlane: Run
+) -> None:
+    told = peerlane("reproduce", "rosta", "--implementation", "rtl", *figure)
     told.refuses("make gateware")
