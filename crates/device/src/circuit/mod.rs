@@ -82,7 +82,7 @@ impl Leaf for Circuit {
         {
             self.endpoint.free(charge, fx);
         }
-        for label in std::mem::take(&mut self.labels).begun.into_keys() {
+        for label in self.labels.forget() {
             if let Some(flow) = flow_of(label) {
                 fx.observe(Observation::Forgotten { flow });
             }
@@ -95,11 +95,16 @@ impl Leaf for Circuit {
         if self.failure.is_some() {
             return;
         }
+        self.give_up(fx);
         while let Some((packet, charge)) = self.endpoint.take_held(fx) {
             self.take(packet, charge, fx);
         }
         if self.is_working() {
             self.advance(fx);
+        }
+        if !self.is_working() {
+            let deadline = self.labels.oldest_deadline();
+            self.endpoint.wake_engine(deadline, fx);
         }
         self.endpoint.is_open(fx);
     }
@@ -128,12 +133,12 @@ impl Circuit {
             batch: ahead.saturating_sub(packet as u64).max(1),
             endpoint,
             core,
-            choice,
             bars,
             settings: Settings::default(),
             period,
             held: VecDeque::new(),
-            labels: Labels::default(),
+            labels: Labels::new(choice.completion_timeout),
+            choice,
             patterns,
             failure: None,
             waves,
@@ -255,6 +260,22 @@ impl Circuit {
             fx.observe(told);
         }
         fx.store().release(packet);
+    }
+
+    /// Ends the reads that have timed out: a completion that comes later is unexpected, and the circuit does not get it. The circuit
+    /// counts from the same beat, and ends its request a few cycles later.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(read) = self.labels.give_up(fx.now()) {
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
+            if let Some(flow) = read.flow {
+                fx.observe(Observation::timed_out(flow, 0));
+                fx.observe(Observation::Failed {
+                    flow,
+                    bytes: read.left,
+                    offset: Some(read.offset),
+                });
+            }
+        }
     }
 
     /// The BAR that a request hits with all its bytes.
