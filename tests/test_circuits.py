@@ -15,6 +15,8 @@ import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.benchmark.circuits.ring import ring
+from peerlane.reproduction.catalogue import folder_of, require_circuits
+from peerlane.reproduction.expected import Expected
 from peerlane.systems.rosta import experiments
 
 if TYPE_CHECKING:
@@ -265,12 +267,59 @@ def test_a_circuit_of_ones_own_has_no_part_of_the_model() -> None:
 @needs_circuits
 @pytest.mark.parametrize(
     ("key", "value", "says"),
-    [("circuit", "loopbak", "no circuit 'loopbak' but: broken"), ("datapath", "64 B", "512 bits")],
+    [
+        ("circuit", "loopbak", "no circuit 'loopbak'; .* this build has: broken"),
+        ("datapath", "64 B", "512 bits"),
+    ],
 )
 def test_a_circuit_that_is_not_built_is_named(key: str, value: str, says: str) -> None:
     fabric = pair("a", circuit="loopback").set("a", **{key: value})
     with pytest.raises(ScenarioError, match=rf"a\.{key}: .*{says}"):
         fabric.simulation()
+
+
+@needs_circuits
+def test_reads_of_a_circuit_time_out_where_a_link_with_bit_errors_fails() -> None:
+    fabric = Fabric("lost").links(bit_error_rate=1e-6).host("h0", memory="16 MiB")
+    fabric.switch("s0", "h0", profile="plx", fails_at="30 us")
+    fabric.device("a", "s0", model="sg-dma", datapath="8 B", implementation="rtl")
+    result = fabric.flow("a", "h0", size="64 KiB", direction="read").run()
+    (flow,) = result.flows
+    ((offset, lost),) = flow.missing
+    assert (flow.completed, flow.bytes) == (False, offset)
+    logged = result.incidents["a", "Completion Timeout"]
+    assert logged.count == result.errors["a", "completion timeout"].count > 1
+    assert logged.severity == "non-fatal"
+    # The first read that is lost left before the link failed, and timed out 10 ms later.
+    assert 10_000_000 < logged.at_ns < 10_030_000
+    assert lost == 512 * logged.count, "each read is of MRRS"
+
+
+ERROR, COUNT = 0x64, 0x258
+"""Registers of the engine in BAR 2: the error of the reading unit, and its completion timeouts."""
+
+TIMEOUT = 6
+"""RESULT_TIMEOUT in `ERROR`."""
+
+
+@needs_circuits
+def test_a_circuit_counts_the_timeouts_that_its_result_has() -> None:
+    fabric = Fabric("lost").host("h0", memory="16 MiB", ecrc=True, max_payload="512 B")
+    fabric.switch("s0", "h0", profile="plx", max_payload="512 B")
+    fabric.device("a", "s0", model="sg-dma", datapath="8 B", max_payload="512 B")
+    fabric.flow("a", "h0", size="64 KiB", direction="read")
+    # A completion whose ECRC is wrong is dropped.
+    fabric.incident("damage", "s0", at="12 us").set("a", implementation="rtl")
+    simulation = fabric.simulation()
+    result = simulation.run()
+    assert result.errors["a", "completion timeout"].count == 1
+    registers = simulation.tree().nodes["a"].regions[-1]
+    assert registers.what == "bar2"
+
+    def register(at: int) -> int:
+        return int.from_bytes(simulation.read("h0", registers.base + at, 4), "little")
+
+    assert (register(ERROR), register(COUNT)) == (TIMEOUT, 1)
 
 
 def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
@@ -285,15 +334,30 @@ def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
 
 
 @needs_circuits
+@pytest.mark.parametrize("figure", [(), ("--figure", "chain")])
 def test_a_system_whose_circuits_are_not_all_there_is_refused_at_once(
-    peerlane: Run, monkeypatch: pytest.MonkeyPatch
+    figure: tuple[str, ...], peerlane: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "CIRCUITS", ("source-sink", "none-such"))
-    told = peerlane("reproduce", "rosta", "--implementation", "rtl")
-    told.refuses("a1.user", "none-such")
+    monkeypatch.setattr(experiments, "CIRCUITS", {"chain": {"circuit": "none-such"}})
+    told = peerlane("reproduce", "rosta", "--implementation", "rtl", *figure)
+    told.refuses("a1.circuit", "no circuit 'none-such'", "make gateware")
+
+
+@needs_circuits
+def test_a_figure_needs_its_own_circuits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "CIRCUITS", {"chain": {"circuit": "none-such"}})
+    require_circuits("rosta", "fig4")
+
+
+def test_circuits_are_chosen_for_figures_that_there_are() -> None:
+    figures = Expected.load(folder_of("rosta")).by_figure()
+    assert set(experiments.CIRCUITS) <= set(figures)
 
 
 @pytest.mark.skipif(has_engine("reflector"), reason="all circuits are in the package")
-def test_a_build_with_few_circuits_says_how_the_others_come_in(peerlane: Run) -> None:
-    told = peerlane("reproduce", "rosta", "--implementation", "rtl")
+@pytest.mark.parametrize("figure", [(), ("--figure", "latency"), ("--figure", "fetch")])
+def test_a_build_with_few_circuits_says_how_the_others_come_in(
+    figure: tuple[str, ...], peerlane: Run
+) -> None:
+    told = peerlane("reproduce", "rosta", "--implementation", "rtl", *figure)
     told.refuses("make gateware")

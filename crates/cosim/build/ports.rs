@@ -7,7 +7,7 @@ use std::path::Path;
 /// The direction of a port, seen from the circuit, and its bits.
 pub type Port = (&'static str, u32);
 
-/// The ports of a leaf for beats of `width` bits (`gateware/README.md`).
+/// The ports of a leaf for beats of `width` bits (`docs/reference/circuit-ports.md`).
 pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
     let bytes = (width / 8).ilog2() + 1;
     [
@@ -104,7 +104,7 @@ pub fn check(top: &str, width: u32, header: &Path) {
     let text = fs::read_to_string(header).unwrap_or_default();
     if let Some(fault) = fault(&text, width) {
         println!(
-            "cargo::error=the circuit {top} with beats of {width} bits cannot be a leaf: {fault}; gateware/README.md has the ports of a leaf"
+            "cargo::error=the circuit {top} with beats of {width} bits cannot be a leaf: {fault}; docs/reference/circuit-ports.md has the ports of a leaf"
         );
         std::process::exit(1);
     }

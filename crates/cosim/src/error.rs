@@ -9,7 +9,7 @@ pub enum Missing {
     #[error("this build has no circuits; `make gateware` builds it with them")]
     Build,
     /// No circuit has this name.
-    #[error("this build has no circuit '{name}' but: {}; `make gateware` builds it with all of gateware/circuits.toml", known.join(", "))]
+    #[error("this build has no circuit '{name}'; `make gateware` builds all circuits of gateware/circuits.toml, and this build has: {}", known.join(", "))]
     Name {
         /// The name that was asked for.
         name: String,

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use kernel::{Component, ComponentId, Effects, Parameters, Time, World};
+use kernel::{Component, ComponentId, Effects, Parameters, Span, Time, World};
 use link::LinkCommand;
 use packet::{Observation, Pcie};
 use protocol::{AddressTranslation, Bar, Identity};
@@ -90,6 +90,8 @@ pub struct CircuitChoice {
     pub preset: Option<(u8, u64, u32)>,
     /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
     pub makes_data: bool,
+    /// Its completion timeout, from the first beat of a request on, where that is known.
+    pub completion_timeout: Option<Span>,
 }
 
 impl CircuitChoice {
@@ -100,6 +102,7 @@ impl CircuitChoice {
             peer_writes: PeerWrites::Stored,
             preset: None,
             makes_data: false,
+            completion_timeout: None,
         }
     }
 }

@@ -287,26 +287,51 @@ module completion_reassembly #(
   assign place   = out_first ? here_came[BITS+:PLACE_BITS] : place_q;
   assign end_now = here && known_open_q && known_fails_q;
 
+  // Outputs, after one more edge.
+  logic [TAG_BITS-1:0]       write_tag_q;
+  logic [PLACE_BITS-1:0]     write_place_q;
+  logic [W-1:0]              write_data_q;
+  logic [N-1:0]              write_lanes_q;
+  logic                      write_q;
+  logic                      write_poisoned_q;
+  logic [TAG_BITS-1:0]       end_tag_q;
+  logic [12:0]               end_bytes_q;
+  logic [2:0]                end_result_q;
+  logic                      ended_q;
+  logic                      unexpected_q;
+
   always_ff @(posedge clk_i) begin
     if (out_valid) begin
-      write_place_o <= place;
-      write_data_o  <= out_data;
-      write_lanes_o <= lanes;
+      write_place_q <= place;
+      write_data_q  <= out_data;
+      write_lanes_q <= lanes;
     end
-    write_tag_o      <= here_tag;
-    write_o          <= out_valid;
-    write_poisoned_o <= here_poisoned;
-    end_tag_o        <= here_tag;
-    end_o            <= end_now || (out_valid && out_last && here_ends);
-    end_result_o     <= end_now ? known_failure_q : here_poisoned ? peerlane_pkg::RESULT_POISONED : peerlane_pkg::RESULT_SUCCESSFUL;
-    end_bytes_o      <= end_now ? '0 : here_total;
-    unexpected_o     <= here && !known_open_q;
+    write_tag_q      <= here_tag;
+    write_q          <= out_valid;
+    write_poisoned_q <= here_poisoned;
+    end_tag_q        <= here_tag;
+    ended_q          <= end_now || (out_valid && out_last && here_ends);
+    end_result_q     <= end_now ? known_failure_q : here_poisoned ? peerlane_pkg::RESULT_POISONED : peerlane_pkg::RESULT_SUCCESSFUL;
+    end_bytes_q      <= end_now ? '0 : here_total;
+    unexpected_q     <= here && !known_open_q;
     if (rst_i) begin
-      write_o      <= 1'b0;
-      end_o        <= 1'b0;
-      unexpected_o <= 1'b0;
+      write_q      <= 1'b0;
+      ended_q      <= 1'b0;
+      unexpected_q <= 1'b0;
     end
   end
+
+  assign write_tag_o      = write_tag_q;
+  assign write_place_o    = write_place_q;
+  assign write_data_o     = write_data_q;
+  assign write_lanes_o    = write_lanes_q;
+  assign write_o          = write_q;
+  assign write_poisoned_o = write_poisoned_q;
+  assign end_tag_o        = end_tag_q;
+  assign end_bytes_o      = end_bytes_q;
+  assign end_result_o     = end_result_q;
+  assign end_o            = ended_q;
+  assign unexpected_o     = unexpected_q;
 
   always_ff @(posedge clk_i) begin
     if (open_i) begin

@@ -135,8 +135,8 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     changed = dict(map(read_setting, settings or ()))
     if system and implementation:
         changed |= implementations(system, implementation)
-        if implementation == "rtl" and figure is None:
-            require_circuits(system)
+        if implementation == "rtl":
+            require_circuits(system, figure)
     folder = open_folder(report_to)
     is_summary = not (system or figure or every or json_to)
     with progress("reproducing") as bar:

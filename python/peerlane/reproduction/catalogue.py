@@ -48,19 +48,22 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
     return {f"devices.{name}.implementation": value for name in devices}
 
 
-def require_circuits(system: str) -> None:
-    """Refuses a system whose experiments choose user circuits that this build does not have.
+def require_circuits(system: str, figure: str | None = None) -> None:
+    """Refuses a system whose figures need circuits that this build does not have.
 
-    They are `CIRCUITS` of its experiments.
+    They are the circuit of the system's scenario, and those of `CIRCUITS` of its experiments: of
+    one figure, or of all.
 
     Raises:
         ScenarioError: A circuit is missing; the message says how it comes in.
     """
     module = import_module(f"peerlane.systems.{system}.experiments")
+    chosen: dict[str, dict[str, Setting]] = getattr(module, "CIRCUITS", {})
     device, *_ = parsed(scenario_text(system), f"{system}/scenario.toml")["devices"]
-    for user in getattr(module, "CIRCUITS", ()):
+    needed = [keys for name, keys in chosen.items() if figure in (None, name)]
+    for keys in [{}, *needed]:
         fabric = system_fabric(system).without_flows()
-        fabric.set(device, implementation="rtl", user=user).simulation()
+        fabric.set(device, implementation="rtl", **keys).simulation()
 
 
 def are_circuits(settings: Mapping[str, Setting]) -> bool:

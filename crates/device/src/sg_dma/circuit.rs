@@ -66,6 +66,7 @@ pub(super) fn choice(
         peer_writes,
         preset: parameters.crossed.then_some((REGISTERS as u8, CROSSED, 1)),
         makes_data,
+        completion_timeout: Some(parameters.completion_timeout),
     })
 }
 

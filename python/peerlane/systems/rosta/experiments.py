@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane import Fabric, FlowResult, RunResult, Simulation
+    from peerlane.fabric.settings import Setting
     from peerlane.reproduction.jobs import Measurements
 
 __all__ = [
@@ -41,8 +42,13 @@ BOARD_A = ("a1", "a2", "a3", "a4")
 BOARD_B = ("b1", "b2", "b3", "b4")
 FPGAS = (*BOARD_A, *BOARD_B)
 SWITCHES = ("rha25", "rc47a", "rc47b")
-CIRCUITS = ("source-sink", "matrix", "loopback", "reflector")
-"""The user circuits that are chosen here."""
+CIRCUITS: dict[str, dict[str, Setting]] = {
+    "chain": {"user": "matrix"},
+    "loopback": {"user": "loopback"},
+    "fetch": {"descriptor_fetch": True},
+    "latency": {"user": "reflector"},
+}
+"""The keys of engines that choose another circuit than that of the scenario, by figure."""
 
 BUFFER = "4 MiB"
 """Each transfer of figures 3 to 5. Table 3 has none in the source: it is taken to have the same."""

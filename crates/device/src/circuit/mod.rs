@@ -4,18 +4,21 @@
 //! what leaves is given the time of its first beat, from which the send path counts. That is exact while a batch and a packet
 //! together take no longer than `send_latency`. Space in the send queue counts from the event that made it.
 
-use std::collections::{BTreeMap, VecDeque};
+mod labels;
+
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
-use packet::{Charge, FlowId, Observation, Packet, PacketId, Refusal, Stamp};
-use protocol::{Bar, Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status};
+use packet::{Charge, Observation, Packet, PacketId, Refusal};
+use protocol::{Bar, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
 use crate::leaf::{Engine, one_port};
 use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
+use labels::{Labels, flow_of, label_of};
 
 /// A circuit in the place of a device model.
 #[derive(Debug)]
@@ -45,27 +48,6 @@ struct Held {
     charge: Option<Charge>,
     /// The cycle in which the circuit can take its last beat at the earliest.
     earliest: u64,
-}
-
-/// The flows to which the circuit's packets belong, by their labels: the number of the flow plus 1, and 0 for none.
-#[derive(Debug, Default)]
-struct Labels {
-    /// Bytes of the requests of each label so far.
-    begun: BTreeMap<u32, u64>,
-    /// The outstanding reads by tag.
-    reads: BTreeMap<u16, Read>,
-    /// Writes of peers that the circuit will send back, by their labels.
-    returning: BTreeMap<u32, VecDeque<Stamp>>,
-}
-
-/// An outstanding read.
-#[derive(Clone, Copy, Debug)]
-struct Read {
-    flow: Option<FlowId>,
-    /// Offset in the flow of the next byte, and the bytes still to come.
-    offset: u64,
-    left: u32,
-    born: Time,
 }
 
 one_port!(Circuit);
@@ -100,7 +82,7 @@ impl Leaf for Circuit {
         {
             self.endpoint.free(charge, fx);
         }
-        for label in std::mem::take(&mut self.labels).begun.into_keys() {
+        for label in self.labels.forget() {
             if let Some(flow) = flow_of(label) {
                 fx.observe(Observation::Forgotten { flow });
             }
@@ -113,11 +95,16 @@ impl Leaf for Circuit {
         if self.failure.is_some() {
             return;
         }
+        self.give_up(fx);
         while let Some((packet, charge)) = self.endpoint.take_held(fx) {
             self.take(packet, charge, fx);
         }
         if self.is_working() {
             self.advance(fx);
+        }
+        if !self.is_working() {
+            let deadline = self.labels.oldest_deadline();
+            self.endpoint.wake_engine(deadline, fx);
         }
         self.endpoint.is_open(fx);
     }
@@ -146,12 +133,12 @@ impl Circuit {
             batch: ahead.saturating_sub(packet as u64).max(1),
             endpoint,
             core,
-            choice,
             bars,
             settings: Settings::default(),
             period,
             held: VecDeque::new(),
-            labels: Labels::default(),
+            labels: Labels::new(choice.completion_timeout),
+            choice,
             patterns,
             failure: None,
             waves,
@@ -273,6 +260,22 @@ impl Circuit {
             fx.observe(told);
         }
         fx.store().release(packet);
+    }
+
+    /// Ends the reads that have timed out: a completion that comes later is unexpected, and the circuit does not get it. The circuit
+    /// counts from the same beat, and ends its request a few cycles later.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(read) = self.labels.give_up(fx.now()) {
+            self.endpoint.record_timeout(FunctionPlace::Own, fx);
+            if let Some(flow) = read.flow {
+                fx.observe(Observation::timed_out(flow, 0));
+                fx.observe(Observation::Failed {
+                    flow,
+                    bytes: read.left,
+                    offset: Some(read.offset),
+                });
+            }
+        }
     }
 
     /// The BAR that a request hits with all its bytes.
@@ -413,101 +416,6 @@ fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64
         core.push(&tlp);
     }
     len.div_ceil(core.width()) as u64
-}
-
-/// The label of a flow's packets.
-fn label_of(flow: Option<FlowId>) -> u32 {
-    flow.map_or(0, |flow| flow.0 + 1)
-}
-
-/// The flow of a label.
-fn flow_of(label: u32) -> Option<FlowId> {
-    label.checked_sub(1).map(FlowId)
-}
-
-impl Labels {
-    /// The stamp of a packet of the circuit with this label, which began to leave at `began`.
-    fn stamp(&mut self, header: &Header, label: u32, began: Time) -> Stamp {
-        let (Kind::MemoryWrite(request) | Kind::MemoryRead(request)) = &header.kind else {
-            return Stamp::default();
-        };
-        if header.class() == Class::Posted
-            && let Some(stamps) = self.returning.get_mut(&label)
-            && let Some(stamp) = stamps.pop_front()
-        {
-            return stamp;
-        }
-        let flow = flow_of(label);
-        let len = request.byte_len();
-        let requested = self.begun.entry(label).or_default();
-        let offset = *requested;
-        *requested += u64::from(len);
-        if header.class() == Class::NonPosted {
-            let read = Read {
-                flow,
-                offset,
-                left: len,
-                born: began,
-            };
-            self.reads.insert(request.tag.0, read);
-        }
-        Stamp {
-            flow,
-            offset,
-            born: began,
-            last: true,
-        }
-    }
-
-    /// Whether a completion answers an outstanding read of the function `id`.
-    fn expects(&self, completion: &Completion, id: FunctionId) -> bool {
-        completion.requester == id && self.reads.contains_key(&completion.tag.0)
-    }
-
-    /// The observation of a completion of a read.
-    fn answered(
-        &mut self,
-        completion: &Completion,
-        payload: &[u8],
-        patterns: &[Pattern],
-    ) -> Option<Observation> {
-        let read = self.reads.get_mut(&completion.tag.0)?;
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = payload.get(lead..).unwrap_or_default();
-        let bytes = &bytes[..bytes.len().min(read.left as usize)];
-        let (offset, born, flow) = (read.offset, read.born, read.flow);
-        let is_good = completion.status == Status::Successful;
-        let len = if is_good {
-            bytes.len() as u32
-        } else {
-            read.left
-        };
-        read.offset += u64::from(len);
-        read.left -= len;
-        let last = read.left == 0;
-        if last {
-            self.reads.remove(&completion.tag.0);
-        }
-        let flow = flow?;
-        let pattern = patterns.get(flow.0 as usize);
-        Some(if is_good {
-            let intact = pattern.is_none_or(|pattern| pattern.matches(offset, bytes));
-            Observation::Delivered {
-                flow,
-                bytes: len,
-                offset,
-                born,
-                last,
-                intact,
-            }
-        } else {
-            Observation::Failed {
-                flow,
-                bytes: len,
-                offset: Some(offset),
-            }
-        })
-    }
 }
 
 /// The header and the payload of a TLP that the circuit has sent.
