@@ -406,7 +406,7 @@ impl Receiver {
 
     /// Takes an accepted packet into the buffer. Its last bit arrives at `complete`. If the far end then has too little credit for
     /// another packet, returns the time at which the first packet leaves, because that makes an UpdateFC due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(
         &mut self,
         channel: usize,

@@ -182,7 +182,7 @@ impl Transmitter {
     }
 
     /// Queues a packet. One whose class maps to no channel is sent by VC0, and the far end finds it malformed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
         self.waiting += 1;
         if let Some(channel) = self.channels.get_mut(channel) {
