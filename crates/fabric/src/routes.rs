@@ -70,6 +70,15 @@ impl Routes {
     /// The route of a packet with `header`.
     #[inline]
     pub fn of(&self, header: &Header) -> Route {
+        if let Kind::MemoryRead(request) | Kind::MemoryWrite(request) = &header.kind {
+            return self.of_address(request.address());
+        }
+        self.of_other(header)
+    }
+
+    /// The route of a packet that is no memory request.
+    #[inline(never)]
+    fn of_other(&self, header: &Header) -> Route {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 self.of_address(request.address())

@@ -250,9 +250,7 @@ impl Switch {
             self.damages -= 1;
             self.apply_registers();
         }
-        let wire_len = fx.store()[packet].wire_len();
-        let delivery = Delivery { packet, complete };
-        self.route((from, delivery), (&header, wire_len), false, fx);
+        self.route(from, Delivery { packet, complete }, false, fx);
     }
 
     /// The link ends of the ports.
@@ -272,6 +270,7 @@ impl Switch {
         }
     }
 
+    #[inline(always)]
     fn release(&mut self, egress: Port, finished: Finished, fx: &mut Effects<'_, Self>) {
         let Finished {
             source,
@@ -295,7 +294,7 @@ impl Switch {
     }
 
     /// Frees the receive buffer of a packet that came in at `ingress`.
-    #[inline]
+    #[inline(always)]
     fn free(&mut self, ingress: Port, charge: Charge, fx: &mut Effects<'_, Self>) {
         let finished = self.link(ingress).free(charge, &mut At::new(fx, ingress));
         self.settle(ingress, finished, fx);
@@ -328,26 +327,23 @@ impl Switch {
         corrupt: bool,
         fx: &mut Effects<'_, Self>,
     ) {
-        let packet = &fx.store()[delivery.packet];
-        let (header, wire_len) = (*packet.header(), packet.wire_len());
+        let header = fx.store()[delivery.packet].header();
         let weight = header.checked_size() | u32::from(header.poisoned) << 16;
         if weight >= self.ports[from.index()].checked_from && !corrupt {
             return self.forward_closely(from, delivery, fx);
         }
-        self.route((from, delivery), (&header, wire_len), corrupt, fx);
+        self.route(from, delivery, corrupt, fx);
     }
 
     /// Forwards a packet that its port lets in.
     #[inline(always)]
-    fn route(
-        &mut self,
-        (from, delivery): (Port, Delivery),
-        (header, wire_len): (&Header, u32),
-        corrupt: bool,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let Some(to) = self.egress(from, header) else {
-            return self.end(from, delivery, header, corrupt, fx);
+    fn route(&mut self, from: Port, delivery: Delivery, corrupt: bool, fx: &mut Effects<'_, Self>) {
+        let Delivery { packet, complete } = delivery;
+        let content = &fx.store()[packet];
+        let (charge, wire_len) = (content.charge(), content.wire_len());
+        let Some(to) = self.egress(from, content.header()) else {
+            let header = *content.header();
+            return self.end(from, delivery, &header, corrupt, fx);
         };
         if self.link(to).has_failed(fx.now()) {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
@@ -355,11 +351,10 @@ impl Switch {
         // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
         if self.ports[from.index()].checked_from == 0
             && !corrupt
-            && !self.link(to).maps(header.traffic_class)
+            && !self.link(to).maps(charge.traffic_class)
         {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
-        let Delivery { packet, complete } = delivery;
         let ready = self.ready((from, to), complete, wire_len, fx.now());
         let waiting = Waiting {
             corrupt,
@@ -370,6 +365,7 @@ impl Switch {
     }
 
     /// Ends a packet that goes to no other port: serves a configuration request, and refuses all others.
+    #[inline(never)]
     fn end(
         &mut self,
         from: Port,
@@ -418,6 +414,7 @@ impl Switch {
     }
 
     /// The egress port of a packet; none if it has none, or if it is a configuration request.
+    #[inline]
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
         let ingress = &self.ports[from.index()];

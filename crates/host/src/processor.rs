@@ -520,6 +520,7 @@ impl Cpu for Processor {
         }
     }
 
+    #[inline]
     fn watches(&self, address: u64, len: u32) -> bool {
         let bytes = address..address + u64::from(len);
         self.look.is_at(&bytes)

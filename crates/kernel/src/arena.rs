@@ -58,15 +58,21 @@ impl<T: Default> Arena<T> {
     /// Takes a slot and gives it one holder. Its value is left over from the last user: the caller must write every field.
     #[inline]
     pub fn claim(&mut self) -> Id<T> {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                holders: 0,
-                value: T::default(),
-            });
-            u32::try_from(self.slots.len() - 1).expect("an arena holds fewer than 2^32 slots")
-        });
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.add_slot(),
+        };
         self.slots[index as usize].holders = 1;
         Id(index, PhantomData)
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> u32 {
+        self.slots.push(Slot {
+            holders: 0,
+            value: T::default(),
+        });
+        u32::try_from(self.slots.len() - 1).expect("an arena holds fewer than 2^32 slots")
     }
 }
 
@@ -114,12 +120,14 @@ impl<T> Default for Arena<T> {
 
 impl<T> Index<Id<T>> for Arena<T> {
     type Output = T;
+    #[inline]
     fn index(&self, id: Id<T>) -> &T {
         &self.slots[id.index()].value
     }
 }
 
 impl<T> IndexMut<Id<T>> for Arena<T> {
+    #[inline]
     fn index_mut(&mut self, id: Id<T>) -> &mut T {
         &mut self.slots[id.index()].value
     }

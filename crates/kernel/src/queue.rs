@@ -195,7 +195,10 @@ impl<P: Copy> EventQueue<P> {
     #[inline(always)]
     pub fn pop_until(&mut self, limit: Time) -> Option<Event<P>> {
         self.turn_to_next()?;
-        self.today.pop_if(|event| event.time <= limit)
+        if self.today.last()?.time > limit {
+            return None;
+        }
+        self.today.pop()
     }
 
     /// Returns the time of the next event.
@@ -260,13 +263,24 @@ impl<P: Copy> EventQueue<P> {
     }
 
     /// Moves events that the year has reached from the heap into their days. Events of today are added unsorted.
+    #[inline(always)]
     fn admit_new_year(&mut self) {
+        if self.is_next_reached() {
+            self.admit_reached();
+        }
+    }
+
+    /// Whether the year has reached the first event of the heap.
+    #[inline(always)]
+    fn is_next_reached(&self) -> bool {
         let end = self.date + self.days.len() as u64;
-        while self
-            .later
-            .peek()
-            .is_some_and(|Reverse(event)| event.time.as_fs() >> self.day_bits < end)
-        {
+        let next = self.later.peek();
+        next.is_some_and(|Reverse(event)| event.time.as_fs() >> self.day_bits < end)
+    }
+
+    #[cold]
+    fn admit_reached(&mut self) {
+        while self.is_next_reached() {
             let Reverse(event) = self
                 .later
                 .pop()

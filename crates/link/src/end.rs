@@ -311,6 +311,7 @@ impl LinkEnd {
     }
 
     /// Queues a packet of `source` for transmission. The link takes over the caller's hold of the packet.
+    #[inline(always)]
     pub fn enqueue(
         &mut self,
         source: u16,
@@ -337,6 +338,7 @@ impl LinkEnd {
     }
 
     /// Returns the credit of a packet that has left this end's buffer.
+    #[inline(always)]
     pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
         let channel = self.charged_channel(charge)?;
         match self.receiver.free(channel, charge, cx.now()) {
@@ -352,6 +354,7 @@ impl LinkEnd {
     /// Schedules the return of a packet's credit at `due`, when the packet leaves this end's buffer.
     ///
     /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
+    #[inline(always)]
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
         let Some(channel) = self.charged_channel(charge) else {
             return;
@@ -372,8 +375,10 @@ impl LinkEnd {
         }
     }
 
+    #[inline]
     fn check_credit_at(&mut self, time: Time, cx: &mut impl EndContext) {
-        if !self.alarms.update.is_set() || time < self.alarms.update.deadline() {
+        // Without a deadline this is never.
+        if time < self.alarms.update.deadline() {
             self.set(LinkTimer::UpdateCredit, time, cx);
         }
     }
@@ -390,7 +395,7 @@ impl LinkEnd {
     }
 
     /// Handles a timer that has expired.
-    #[inline]
+    #[inline(always)]
     pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
         // Nearly all timers are those of wires.
         if timer != LinkTimer::Wire || self.is_outside_l0(cx.now()) {

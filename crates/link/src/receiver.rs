@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use protocol::{Class, Credit, Generation, lcrc};
 
-use crate::channels::Ledger;
+use crate::channels::{Ledger, PerChannel};
 use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
@@ -79,7 +79,7 @@ pub(crate) struct Receiver {
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
     nak_scheduled: bool,
-    channels: Vec<[ClassBuffers; 3]>,
+    channels: PerChannel<[ClassBuffers; 3]>,
     /// The buffers of a channel that software enables.
     unopened: [ClassBuffers; 3],
     /// The packets in the buffers, where software maps classes to channels.
@@ -124,8 +124,8 @@ impl Receiver {
             buffers = buffers.map(ClassBuffers::tolerant);
         }
         let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0));
-        let mut all = vec![buffers; channels];
-        all.resize(ids, closed);
+        let mut others = vec![buffers; channels - 1];
+        others.resize(ids - 1, closed);
         Receiver {
             errors,
             received_until: Time::ZERO,
@@ -135,7 +135,7 @@ impl Receiver {
             expected: 0,
             newest_complete: Time::ZERO,
             nak_scheduled: false,
-            channels: all,
+            channels: PerChannel::new(buffers, others),
             unopened: buffers.map(ClassBuffers::closed),
             ledger: has_channel_capability.then(Box::default),
             is_scaled: None,
@@ -406,7 +406,7 @@ impl Receiver {
 
     /// Takes an accepted packet into the buffer. Its last bit arrives at `complete`. If the far end then has too little credit for
     /// another packet, returns the time at which the first packet leaves, because that makes an UpdateFC due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(
         &mut self,
         channel: usize,

@@ -6,7 +6,7 @@ mod replay_buffer;
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
 
-use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap};
+use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
 use crate::counters::Counters;
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
@@ -42,7 +42,7 @@ pub(crate) struct Transmitter {
     /// The source whose packets start at this component.
     own: Option<u16>,
     report_finished: bool,
-    channels: Vec<Channel>,
+    channels: PerChannel<Channel>,
     /// The number of packets in the queues of all channels.
     waiting: usize,
     arbiter: Arbiter,
@@ -91,6 +91,7 @@ impl Transmitter {
             budgets: [Budget::CLOSED; 3],
             count: ChannelCount::default(),
         };
+        let others = vec![channel.clone(); config.channel_ids() - 1];
         Transmitter {
             counters: Counters::default(),
             timing,
@@ -102,7 +103,7 @@ impl Transmitter {
             own: config.own,
             report_finished: config.report_finished,
             arbiter: Arbiter::round_robin(config.channels),
-            channels: vec![channel; config.channel_ids()],
+            channels: PerChannel::new(channel, others),
             waiting: 0,
             next_sequence: 0,
             replay_buffer: ReplayBuffer::new(replay_buffer),
@@ -182,7 +183,7 @@ impl Transmitter {
     }
 
     /// Queues a packet. One whose class maps to no channel is sent by VC0, and the far end finds it malformed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
         self.waiting += 1;
         if let Some(channel) = self.channels.get_mut(channel) {
@@ -392,10 +393,8 @@ impl Transmitter {
     /// Takes the packet that leaves, where packets of only one class of one source of one channel wait, with its source.
     #[inline(always)]
     fn take_only(&mut self, at: Time) -> Option<(u16, Waiting)> {
-        match &mut self.channels[..] {
-            [Channel { queue, budgets, .. }] => queue.take_only(at, budgets),
-            _ => None,
-        }
+        let Channel { queue, budgets, .. } = self.channels.only_mut()?;
+        queue.take_only(at, budgets)
     }
 
     /// Replays a packet of the replay buffer.
@@ -409,7 +408,7 @@ impl Transmitter {
     /// Chooses the next packet: the arbiter chooses among channels, and the queue of a channel among its packets.
     #[inline(never)]
     fn pick(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
-        if let [Channel { queue, budgets, .. }] = &self.channels[..] {
+        if let Some(Channel { queue, budgets, .. }) = self.channels.only_mut() {
             return (0, queue.pick(at, budgets, packets));
         }
         self.pick_channel(at, packets)
@@ -662,7 +661,7 @@ impl Transmitter {
         self.end_stall(cx.now());
         self.forget_kept(cx);
         self.next_sequence = 0;
-        for channel in &mut self.channels {
+        for channel in self.channels.iter_mut() {
             channel.budgets = [Budget::CLOSED; 3];
         }
     }

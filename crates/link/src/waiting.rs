@@ -571,6 +571,7 @@ impl Source {
 
 impl Waiting {
     /// A complete packet that may leave from `ready` on.
+    #[inline]
     pub fn new(packet: PacketId, packets: &Packets, ready: Time) -> Self {
         let content = &packets[packet];
         let attributes = content.header().attributes;

@@ -187,8 +187,12 @@ impl Packet {
         self.route = Route::default();
         // The caller overwrites the old payload. Only bytes of the first and last dword may be left over, so these are cleared.
         let size = len + header.payload_len();
-        self.bytes.resize(size, 0);
-        self.bytes[..len].copy_from_slice(&bytes[..len]);
+        // Behind a short header the rest of these bytes is payload. A copy of fixed length takes less time.
+        self.bytes.resize(size.max(bytes.len()), 0);
+        if let Some(first) = self.bytes.first_chunk_mut() {
+            *first = bytes;
+        }
+        self.bytes.truncate(size);
         let payload = &mut self.bytes[len..];
         if let Some(dword) = payload.first_chunk_mut::<4>() {
             *dword = [0; 4];
@@ -297,6 +301,7 @@ impl Packet {
     }
 
     /// The number of data bytes of a write or of a packet between controllers; zero for other packets.
+    #[inline]
     pub fn data_len(&self) -> u32 {
         match &self.header.kind {
             Kind::MemoryWrite(request) => request.byte_len(),

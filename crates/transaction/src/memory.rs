@@ -84,8 +84,23 @@ impl Memory {
     }
 
     /// Copies `bytes` to `address`. The memory must contain the range.
+    #[inline]
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         debug_assert!(self.holds(address, bytes.len() as u64));
+        let (page, start) = (address as usize / PAGE, address as usize % PAGE);
+        if self.poison.is_none()
+            && let Some(Some(Page::Own(page))) = self.pages.get_mut(page)
+            && let Some(place) = page.get_mut(start..start + bytes.len())
+        {
+            place.copy_from_slice(bytes);
+        } else {
+            self.write_anywhere(address, bytes);
+        }
+    }
+
+    /// Copies bytes to where there may be poison, a page boundary, or a page that is shared or not written yet.
+    #[inline(never)]
+    fn write_anywhere(&mut self, address: u64, bytes: &[u8]) {
         if self.poison.is_some() {
             self.heal(address, bytes.len() as u64);
         }

@@ -22,8 +22,9 @@ pub fn deliver(
     base: u64,
     patterns: &[Pattern],
 ) -> Option<Observation> {
-    memory.write(request.first_byte() - base, written(packet, request));
-    arrived(packet, request, patterns)
+    let bytes = written(packet, request);
+    memory.write(request.first_byte() - base, bytes);
+    arrived_bytes(packet, bytes, patterns)
 }
 
 /// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes there. They did not arrive at their
@@ -53,7 +54,12 @@ pub fn arrived(
     request: &MemoryRequest,
     patterns: &[Pattern],
 ) -> Option<Observation> {
-    let bytes = written(packet, request);
+    arrived_bytes(packet, written(packet, request), patterns)
+}
+
+/// The observation of the arrival of these bytes, which `packet` has carried, as [`arrived`] returns it.
+#[inline(always)]
+fn arrived_bytes(packet: &Packet, bytes: &[u8], patterns: &[Pattern]) -> Option<Observation> {
     let stamp = packet.stamp;
     let flow = stamp.flow?;
     let intact = patterns

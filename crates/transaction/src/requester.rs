@@ -158,16 +158,20 @@ impl Requester {
 
     /// Returns the next action. Flows take turns.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
-        if let Some(lost) = self.reads.give_up(now) {
+        let mut earliest = self.reads.oldest_deadline();
+        if earliest <= now
+            && let Some(lost) = self.reads.give_up(now)
+        {
             return self.report_lost(&lost);
         }
-        let mut earliest = self.reads.oldest_deadline();
         let live = if self.is_bus_master {
             self.live.len()
         } else {
             0
         };
-        for place in (self.turn..live).chain(0..self.turn.min(live)) {
+        let turn = self.turn.min(live);
+        for step in turn..turn + live {
+            let place = if step < live { step } else { step - live };
             let index = self.live[place];
             let running = &mut self.flows[index];
             if running.away {

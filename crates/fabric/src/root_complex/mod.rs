@@ -534,12 +534,17 @@ impl<C: Cpu> RootComplex<C> {
         self.settle(sent, fx);
     }
 
-    /// Lets the host send more after a root port has sent a packet of it.
-    #[inline]
+    /// Lets the host send more if a root port has sent a packet of it.
+    #[inline(always)]
     fn settle(&mut self, sent: Option<Sent>, fx: &mut Effects<'_, Self>) {
-        let Some(Sent { port, charge }) = sent else {
-            return;
-        };
+        if let Some(sent) = sent {
+            self.go_on_after(sent, fx);
+        }
+    }
+
+    /// Lets the host send more after a root port has sent a packet of it.
+    #[inline(never)]
+    fn go_on_after(&mut self, Sent { port, charge }: Sent, fx: &mut Effects<'_, Self>) {
         if charge.traffic_class == TrafficClass::COHERENCE
             && charge.class == Class::Posted
             && self.is_coherent(port)

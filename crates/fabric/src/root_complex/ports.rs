@@ -426,14 +426,27 @@ impl RootPorts {
         &mut self.ports[port.index()].link
     }
 
-    /// Handles the end of a transmission: a packet from another root port, or the last of its parts, frees its receive buffer there,
-    /// which may end another transmission.
+    /// Handles the end of a transmission, if there is one.
+    #[inline(always)]
     fn settle<K: RootComponent>(
         &mut self,
-        mut port: Port,
-        mut finished: Option<Finished>,
+        port: Port,
+        finished: Option<Finished>,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
+        finished.and_then(|finished| self.end_transmission(port, finished, fx))
+    }
+
+    /// Handles the end of a transmission: a packet from another root port, or the last of its parts, frees its receive buffer there,
+    /// which may end another transmission.
+    #[inline(never)]
+    fn end_transmission<K: RootComponent>(
+        &mut self,
+        mut port: Port,
+        finished: Finished,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let mut finished = Some(finished);
         while let Some(Finished {
             source,
             charge,

@@ -6,6 +6,7 @@ mod counters;
 mod ledger;
 mod map;
 mod negotiation;
+mod per_channel;
 mod phases;
 
 pub(crate) use arbiter::Arbiter;
@@ -14,4 +15,5 @@ pub use counters::ChannelCounters;
 pub(crate) use ledger::Ledger;
 pub(crate) use map::ChannelMap;
 pub(crate) use negotiation::{ChannelEffect, Negotiation};
+pub(crate) use per_channel::PerChannel;
 pub(crate) use phases::{OTHERS, Phases};

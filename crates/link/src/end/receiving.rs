@@ -42,6 +42,7 @@ impl LinkEnd {
     }
 
     /// Handles a frame that is no packet.
+    #[inline(never)]
     fn receive_between_packets(
         &mut self,
         frame: Frame,
@@ -73,7 +74,6 @@ impl LinkEnd {
         self.drop_next(cx)
     }
 
-    #[inline(never)]
     fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl EndContext) -> Option<Finished> {
         let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
         let Some(wrong) = self.wrong_bits(cx.now(), length, cx) else {
@@ -161,7 +161,7 @@ impl LinkEnd {
     }
 
     /// Takes an accepted packet into its buffer.
-    #[inline(never)]
+    #[inline(always)]
     fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Arrival {
         let packet = frame.packet;
         let charge = cx.packets()[packet].charge();
@@ -194,6 +194,7 @@ impl LinkEnd {
     }
 
     /// Makes an Ack due when the packet that is complete at `complete` has arrived.
+    #[inline(never)]
     fn acknowledge_packets_at(&mut self, complete: Time, cx: &mut impl EndContext) {
         if complete == cx.now() {
             self.acknowledge_now = true;

@@ -10,7 +10,7 @@ use crate::refresh::{RefreshSchedule, Refreshed};
 
 impl Receiver {
     /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
         let leaving = Leaving {
             due,
@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// Frees a packet's credit at `at`. Returns whether an UpdateFC is due now, later, or not at all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn free(&mut self, channel: usize, charge: Charge, at: Time) -> PendingUpdate {
         let index = charge.class.index();
         let buffer = &mut self.channels[channel][index];

@@ -10,7 +10,7 @@ use crate::wire::Skips;
 impl Transmitter {
     /// The time at which the free wire can take the next bits: directly after the last ones, or after idling at the start of a
     /// symbol, and not during ordered sets that are due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_slot(&mut self, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = if now == self.busy_until {
             now

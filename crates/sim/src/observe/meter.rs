@@ -147,7 +147,15 @@ impl FlowMeter {
     }
 
     /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
+    #[inline]
     fn arrive(&mut self, born: Time) {
+        if !self.rung.is_empty() {
+            self.arrive_unnoticed(born);
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_unnoticed(&mut self, born: Time) {
         if self.unnoticed.back() != Some(&born) && self.rung.binary_search(&born).is_ok() {
             self.unnoticed.push_back(born);
         }
@@ -261,6 +269,7 @@ impl Meter {
     }
 
     /// Takes in an observation made at `now`.
+    #[inline]
     pub fn observe(&mut self, now: Time, what: &Observation) {
         match *what {
             Observation::Sent {
@@ -296,6 +305,14 @@ impl Meter {
                     meter.steady.1 += if steady { u64::from(bytes) } else { 0 };
                 });
             }
+            _ => self.observe_other(now, what),
+        }
+    }
+
+    /// Takes in an observation that is not of every packet.
+    #[inline(never)]
+    fn observe_other(&mut self, now: Time, what: &Observation) {
+        match *what {
             Observation::Refused {
                 why: Refusal::Unacknowledged,
                 flow: Some(flow),
@@ -334,7 +351,9 @@ impl Meter {
             | Observation::Training { .. }
             | Observation::Fibre { .. }
             | Observation::Block { .. }
-            | Observation::Stopped => {}
+            | Observation::Stopped
+            | Observation::Sent { .. }
+            | Observation::Delivered { .. } => {}
         }
     }
 
@@ -367,6 +386,7 @@ impl Meter {
         }
     }
 
+    #[inline(always)]
     fn record_latency(&mut self, flow: FlowId, born: Time, now: Time) {
         let counts = self.window.is_none() || self.is_within(born);
         let Some(meter) = self.flows.get_mut(flow.0 as usize) else {

@@ -320,14 +320,19 @@ impl Simulation {
     /// in which components ran does not matter. False when no event is due.
     #[inline(always)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
-        let Some(first) = self.world.advance(limit) else {
+        let Some(mut event) = self.world.advance(limit) else {
             return self.step_on(limit);
         };
-        self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
-        for _ in 0..CHUNK {
+        let mut left = CHUNK;
+        loop {
+            self.happen(event);
+            if left == 0 {
+                break;
+            }
+            left -= 1;
             match self.world.advance_now() {
-                Some(next) => self.happen(next),
+                Some(next) => event = next,
                 None => break,
             }
         }

@@ -1,0 +1,75 @@
+//! A value for each virtual channel.
+
+use std::ops::{Index, IndexMut};
+
+/// A value for each virtual channel, by VC ID. Every link has VC0, and nearly all links have it alone: its value is not behind a
+/// pointer.
+#[derive(Clone, Debug)]
+pub(crate) struct PerChannel<T> {
+    first: T,
+    others: Vec<T>,
+}
+
+impl<T> PerChannel<T> {
+    /// The value of VC0, and those of the channels after it.
+    pub(crate) fn new(first: T, others: Vec<T>) -> Self {
+        PerChannel { first, others }
+    }
+
+    /// The number of channels.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// The value of VC0, if there is no other channel.
+    #[inline]
+    pub(crate) fn only_mut(&mut self) -> Option<&mut T> {
+        self.others.is_empty().then_some(&mut self.first)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: usize) -> Option<&T> {
+        match id {
+            0 => Some(&self.first),
+            _ => self.others.get(id - 1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: usize) -> Option<&mut T> {
+        match id {
+            0 => Some(&mut self.first),
+            _ => self.others.get_mut(id - 1),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
+}
+
+impl<T> Index<usize> for PerChannel<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, id: usize) -> &T {
+        match id {
+            0 => &self.first,
+            _ => &self.others[id - 1],
+        }
+    }
+}
+
+impl<T> IndexMut<usize> for PerChannel<T> {
+    #[inline]
+    fn index_mut(&mut self, id: usize) -> &mut T {
+        match id {
+            0 => &mut self.first,
+            _ => &mut self.others[id - 1],
+        }
+    }
+}
