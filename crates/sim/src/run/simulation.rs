@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
-use packet::{Frame, Observation, Pcie};
+use packet::{Frame, Observation, Packet, Pcie};
 use protocol::{FunctionId, Header, Kind, Message, QueuePairId};
 
 use crate::build::{self, errors, migration};
@@ -31,6 +31,7 @@ use crate::scenario::{Models, ScenarioError};
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
 use super::in_flight::Accesses;
+use super::regions::{Outcome, Regions, Threads};
 use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
@@ -45,7 +46,10 @@ pub struct Simulation {
     /// The queue pairs that were opened for programs.
     pub(crate) opened: Vec<QueuePairId>,
     pub(crate) models: Vec<Model>,
+    /// Time, events, wires and packets; of a divided fabric time alone, because its regions have the rest.
     pub(crate) world: World<Pcie>,
+    pub(super) regions: Option<Box<Regions>>,
+    pub(super) threads: Threads,
     pub(crate) meter: Meter,
     pub(crate) in_flight: Accesses,
     watchers: Watchers,
@@ -53,7 +57,9 @@ pub struct Simulation {
     log: Log,
     interval: Interval,
     series: Option<Series>,
-    captures: Option<Box<Captures>>,
+    /// The interval of samples that was asked for.
+    sampled_each: Option<Span>,
+    pub(super) captures: Option<Box<Captures>>,
     watch: Option<Box<Watch>>,
     waits: Option<Box<Waits>>,
     happened: Happened,
@@ -64,8 +70,9 @@ pub struct Simulation {
     pub(crate) has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
-    /// An end of patience, and the number of packets made until shortly before it: these stand if they are still there at the end.
-    old: (Time, u64),
+    /// An end of patience, and the number of packets made in each region until shortly before it: these stand if they are still there
+    /// at the end. Without numbers, all packets do.
+    old: (Time, Option<Vec<u64>>),
 }
 
 /// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
@@ -74,6 +81,10 @@ pub(crate) const CHUNK: u32 = 16 * 1024;
 /// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
 /// and shorter than the patience of every workload.
 const PASSAGE: Span = Span::from_us(1_000);
+
+/// Steps of a divided fabric on one thread after some windows, and where there was no window.
+const STEPS_BETWEEN: u32 = 16;
+const STEPS_APART: u32 = 1024;
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -121,12 +132,15 @@ impl Simulation {
             watchers,
             models,
             world,
+            regions: None,
+            threads: Threads::default(),
             meter,
             in_flight: Accesses::default(),
             refusals: Refusals::new(),
             log: Log::default(),
             interval: Interval::default(),
             series: None,
+            sampled_each: None,
             captures: None,
             watch: None,
             waits: None,
@@ -136,7 +150,7 @@ impl Simulation {
             started: false,
             has_stopped: false,
             stuck: false,
-            old: (Time::ZERO, 0),
+            old: (Time::ZERO, Some(Vec::new())),
         }
     }
 
@@ -152,12 +166,15 @@ impl Simulation {
 
     /// Number of events so far.
     pub fn events(&self) -> u64 {
-        self.world.events()
+        let regions = self.regions.as_ref();
+        regions.map_or_else(|| self.world.events(), |regions| regions.events())
     }
 
     /// Number of packets in use: zero when everything is delivered and acknowledged.
     pub fn packets_in_use(&self) -> usize {
-        self.world.store.in_use()
+        let regions = self.regions.as_ref();
+        let own = || self.world.store.in_use();
+        regions.map_or_else(own, |regions| regions.packets_in_use())
     }
 
     /// Header credits and data credits of packets in the receive buffers of all links: zero when every packet has left.
@@ -179,10 +196,20 @@ impl Simulation {
             if self.old.0 != patient {
                 limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
             }
-            for _ in 0..CHUNK {
+            let steps = match self.run_windows(limit) {
+                Outcome::Again => {
+                    self.start();
+                    continue;
+                }
+                Outcome::Pause if self.is_open() => STEPS_BETWEEN,
+                Outcome::Pause => return self.run_foreseen(watch),
+                Outcome::None if self.regions.is_some() => STEPS_APART,
+                Outcome::None => CHUNK,
+            };
+            for _ in 0..steps {
                 if !self.world.has_events() && self.expects_nothing() {
                     self.stuck = true;
-                    self.old.1 = u64::MAX;
+                    self.old.1 = None;
                     return true;
                 }
                 if self.step_until(limit) {
@@ -190,7 +217,7 @@ impl Simulation {
                         continue;
                     }
                 } else if limit < patient {
-                    self.old = (patient, self.world.store.made());
+                    self.old = (patient, Some(self.made()));
                     limit = patient;
                     continue;
                 } else {
@@ -199,9 +226,7 @@ impl Simulation {
                         break;
                     }
                 }
-                // What is foreseen happens, too.
-                self.run_until(self.meter.progress(), &mut || true);
-                return self.run_models(watch);
+                return self.run_foreseen(watch);
             }
             if self.has_stopped {
                 return true;
@@ -217,11 +242,24 @@ impl Simulation {
         self.run_models(watch)
     }
 
-    /// Whether neither a request that is not answered nor an incident is left, where no event is.
+    /// Runs on until what is foreseen has happened, too.
+    fn run_foreseen(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        self.end_interval_of_workloads();
+        self.run_until(self.meter.progress(), &mut || true);
+        self.run_models(watch)
+    }
+
+    /// Whether an event is left that is not in the background.
+    fn has_events(&self) -> bool {
+        let regions = self.regions.as_ref();
+        self.world.has_events() || regions.is_some_and(|regions| regions.has_events())
+    }
+
+    /// Whether neither an event of a region, a request that is not answered nor an incident is left, where the whole fabric has no event.
     #[cold]
     #[inline(never)]
     fn expects_nothing(&mut self) -> bool {
-        self.deadline() == Time::NEVER && self.next_incident() == Time::NEVER
+        !self.has_events() && self.deadline() == Time::NEVER && self.next_incident() == Time::NEVER
     }
 
     /// What every wire has done since the beginning.
@@ -270,8 +308,15 @@ impl Simulation {
             }
             _ => header.is_config(),
         };
-        let store = &self.world.store;
-        store.count_of(|packet| packet.number() < self.old.1 && !is_passing(packet.header()))
+        let is_old = |packet: &Packet| {
+            let made = self.old.1.as_ref();
+            made.is_none_or(|made| Self::was_made(made, packet.number()))
+        };
+        let stands = |packet: &Packet| is_old(packet) && !is_passing(packet.header());
+        match &self.regions {
+            None => self.world.store.count_of(stands),
+            Some(regions) => regions.count_of(stands),
+        }
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
@@ -281,6 +326,15 @@ impl Simulation {
             (sum + share.min(1.0), count + 1)
         });
         sum / f64::from(count.max(1))
+    }
+
+    /// The work that is left, as a multiple of the time since flows began, if it goes on as until now.
+    pub(super) fn work_left(&self) -> f64 {
+        let shares = self.progress().filter_map(|progress| progress.done);
+        let left = shares.map(|done| if done > 0.0 { (1.0 - done) / done } else { 1.0 });
+        let (delivered, outstanding) = self.meter.moved();
+        let bytes = outstanding as f64 / delivered.max(1) as f64;
+        left.fold(bytes, f64::max)
     }
 
     fn progress(&self) -> impl Iterator<Item = Progress> {
@@ -307,7 +361,7 @@ impl Simulation {
                 }
                 if !self.step_until(time) {
                     self.pass_to(time);
-                    return self.world.has_events() || self.deadline() != Time::NEVER;
+                    return self.has_events() || self.deadline() != Time::NEVER;
                 }
             }
             if !watch() {
@@ -343,7 +397,13 @@ impl Simulation {
     /// Goes on where no event is due by `limit` and before the next reading: reads, or lets an outstanding request time out.
     #[cold]
     fn step_on(&mut self, limit: Time) -> bool {
-        let due = self.world.next_due(limit);
+        if self.step_regions(limit) {
+            return true;
+        }
+        let due = match &self.regions {
+            None => self.world.next_due(limit),
+            Some(regions) => regions.next_due(limit),
+        };
         let incident = self.next_incident();
         if incident <= limit.min(due.unwrap_or(limit)) && incident < Time::NEVER {
             self.bring_about();
@@ -362,14 +422,20 @@ impl Simulation {
     pub(crate) fn pass_to(&mut self, time: Time) {
         self.read_until(time);
         self.world.pass_to(time);
+        if let Some(regions) = &self.regions {
+            regions.pass_to(time);
+        }
     }
 
     /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
     /// count, so that all runs of a scenario end at the same time.
     #[cold]
     fn step_late(&mut self) {
-        let next = self.world.next_time().unwrap_or(Time::NEVER);
-        let next = next.min(self.deadline());
+        let next = match &self.regions {
+            None => self.world.next_time(),
+            Some(regions) => regions.next_time(),
+        };
+        let next = next.unwrap_or(Time::NEVER).min(self.deadline());
         while !self.has_stopped && self.step_until(next) {}
     }
 
@@ -403,12 +469,12 @@ impl Simulation {
 
     /// Starts time, if it has not started: the links come up, and then the flows begin.
     pub(crate) fn start(&mut self) {
-        if std::mem::replace(&mut self.started, true) {
+        if self.started {
             return;
         }
-        for (index, model) in self.models.iter_mut().enumerate() {
-            model.start(ComponentId(index as u32), &mut self.world);
-        }
+        self.divide();
+        self.started = true;
+        self.with_each(|model, id, world| model.start(id, world));
         self.listen();
         // A link that fails before it is up leaves nothing to wait for.
         while self.ends_down > 0
@@ -443,9 +509,7 @@ impl Simulation {
         migration::load(&self.plan, up, &mut self.models);
         errors::load(&self.plan, up, &mut self.models);
         self.sever(up);
-        for (index, model) in self.models.iter_mut().enumerate() {
-            model.ask(ComponentId(index as u32), &mut self.world);
-        }
+        self.with_each(|model, id, world| model.ask(id, world));
         self.listen();
     }
 
@@ -472,7 +536,14 @@ impl Simulation {
                 let id = ComponentId(node as u32);
                 if let Some(router) = self.models[node].device_mut::<Router>() {
                     let time = Time::ZERO + up + after;
-                    router.sever(usize::from(port), time, &mut self.world.effects(id));
+                    let port = usize::from(port);
+                    match &self.regions {
+                        None => router.sever(port, time, &mut self.world.effects(id)),
+                        Some(regions) => {
+                            regions
+                                .at(id, |world| router.sever(port, time, &mut world.effects(id)));
+                        }
+                    }
                 }
             }
         }
@@ -480,8 +551,28 @@ impl Simulation {
 
     /// Hands observations to the probes, ordered by component, and within a component as they were made.
     pub(crate) fn listen(&mut self) {
+        if self.regions.is_some() {
+            self.listen_to_regions();
+        } else {
+            if let Some(captures) = &mut self.captures {
+                captures.note(&self.world);
+            }
+            self.hear();
+        }
+        self.end_interval_of_workloads();
+    }
+
+    /// Ends the measured interval, if it ends with the workloads and they are complete.
+    #[inline]
+    fn end_interval_of_workloads(&mut self) {
+        if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
+            self.end_interval();
+        }
+    }
+
+    /// Hands the observations of one time, which the captures have noted, to the other probes.
+    pub(super) fn hear(&mut self) {
         if let Some(captures) = &mut self.captures {
-            captures.note(&self.world);
             captures.write_noted();
             // The other probes have no use for details.
             self.world
@@ -506,9 +597,6 @@ impl Simulation {
             self.watchers.observe(told.at, &told.what);
         }
         self.world.observations.clear();
-        if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
-            self.end_interval();
-        }
     }
 
     /// The circuits that cannot go on, each with its device, the time and the reason.
@@ -527,6 +615,38 @@ impl Simulation {
     pub fn watch_waits(&mut self, closely: bool) {
         self.waits = Some(Box::new(Waits::new(&self.plan, &self.models, closely)));
         self.halt();
+    }
+
+    /// The reason for which a probe needs one order of all events, if one does.
+    pub(super) fn probe_of_one_thread(&self) -> Option<&'static str> {
+        if self.watch.is_some() {
+            Some("coherence is checked between events of the whole fabric")
+        } else if self.waits.as_ref().is_some_and(|waits| waits.has_flows()) {
+            Some("somebody looks at what flows wait for, which --no-explain leaves out")
+        } else if self
+            .captures
+            .as_ref()
+            .is_some_and(|all| all.need_one_thread())
+        {
+            Some("of all captures, only the packet trace is written from several threads")
+        } else {
+            None
+        }
+    }
+
+    /// Whether time has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        self.started
+    }
+
+    /// Gives a simulation of the same plan the probes of this one, but for its captures.
+    pub(super) fn renew_probes(&self, again: &mut Simulation) {
+        if let Some(interval) = self.sampled_each {
+            again.sample(interval);
+        }
+        if self.waits.is_some() {
+            again.watch_waits(false);
+        }
     }
 
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.

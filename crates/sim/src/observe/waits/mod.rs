@@ -99,10 +99,19 @@ impl Waits {
         waits
     }
 
-    /// The time of the next look.
+    /// Whether there is a flow to look at.
+    pub fn has_flows(&self) -> bool {
+        !self.ways.is_empty()
+    }
+
+    /// The time of the next look, or [`Time::NEVER`] if there is no flow.
     #[inline]
     pub fn next(&self) -> Time {
-        self.due
+        if self.has_flows() {
+            self.due
+        } else {
+            Time::NEVER
+        }
     }
 
     /// Looks at the flows at the time that is due. All events before it have happened, and none of it.

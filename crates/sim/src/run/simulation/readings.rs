@@ -32,8 +32,17 @@ impl Simulation {
 
     /// Lets time halt before the next reading, sample, look or incident.
     pub(super) fn halt(&mut self) {
-        let time = self.next_reading().min(self.next_incident());
-        self.world.halt_before(time);
+        self.world.halt_before(self.next_halt());
+    }
+
+    /// The time of the next reading, sample, look or incident, or [`Time::NEVER`].
+    pub(in crate::run) fn next_halt(&self) -> Time {
+        self.next_reading().min(self.next_incident())
+    }
+
+    /// The time from which the flows that begin at once count.
+    pub(in crate::run) fn flows_since(&self) -> Time {
+        Time::ZERO + self.happened.up()
     }
 
     /// The time of the next reading, sample or look, or [`Time::NEVER`].
@@ -59,6 +68,7 @@ impl Simulation {
     pub fn sample(&mut self, interval: Span) {
         let now = Sample::take(self.sampled(), self.now());
         self.series = Some(Series::new(interval, now));
+        self.sampled_each = Some(interval);
         self.halt();
     }
 

@@ -1,0 +1,211 @@
+//! Windows of time that all regions run at once, each on a thread of its own.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use kernel::{Span, Time};
+
+use super::gate::Gate;
+use super::region::Members;
+use super::steps::exchange;
+use super::{Before, Region, Regions, lock};
+use crate::model::Model;
+use crate::run::simulation::Simulation;
+
+/// The windows that are worth the start of threads, and the events after which the threads stop, so that somebody can look at the
+/// progress. Our choice.
+const FEWEST: u64 = 4;
+const MOST_EVENTS: u64 = 1 << 20;
+
+/// What ended a row of windows.
+pub(in crate::run) enum Outcome {
+    /// Nothing: there was no window.
+    None,
+    /// The next window needs a look at the whole fabric first.
+    Pause,
+    /// The last window reached beyond the end of the run. The run begins again, and goes that far in windows that do not.
+    Again,
+}
+
+/// What the threads of one row of windows share.
+struct Shared<'r> {
+    regions: &'r Regions,
+    gate: Gate,
+    /// The end of the window, in femtoseconds.
+    until: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Shared<'_> {
+    /// Runs a region's part of each window, until there is no further one.
+    fn serve(&self, number: usize, mut members: Members<'_>) {
+        let _guard = self.gate.guard();
+        loop {
+            self.gate.pass();
+            if self.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            self.run(number, &mut members);
+            self.gate.pass();
+        }
+    }
+
+    fn run(&self, number: usize, members: &mut Members<'_>) {
+        let until = Time::from_fs(self.until.load(Ordering::Acquire));
+        let mut region = lock(&self.regions.all[number]);
+        region.run(members, until, &self.regions.of);
+    }
+}
+
+impl Simulation {
+    /// Runs windows until `limit` or the next time at which somebody looks at the whole fabric, while it is not likely that the run
+    /// ends in them.
+    pub(in crate::run) fn run_windows(&mut self, limit: Time) -> Outcome {
+        let Some(regions) = self.regions.take() else {
+            return Outcome::None;
+        };
+        let halt = self.next_halt().as_fs().saturating_sub(1);
+        let limit = limit
+            .min(Time::from_fs(halt))
+            .min(self.goes_on_until(regions.lookahead));
+        if limit < self.now() + regions.lookahead * FEWEST {
+            self.regions = Some(regions);
+            return Outcome::None;
+        }
+        let mut models = mem::take(&mut self.models);
+        let mut members = regions.share_out(&mut models).into_iter();
+        let own = members.next().expect("there are two regions or more");
+        let shared = Shared {
+            gate: Gate::new(regions.all.len()),
+            regions: &regions,
+            until: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        };
+        let outcome = thread::scope(|scope| {
+            for (number, members) in (1..).zip(members) {
+                let shared = &shared;
+                scope.spawn(move || shared.serve(number, members));
+            }
+            let _guard = shared.gate.guard();
+            let outcome = self.lead(&shared, own, limit);
+            shared.is_over.store(true, Ordering::Release);
+            shared.gate.pass();
+            outcome
+        });
+        self.models = models;
+        self.regions = Some(regions);
+        match outcome {
+            Ok(()) => Outcome::Pause,
+            Err(until) => {
+                self.repeat(until);
+                Outcome::Again
+            }
+        }
+    }
+
+    /// Runs windows until `limit`, the first region on this thread. If one of them reached beyond the end of the run, the error is the
+    /// time up to which the run goes on for certain.
+    fn lead(&mut self, shared: &Shared<'_>, mut own: Members<'_>, limit: Time) -> Result<(), Time> {
+        let regions = shared.regions;
+        let mut events = regions.lock_and_count();
+        let end = events.iter().sum::<u64>() + MOST_EVENTS;
+        loop {
+            let begin = regions.next_due(limit);
+            let Some(begin) = begin.filter(|_| events.iter().sum::<u64>() < end) else {
+                break;
+            };
+            let until = (begin + regions.lookahead).as_fs() - 1;
+            let until = Time::from_fs(until).min(limit);
+            shared.until.store(until.as_fs(), Ordering::Release);
+            shared.gate.pass();
+            shared.run(0, &mut own);
+            shared.gate.pass();
+            let mut all = regions.lock();
+            if was_idle(&all) {
+                return Err(Time::from_fs(begin.as_fs() - 1));
+            }
+            exchange(&mut all);
+            while self.tell_next(&mut all) {
+                let now = self.now();
+                if self.meter.open() == 0 && all.iter().any(|region| region.world.now() > now) {
+                    return Err(now);
+                }
+            }
+            let shares = &mut self.threads.shares;
+            shares.windows += 1;
+            let mut longest = 0;
+            for (region, before) in all.iter_mut().zip(&mut events) {
+                region.forget_told();
+                let now = region.world.events();
+                let done = now - mem::replace(before, now);
+                shares.events += done;
+                longest = longest.max(done);
+            }
+            shares.longest += longest;
+            if self.meter.open() == 0 {
+                break;
+            }
+        }
+        let last = regions.enter_all();
+        self.world.pass_to(last);
+        Ok(())
+    }
+
+    /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
+    fn goes_on_until(&self, lookahead: Span) -> Time {
+        if let Some(Before { until, .. }) = self.threads.before {
+            return until;
+        }
+        let now = self.now();
+        let elapsed = now.since(self.flows_since()).max(lookahead * (4 * FEWEST));
+        let left = self.work_left() / 4.0;
+        now + Span::from_fs((elapsed.as_fs() as f64 * left) as u64)
+    }
+}
+
+impl Regions {
+    /// Shares the components out to the threads of their regions.
+    fn share_out<'m>(&self, models: &'m mut [Model]) -> Vec<Members<'m>> {
+        let none = || Members((0..models.len()).map(|_| None).collect());
+        let mut members: Vec<_> = self.all.iter().map(|_| none()).collect();
+        for (index, model) in models.iter_mut().enumerate() {
+            members[self.of[index] as usize].0[index] = Some(model);
+        }
+        members
+    }
+
+    /// The events of each region so far.
+    fn lock_and_count(&self) -> Vec<u64> {
+        let all = self.lock();
+        all.iter().map(|region| region.world.events()).collect()
+    }
+
+    /// Lets the frames that go over enter their regions. Returns the time of the last event of any region.
+    pub(super) fn enter_all(&self) -> Time {
+        let mut all = self.lock();
+        for region in &mut all {
+            region.enter();
+        }
+        let last = all.iter().map(|region| region.world.now()).max();
+        last.unwrap_or(Time::ZERO)
+    }
+}
+
+/// Whether there was a time in the last window at which no event was left but those of the background.
+fn was_idle<R: std::ops::Deref<Target = Region>>(regions: &[R]) -> bool {
+    let Some((first, rest)) = regions.split_first() else {
+        return false;
+    };
+    let mut common: Vec<_> = first.idle().collect();
+    for region in rest {
+        let both = common.iter().flat_map(|one| {
+            let both = move |other: std::ops::Range<Time>| {
+                one.start.max(other.start)..one.end.min(other.end)
+            };
+            region.idle().map(both)
+        });
+        common = both.filter(|span| span.start < span.end).collect();
+    }
+    common.iter().any(|span| span.start < span.end)
+}
