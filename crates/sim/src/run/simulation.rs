@@ -188,7 +188,7 @@ impl Simulation {
     /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
     /// arrived, and decides whether the run goes on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
-        self.start();
+        self.begin_time();
         self.stuck = false;
         while self.is_open() {
             let patient = self.patient_until();
@@ -198,7 +198,7 @@ impl Simulation {
             }
             let steps = match self.run_windows(limit) {
                 Outcome::Again => {
-                    self.start();
+                    self.begin_time();
                     continue;
                 }
                 Outcome::Pause if self.is_open() => STEPS_BETWEEN,
@@ -245,7 +245,7 @@ impl Simulation {
     /// Runs on until what is foreseen has happened, too.
     fn run_foreseen(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
         self.end_interval_of_workloads();
-        self.run_until(self.meter.progress(), &mut || true);
+        self.pass_until(self.meter.progress(), &mut || true);
         self.run_models(watch)
     }
 
@@ -328,13 +328,23 @@ impl Simulation {
         sum / f64::from(count.max(1))
     }
 
-    /// The work that is left, as a multiple of the time since flows began, if it goes on as until now.
-    pub(super) fn work_left(&self) -> f64 {
-        let shares = self.progress().filter_map(|progress| progress.done);
-        let left = shares.map(|done| if done > 0.0 { (1.0 - done) / done } else { 1.0 });
+    /// The time before which no end is expected of the workloads that last for a given time.
+    pub(super) fn lasts_until(&self) -> Time {
+        let all = self.plan.workloads.iter();
+        let ends = all.filter_map(|one| one.workload.kind().lasts_until());
+        ends.max().unwrap_or(Time::ZERO)
+    }
+
+    /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
+    pub(super) fn work_left(&self) -> Option<f64> {
         let (delivered, outstanding) = self.meter.moved();
-        let bytes = outstanding as f64 / delivered.max(1) as f64;
-        left.fold(bytes, f64::max)
+        let bytes = (delivered > 0).then(|| outstanding as f64 / delivered as f64);
+        let shares = self.progress().filter_map(|progress| progress.done);
+        let left = shares.map(|done| (done > 0.0).then(|| (1.0 - done) / done));
+        let left = left.chain([bytes]).flatten().reduce(f64::max)?;
+        // A workload that has not begun will take its time, too. Our guess: half of what has passed.
+        let has_idle = self.progress().any(|progress| progress.done == Some(0.0));
+        Some(if has_idle { left.max(0.5) } else { left })
     }
 
     fn progress(&self) -> impl Iterator<Item = Progress> {
@@ -347,13 +357,17 @@ impl Simulation {
 
     /// Handles all events of the next time. False when none is left.
     pub fn step(&mut self) -> bool {
-        self.start();
+        self.begin_time();
         self.step_until(Time::NEVER)
     }
 
     /// Handles all events due by `time`, while `watch`, called from time to time, allows it. False when none is left after `time`.
     pub fn run_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
-        self.start();
+        self.begin_time();
+        self.pass_until(time, watch)
+    }
+
+    pub(super) fn pass_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
         loop {
             for _ in 0..CHUNK {
                 if self.has_stopped {
@@ -379,11 +393,17 @@ impl Simulation {
         };
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
-        for _ in 0..CHUNK {
+        let mut left = CHUNK;
+        while left > 0 {
             match self.world.advance_now() {
                 Some(next) => self.happen(next),
                 None => break,
             }
+            left -= 1;
+        }
+        if left == 0 && !self.has_models_from_outside() {
+            // The next step goes on with this time.
+            return true;
         }
         if !self.world.observations.is_empty() {
             self.listen();
@@ -392,6 +412,12 @@ impl Simulation {
             watch.look((&self.plan, &self.models), &self.world);
         }
         true
+    }
+
+    #[cold]
+    fn has_models_from_outside(&self) -> bool {
+        let mut all = self.models.iter();
+        all.any(|model| matches!(model, Model::Foreign(_)))
     }
 
     /// Goes on where no event is due by `limit` and before the next reading: reads, or lets an outstanding request time out.
@@ -467,8 +493,14 @@ impl Simulation {
         }
     }
 
-    /// Starts time, if it has not started: the links come up, and then the flows begin.
+    /// Starts time, as [`begin_time`](Self::begin_time) does, for somebody who acts on the fabric from outside.
     pub(crate) fn start(&mut self) {
+        self.unite();
+        self.begin_time();
+    }
+
+    /// Starts time, if it has not started: the links come up, and then the flows begin.
+    pub(super) fn begin_time(&mut self) {
         if self.started {
             return;
         }
@@ -621,8 +653,6 @@ impl Simulation {
     pub(super) fn probe_of_one_thread(&self) -> Option<&'static str> {
         if self.watch.is_some() {
             Some("coherence is checked between events of the whole fabric")
-        } else if self.waits.as_ref().is_some_and(|waits| waits.has_flows()) {
-            Some("somebody looks at what flows wait for, which --no-explain leaves out")
         } else if self
             .captures
             .as_ref()
@@ -634,9 +664,9 @@ impl Simulation {
         }
     }
 
-    /// Whether time has begun.
-    pub(super) fn has_begun(&self) -> bool {
-        self.started
+    /// Whether the run has come to its end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.stuck || self.started && !self.is_open()
     }
 
     /// Gives a simulation of the same plan the probes of this one, but for its captures.
@@ -644,8 +674,8 @@ impl Simulation {
         if let Some(interval) = self.sampled_each {
             again.sample(interval);
         }
-        if self.waits.is_some() {
-            again.watch_waits(false);
+        if let Some(waits) = &self.waits {
+            again.watch_waits(waits.is_close());
         }
     }
 

@@ -11,6 +11,7 @@ mod region;
 mod steps;
 mod windows;
 
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kernel::{ComponentId, Span, Time, World};
@@ -38,11 +39,15 @@ pub(crate) struct Regions {
 pub(crate) struct Threads {
     /// The number that is wished for; one if none.
     wished: usize,
+    /// The fewest events that are worth the start of threads, if not as usual.
+    fewest_events: Option<u32>,
     /// The reason for which there are fewer.
     fewer: Option<String>,
     shares: Shares,
     /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
     before: Option<Before>,
+    /// Whether the fabric was changed from outside, so that its plan does not tell all of it.
+    is_changed: bool,
 }
 
 /// What is known of a run that is repeated.
@@ -81,10 +86,15 @@ fn lock(region: &Mutex<Region>) -> MutexGuard<'_, Region> {
 }
 
 impl Simulation {
-    /// Lets [`run`](Self::run) use up to `count` threads, with the same results. Before the run, nothing else may be done with the
-    /// simulation than to add captures and probes, and after it, nothing else than to ask for results.
+    /// Lets [`run`](Self::run) use up to `count` threads, with the same results. Who acts on the fabric from outside before the run has
+    /// one thread; who does so after it waits until the fabric has come to the same time again on one.
     pub fn use_threads(&mut self, count: usize) {
         self.threads.wished = count;
+    }
+
+    /// Starts threads even for so few events, as tests do, whose runs are short.
+    pub fn use_threads_for(&mut self, fewest_events: u32) {
+        self.threads.fewest_events = Some(fewest_events);
     }
 
     /// The number of threads of the run, and the reason if there are fewer than wished for.
@@ -133,8 +143,8 @@ impl Simulation {
     fn needs_one_thread(&self) -> Option<&'static str> {
         let is_from_outside =
             |model: &Model| matches!(model, Model::Foreign(_) | Model::Circuit(_));
-        if self.has_begun() {
-            Some("the run has begun on one thread")
+        if self.threads.is_changed {
+            Some("memory was filled or shared from outside")
         } else if self.models.iter().any(is_from_outside) {
             Some("models from outside and circuits run on one thread")
         } else if !self.plan.incidents.is_empty() {
@@ -183,6 +193,32 @@ impl Simulation {
         made.get(maker(number)).is_some_and(|made| number < *made)
     }
 
+    /// Keeps the fabric undivided, because somebody changes it from outside.
+    pub(in crate::run) fn keep_whole(&mut self) {
+        self.unite();
+        self.threads.is_changed = true;
+    }
+
+    /// Makes a divided fabric one again, which comes to the present time once more, on one thread.
+    pub(in crate::run) fn unite(&mut self) {
+        if self.regions.is_none() {
+            return;
+        }
+        let (now, has_ended) = (self.now(), self.has_ended());
+        let spare = mem::take(&mut self.spare);
+        self.repeat(now);
+        self.spare = spare;
+        self.threads.is_changed = true;
+        if has_ended {
+            self.run(&mut |_| true);
+        }
+        self.begin_time();
+        self.pass_until(now, &mut || true);
+        if let Some(before) = self.threads.before.take() {
+            self.captures = before.captures;
+        }
+    }
+
     /// Begins the run again, which went until `until` without an end.
     fn repeat(&mut self, until: Time) {
         let mut again = Simulation::new(self.plan.clone());
@@ -197,7 +233,7 @@ impl Simulation {
                 repeated: self.threads.shares.repeated + 1,
                 ..Shares::default()
             },
-            ..std::mem::take(&mut self.threads)
+            ..mem::take(&mut self.threads)
         };
         self.renew_probes(&mut again);
         *self = again;

@@ -1,11 +1,14 @@
 //! Regions on one thread: time by time, as an undivided fabric.
 
-use kernel::{ComponentId, Time};
+use std::collections::BTreeSet;
+use std::ops::DerefMut;
+
+use kernel::{ComponentId, Time, World};
+use packet::{Packet, Pcie};
 
 use super::{Before, Region, Regions};
+use crate::observe::stores::Stores;
 use crate::run::simulation::Simulation;
-
-use std::ops::DerefMut;
 
 impl Regions {
     /// The number of events so far.
@@ -20,12 +23,12 @@ impl Regions {
     }
 
     /// The number of packets in use that `which` selects.
-    pub(in crate::run) fn count_of(&self, which: impl Fn(&packet::Packet) -> bool) -> usize {
+    pub(in crate::run) fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
         let all = self.lock();
         let numbers = all
             .iter()
             .flat_map(|region| region.world.store.numbers_of(&which));
-        let numbers: std::collections::BTreeSet<u64> = numbers.collect();
+        let numbers: BTreeSet<u64> = numbers.collect();
         numbers.len()
     }
 
@@ -42,7 +45,7 @@ impl Regions {
             .min()
     }
 
-    /// The time of the next event that is due by `limit`, as [`World::next_due`](kernel::World::next_due) says.
+    /// The time of the next event that is due by `limit`, as [`World::next_due`](World::next_due) says.
     pub(in crate::run) fn next_due(&self, limit: Time) -> Option<Time> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
@@ -59,11 +62,18 @@ impl Regions {
         }
     }
 
+    /// Lets `look` look at the packets of all components.
+    pub(in crate::run) fn with_stores(&self, look: impl FnOnce(&Stores<'_>)) {
+        let all = self.lock();
+        let stores = all.iter().map(|region| &region.world.store);
+        look(&Stores::of_regions(stores.collect(), &self.of));
+    }
+
     /// Lets `act` act at component `id`.
     pub(in crate::run) fn at<T>(
         &self,
         id: ComponentId,
-        act: impl FnOnce(&mut kernel::World<packet::Pcie>) -> T,
+        act: impl FnOnce(&mut World<Pcie>) -> T,
     ) -> T {
         let mut region = self.of(id);
         let done = act(&mut region.world);

@@ -13,10 +13,13 @@ use super::{Before, Region, Regions, lock};
 use crate::model::Model;
 use crate::run::simulation::Simulation;
 
-/// The windows that are worth the start of threads, and the events after which the threads stop, so that somebody can look at the
-/// progress. Our choice.
-const FEWEST: u64 = 4;
+/// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
+/// Our choice: some milliseconds, and a fraction of a second.
+const FEWEST_EVENTS: u32 = 8192;
 const MOST_EVENTS: u64 = 1 << 20;
+
+/// The windows at the beginning of a run, whose course shows how long it will go on. Our choice.
+const FIRST_WINDOWS: u64 = 4;
 
 /// What ended a row of windows.
 pub(in crate::run) enum Outcome {
@@ -66,10 +69,9 @@ impl Simulation {
             return Outcome::None;
         };
         let halt = self.next_halt().as_fs().saturating_sub(1);
-        let limit = limit
-            .min(Time::from_fs(halt))
-            .min(self.goes_on_until(regions.lookahead));
-        if limit < self.now() + regions.lookahead * FEWEST {
+        let limit = limit.min(Time::from_fs(halt));
+        let limit = limit.min(self.goes_on_until(&regions));
+        if !self.is_worth_threads(limit, &regions) {
             self.regions = Some(regions);
             return Outcome::None;
         }
@@ -152,15 +154,30 @@ impl Simulation {
         Ok(())
     }
 
+    /// Whether windows until `limit` are worth the start of threads.
+    fn is_worth_threads(&self, limit: Time, regions: &Regions) -> bool {
+        let now = self.now();
+        if limit < now + regions.lookahead {
+            return false;
+        }
+        let elapsed = now.as_fs().max(regions.lookahead.as_fs());
+        let share = limit.since(now).as_fs() as f64 / elapsed as f64;
+        let fewest = self.threads.fewest_events.unwrap_or(FEWEST_EVENTS);
+        regions.events() as f64 * share >= f64::from(fewest)
+    }
+
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
-    fn goes_on_until(&self, lookahead: Span) -> Time {
+    fn goes_on_until(&self, regions: &Regions) -> Time {
         if let Some(Before { until, .. }) = self.threads.before {
             return until;
         }
-        let now = self.now();
-        let elapsed = now.since(self.flows_since()).max(lookahead * (4 * FEWEST));
-        let left = self.work_left() / 4.0;
-        now + Span::from_fs((elapsed.as_fs() as f64 * left) as u64)
+        let (now, since) = (self.now(), self.flows_since());
+        let left = match self.work_left() {
+            None => regions.lookahead * FIRST_WINDOWS,
+            Some(left) => Span::from_fs((now.since(since).as_fs() as f64 * left / 2.0) as u64),
+        };
+        let lasting = self.lasts_until() + since.since(Time::ZERO);
+        lasting.max(now + left)
     }
 }
 

@@ -5,6 +5,7 @@ use kernel::{Span, Time};
 use super::Simulation;
 use crate::observe::reading::Reading;
 use crate::observe::series::{Sample, Sampled, Series};
+use crate::observe::stores::Stores;
 
 impl Simulation {
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
@@ -24,7 +25,11 @@ impl Simulation {
             if let Some(waits) = &mut self.waits
                 && waits.next() == due
             {
-                waits.look(&self.models, &self.world.store, &self.meter);
+                let mut look = |stores: &Stores<'_>| waits.look(&self.models, stores, &self.meter);
+                match &self.regions {
+                    None => look(&Stores::one(&self.world.store)),
+                    Some(regions) => regions.with_stores(look),
+                }
             }
         }
         self.halt();
