@@ -250,8 +250,6 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         raise outcome.interrupt
     for warning in empty(simulation, only):
         warn(warning)
-    if simulation.fewer_threads:
-        warn(simulation.fewer_threads)
     _judge(simulation, result, outcome.lost)
     if not is_written:
         raise typer.Exit(FAILED)
@@ -296,7 +294,8 @@ def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
             "measures nothing; write an earlier from, or longer flows"
         )
-    for warning in result.warnings:
+    threads = simulation.fewer_threads
+    for warning in result.warnings if threads is None else [*result.warnings, threads]:
         warn(warning)
     judge_failures([*lost, *result.failures])
 

@@ -84,7 +84,7 @@ const PASSAGE: Span = Span::from_us(1_000);
 
 /// Steps of a divided fabric on one thread after some windows, and where there was no window.
 const STEPS_BETWEEN: u32 = 16;
-const STEPS_APART: u32 = 1024;
+const STEPS_APART: u32 = 128;
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -188,6 +188,12 @@ impl Simulation {
     /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
     /// arrived, and decides whether the run goes on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        let is_over = self.run_on(watch);
+        self.return_captures();
+        is_over
+    }
+
+    fn run_on(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
         self.begin_time();
         self.stuck = false;
         while self.is_open() {
@@ -502,7 +508,7 @@ impl Simulation {
     /// Starts time, if it has not started: the links come up, and then the flows begin.
     pub(super) fn begin_time(&mut self) {
         if self.started {
-            return;
+            return self.go_on_undivided();
         }
         self.divide();
         self.started = true;
@@ -658,7 +664,7 @@ impl Simulation {
             .as_ref()
             .is_some_and(|all| all.need_one_thread())
         {
-            Some("of all captures, only the packet trace is written from several threads")
+            Some("only the packet trace, without --address, is written from several threads")
         } else {
             None
         }
@@ -687,6 +693,7 @@ impl Simulation {
     /// Checks coherence after every `every` events from now on. The result holds the first violation. Returns false if no host is
     /// coherent, because there is nothing to check.
     pub fn watch_coherence(&mut self, every: NonZeroU64) -> bool {
+        self.unite();
         let mut hosts = self.models.iter().filter_map(Model::host);
         let is_coherent = hosts.any(|host| host.cores().next().is_some());
         self.watch = is_coherent.then(|| Box::new(Watch::new(every)));

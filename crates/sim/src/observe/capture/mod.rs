@@ -246,9 +246,10 @@ impl Captures {
         }
     }
 
-    /// Whether a capture has records of more than observations and their packets.
+    /// Whether a capture has records of more than observations and their packets, or depends on the order in which components made them.
     pub fn need_one_thread(&self) -> bool {
-        self.all.iter().any(|one| one.format.needs_one_thread())
+        let mut all = self.all.iter();
+        all.any(|one| one.format.needs_one_thread() || one.filter.remembers_requests())
     }
 
     /// Writes the records of one time, ordered by component, and within a component as they were observed.

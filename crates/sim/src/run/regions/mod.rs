@@ -154,6 +154,13 @@ impl Simulation {
         }
     }
 
+    /// Takes in that a run goes on that has begun before.
+    pub(super) fn go_on_undivided(&mut self) {
+        if self.threads.wished > 1 && self.regions.is_none() && self.threads.fewer.is_none() {
+            self.threads.fewer = Some("the run had begun on one thread".to_owned());
+        }
+    }
+
     /// Runs `act` with each component and its world.
     pub(super) fn with_each(
         &mut self,
@@ -208,14 +215,23 @@ impl Simulation {
         let spare = mem::take(&mut self.spare);
         self.repeat(now);
         self.spare = spare;
-        self.threads.is_changed = true;
+        self.threads.wished = 1;
         if has_ended {
             self.run(&mut |_| true);
         }
         self.begin_time();
         self.pass_until(now, &mut || true);
-        if let Some(before) = self.threads.before.take() {
-            self.captures = before.captures;
+        self.return_captures();
+    }
+
+    /// Gives captures back to a run that is repeated, once it has come to the time until which they have seen it.
+    pub(super) fn return_captures(&mut self) {
+        let now = self.now();
+        if let Some(Before { until, captures }) = &mut self.threads.before
+            && now >= *until
+            && captures.is_some()
+        {
+            self.captures = captures.take();
         }
     }
 

@@ -9,7 +9,7 @@ mod order;
 mod passage;
 mod rates;
 mod severed;
-mod threads;
+pub mod threads;
 mod trace;
 mod zero_load;
 
