@@ -8,6 +8,5 @@ mod in_flight;
 pub mod job;
 mod outside;
 mod programs;
-pub(crate) mod regions;
 pub(crate) mod simulation;
 mod spare;

@@ -4,6 +4,7 @@ mod captures;
 mod incidents;
 mod models;
 mod readings;
+mod regions;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -31,11 +32,12 @@ use crate::scenario::{Models, ScenarioError};
 use crate::workload::{Loading, Progress, Seen, Watchers};
 
 use super::in_flight::Accesses;
-use super::regions::{Outcome, Regions, Threads};
 use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
 pub use models::ModelFailure;
+pub use regions::Shares;
+use regions::{Outcome, Regions, Threads};
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
@@ -209,6 +211,7 @@ impl Simulation {
                 }
                 Outcome::Pause if self.is_open() => STEPS_BETWEEN,
                 Outcome::Pause => return self.run_foreseen(watch),
+                Outcome::None if self.gives_up_threads() => continue,
                 Outcome::None if self.regions.is_some() => STEPS_APART,
                 Outcome::None => CHUNK,
             };

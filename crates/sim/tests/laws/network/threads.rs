@@ -88,23 +88,24 @@ fn a_torus_runs_in_windows_on_each_thread() {
     }
 }
 
-/// Two flows, of which the second begins shortly before the end of the first, and is done at once.
+/// Two flows, of which the second begins when the first is nearly done, and is done at once.
 #[test]
 fn a_run_that_ends_earlier_than_it_looked_begins_again() {
     let flow = |from, to, lines: &str| {
         format!("[[flows]]\nfrom = \"t-{from}-host\"\nto = \"t-{to}-host\"\n{lines}\n")
     };
-    let text = String::from("[networks.t]\nshape = \"torus\"\nsize = \"4\"\n")
-        + &flow(
-            0,
-            2,
-            "size = \"10 KiB\"\nrequest_size = \"256 B\"\ninterval = \"1 us\"",
-        )
-        + &flow(1, 3, "size = \"256 B\"\nstart = \"38 us\"");
-    let (one, ..) = run_on(&text, 1, true);
-    let (two, _, shares) = run_on(&text, 2, true);
-    assert!(shares.repeated > 0, "{shares:?}");
-    assert!(two == one);
+    let slow = "size = \"10 KiB\"\nrequest_size = \"256 B\"\ninterval = \"1 us\"";
+    let mut repeated = 0;
+    for size in 4..12 {
+        let text = String::from("[networks.t]\nshape = \"torus\"\nsize = \"4\"\n")
+            + &flow(0, 2, slow)
+            + &flow(1, 3, &format!("size = \"{size} KiB\"\nstart = \"39 us\""));
+        let (one, ..) = run_on(&text, 1, true);
+        let (two, _, shares) = run_on(&text, 2, true);
+        assert!(two == one, "{size} KiB");
+        repeated += shares.repeated;
+    }
+    assert!(repeated > 0);
 }
 
 proptest! {

@@ -6,9 +6,9 @@ use std::ops::DerefMut;
 use kernel::{ComponentId, Time, World};
 use packet::{Packet, Pcie};
 
+use super::super::Simulation;
 use super::{Before, Region, Regions};
 use crate::observe::stores::Stores;
-use crate::run::simulation::Simulation;
 
 impl Regions {
     /// The number of events so far.

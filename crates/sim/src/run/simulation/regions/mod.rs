@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kernel::{ComponentId, Span, Time, World};
 use packet::Pcie;
 
-use super::simulation::Simulation;
+use super::Simulation;
 use crate::model::Model;
 use crate::observe::capture::Captures;
 use cut::cut;

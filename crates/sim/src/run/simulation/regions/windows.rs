@@ -6,17 +6,22 @@ use std::thread;
 
 use kernel::{Span, Time};
 
+use super::super::Simulation;
 use super::gate::Gate;
 use super::region::Members;
 use super::steps::exchange;
 use super::{Before, Region, Regions, lock};
 use crate::model::Model;
-use crate::run::simulation::Simulation;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
 /// Our choice: some milliseconds, and a fraction of a second.
 const FEWEST_EVENTS: u32 = 8192;
 const MOST_EVENTS: u64 = 1 << 20;
+
+/// The fewest events of a window that are worth the exchange after it, and the events after which a run knows how many there are. Our
+/// choice: an exchange takes a few microseconds, an event a fraction of one.
+const FEWEST_IN_WINDOW: f64 = 200.0;
+const EVENTS_TO_JUDGE: u64 = 1 << 16;
 
 /// The windows at the beginning of a run, whose course shows how long it will go on. Our choice.
 const FIRST_WINDOWS: u64 = 4;
@@ -160,10 +165,32 @@ impl Simulation {
         if limit < now + regions.lookahead {
             return false;
         }
+        if self.threads.fewest_events.is_none() && regions.events_in_window(now) < FEWEST_IN_WINDOW
+        {
+            return false;
+        }
         let elapsed = now.as_fs().max(regions.lookahead.as_fs());
         let share = limit.since(now).as_fs() as f64 / elapsed as f64;
         let fewest = self.threads.fewest_events.unwrap_or(FEWEST_EVENTS);
         regions.events() as f64 * share >= f64::from(fewest)
+    }
+
+    /// Whether the windows of the fabric have turned out too short for threads. Then one thread begins the run again.
+    pub(in crate::run) fn gives_up_threads(&mut self) -> bool {
+        let Some(regions) = &self.regions else {
+            return false;
+        };
+        let in_window = regions.events_in_window(self.now());
+        let is_known = regions.events() >= EVENTS_TO_JUDGE && self.threads.shares.windows == 0;
+        if !is_known || in_window >= FEWEST_IN_WINDOW || self.threads.fewest_events.is_some() {
+            return false;
+        }
+        let lookahead = regions.lookahead.as_ns();
+        self.threads.fewer = Some(format!(
+            "the wires between its regions have delays from {lookahead} ns on, in which only {in_window:.0} events happen"
+        ));
+        self.unite();
+        true
     }
 
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
@@ -190,6 +217,12 @@ impl Regions {
             members[self.of[index] as usize].0[index] = Some(model);
         }
         members
+    }
+
+    /// The mean number of events until `now` in a span as long as a window.
+    fn events_in_window(&self, now: Time) -> f64 {
+        let windows = now.as_fs().max(1) as f64 / self.lookahead.as_fs() as f64;
+        self.events() as f64 / windows
     }
 
     /// The events of each region so far.
