@@ -42,8 +42,10 @@ fn messages_loads_and_stores_share_cables_both_ways() {
 /// Also where they stand still in the end.
 #[test]
 fn controllers_with_their_hosts_run_on_threads_of_their_own() {
-    assert_two_are_as_one(&across(2, "", ""));
-    assert_two_are_as_one(&across(2, "get_channel = false", ""));
+    let far = "cable_send_latency = \"300 ns\"";
+    for crossbar in [far, &format!("{far}\nget_channel = false")] {
+        assert_two_are_as_one(&across(2, crossbar, ""));
+    }
 }
 
 #[test]
