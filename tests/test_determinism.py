@@ -88,6 +88,56 @@ def test_with_and_without_probes(peerlane: Run, scenario: Write, tmp_path: Path)
         assert probed == {key: value for key, value in plain.items() if key != "command"}
 
 
+TORUS = """
+[networks.t]
+shape = "torus"
+size = "4x4"
+
+[[traffic]]
+network = "t"
+load = "1 GB/s"
+message = "256 B"
+from = "routers"
+to = "routers"
+duration = "20 us"
+"""
+
+
+def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    path = scenario(text=TORUS)
+    told = set()
+    for threads in ("1", "2", "3"):
+        run = peerlane("run", path, "--threads", threads, "--trace", "trace", "--json", "json")
+        assert (run.status, run.err) == (0, "")
+        document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+        del document["command"]
+        told.add((json.dumps(document), (tmp_path / "trace").read_bytes()))
+    assert len(told) == 1
+
+
+def test_what_cannot_be_divided_says_so(peerlane: Run, scenario: Write) -> None:
+    path = scenario(text=TORUS)
+    run = peerlane("run", path, "--threads", "2", "--vcd", "waves.vcd")
+    assert run.status == 0
+    assert "the run had 1 thread: only the packet trace" in run.err
+    run = peerlane("run", path, "--threads", "40")
+    assert run.status == 0
+    assert "the run had 16 threads: the fabric falls into 16 regions" in run.err
+    run = peerlane("run", path, "--threads", "0")
+    assert run.status == 2
+    assert "--threads" in run.err
+
+
+def test_accesses_after_a_run_on_several_threads() -> None:
+    ends = []
+    for threads in (1, 2):
+        simulation = Fabric.from_toml(BUSY).simulation()
+        simulation.run(threads=threads)
+        assert len(simulation.read("a", simulation.allocate("h0", 4096), 64)) == 64
+        ends.append((simulation.now_ns, simulation.result().to_json()))
+    assert ends[0] == ends[1]
+
+
 def test_the_measured_window_changes_nothing_else() -> None:
     measured = Fabric.from_toml(BUSY).run().to_json()
     plain = Fabric.from_toml(BUSY.split("[measure]")[0]).run().to_json()

@@ -1,8 +1,12 @@
 //! The contract of a component: it turns inputs into effects and sees no other component.
 
+mod division;
+
 use std::marker::PhantomData;
 
 use crate::{Event, EventQueue, Span, Time};
+
+pub use division::Departure;
 
 /// The frames that components exchange, the store of their bytes, and the observations they report.
 pub trait Traffic: Sized {
@@ -169,6 +173,8 @@ struct Wire {
     empty_at: Time,
     /// The number of frames sent since the wire was last empty.
     count: u32,
+    /// Whether the wire leads into another region of a divided world.
+    leaves: bool,
 }
 
 impl Wire {
@@ -178,6 +184,7 @@ impl Wire {
             delay,
             empty_at: Time::ZERO,
             count: 0,
+            leaves: false,
         }
     }
 
@@ -224,6 +231,8 @@ pub struct World<T: Traffic> {
     pub observations: Vec<Observed<T::Observation>>,
     /// Whether a packet trace needs the detailed observations.
     pub watched: bool,
+    /// Frames for other regions of a divided world that the run loop has not taken yet.
+    pub departures: Vec<Departure<T::Frame>>,
 }
 
 impl<T: Traffic> Default for World<T> {
@@ -239,6 +248,7 @@ impl<T: Traffic> Default for World<T> {
             store: T::Store::default(),
             observations: Vec::new(),
             watched: false,
+            departures: Vec::new(),
         }
     }
 }
@@ -475,25 +485,32 @@ impl<T: Traffic> PortEffects<'_, T> {
     /// Sends `frame` after the delay `after`. It arrives after the wire's own delay.
     #[inline]
     pub fn send(&mut self, frame: T::Frame, after: Span) {
-        let (arrival, rank) = self.arrival(after);
+        let (arrival, rank, leaves) = self.arrival(after);
+        if leaves {
+            return self.world.depart(arrival, rank, frame);
+        }
         self.world.push(arrival, rank, Some(frame));
     }
 
     /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
     #[inline]
     pub fn send_in_background(&mut self, frame: T::Frame, after: Span) {
-        let (arrival, rank) = self.arrival(after);
+        let (arrival, rank, leaves) = self.arrival(after);
+        if leaves {
+            return self.world.depart(arrival, rank.in_background(), frame);
+        }
         self.world.push_in_background(arrival, rank, Some(frame));
     }
 
+    /// The time and the rank of the arrival of a frame that is sent now, and whether it leaves this region.
     #[inline]
-    fn arrival(&mut self, after: Span) -> (Time, Rank) {
+    fn arrival(&mut self, after: Span) -> (Time, Rank, bool) {
         let world = &mut *self.world;
         let wire = world.wires[self.me.0 as usize][self.port as usize]
             .as_mut()
             .expect("a port that sends has a wire");
         let arrival = world.now + after + wire.delay;
-        (arrival, wire.rank(world.now, arrival))
+        (arrival, wire.rank(world.now, arrival), wire.leaves)
     }
 
     /// Sets the component's timer with this number, which expires `after` from now.

@@ -12,7 +12,7 @@ mod time;
 pub use agenda::Agenda;
 pub use arena::{Arena, Id};
 pub use component::{
-    Action, Component, ComponentId, Effects, FrameOf, Label, Observed, Occurrence, Port,
+    Action, Component, ComponentId, Departure, Effects, FrameOf, Label, Observed, Occurrence, Port,
     PortEffects, Traffic, World,
 };
 pub use parameters::*;

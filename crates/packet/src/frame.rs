@@ -23,6 +23,31 @@ pub enum Frame {
     ReturnedSpace(ReturnedSpace),
 }
 
+impl Frame {
+    /// The packet of the frame, if it carries one.
+    pub fn packet(&self) -> Option<PacketId> {
+        match self {
+            Frame::Tlp(frame) => Some(frame.packet),
+            Frame::Fibre(frame) => Some(frame.packet),
+            Frame::Bus(frame) => Some(frame.packet),
+            Frame::Dllp(_) | Frame::OrderedSet(_) | Frame::Block(_) | Frame::ReturnedSpace(_) => {
+                None
+            }
+        }
+    }
+
+    /// The frame with its packet at another place in a store. A frame without a packet stays as it is.
+    #[must_use]
+    pub fn with_packet(self, packet: PacketId) -> Self {
+        match self {
+            Frame::Tlp(frame) => Frame::Tlp(TlpFrame { packet, ..frame }),
+            Frame::Fibre(frame) => Frame::Fibre(FibreFrame { packet, ..frame }),
+            Frame::Bus(frame) => Frame::Bus(BusFrame { packet, ..frame }),
+            other => other,
+        }
+    }
+}
+
 /// A transaction-layer packet with the framing of the data-link layer.
 ///
 /// The bytes on the wire, with the LCRC, are computed only when they are needed.

@@ -34,7 +34,22 @@ impl Packets {
         id
     }
 
-    /// Returns the number of packets created so far.
+    /// A store whose packets are numbered from `first` on.
+    pub fn numbered_from(first: u64) -> Self {
+        Packets {
+            slots: Arena::default(),
+            made: first,
+        }
+    }
+
+    /// Takes in a copy of a packet from another store, with one holder. It keeps its number.
+    pub fn admit(&mut self, packet: &Packet) -> PacketId {
+        let id = self.slots.claim();
+        self.slots[id].copy(packet);
+        id
+    }
+
+    /// Returns the number of packets created so far, counted from the number of the first.
     pub fn made(&self) -> u64 {
         self.made
     }
@@ -95,9 +110,13 @@ impl Packets {
 
     /// Returns the number of packets in use that `which` selects, as [`Self::count`] does.
     pub fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
+        self.numbers_of(which).len()
+    }
+
+    /// Returns the numbers of the packets in use that `which` selects.
+    pub fn numbers_of(&self, which: impl Fn(&Packet) -> bool) -> BTreeSet<u64> {
         let held = self.slots.held().filter(|packet| which(packet));
-        let numbers: BTreeSet<u64> = held.map(|packet| packet.number).collect();
-        numbers.len()
+        held.map(|packet| packet.number).collect()
     }
 }
 
@@ -219,6 +238,13 @@ impl Packet {
         self.header = header;
         self.header_len += prefix.len() as u32;
         &mut self.bytes[self.header_len as usize..]
+    }
+
+    /// Makes this packet a copy of `other`, in its own buffer.
+    pub fn copy(&mut self, other: &Packet) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clone_from(&other.bytes);
+        *self = Packet { bytes, ..*other };
     }
 
     /// The header's fields.

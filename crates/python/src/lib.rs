@@ -202,10 +202,16 @@ impl Simulation {
         self.0.watch_waits(closely);
     }
 
-    #[pyo3(signature = (progress = None))]
-    fn run(&mut self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
+    #[pyo3(signature = (progress = None, threads = 1))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        progress: Option<&Bound<'_, PyAny>>,
+        threads: usize,
+    ) -> PyResult<String> {
         let progress = progress.map(|progress| progress.clone().unbind());
         let simulation = &mut self.0;
+        simulation.use_threads(threads);
         let ran = watched(py, |watch| {
             simulation.run(&mut |share| {
                 watch(&|py| match &progress {
@@ -215,6 +221,13 @@ impl Simulation {
             })
         });
         self.captured(ran).and_then(|_| self.result())
+    }
+
+    /// The number of threads of the run, the reason if there are fewer than wished for, and the share of the events in windows.
+    fn threads(&self) -> (usize, Option<&str>, f64) {
+        let (count, why) = self.0.threads();
+        let share = self.0.shares().events as f64 / self.0.events().max(1) as f64;
+        (count, why, share)
     }
 
     fn run_while(&mut self, py: Python<'_>, goes_on: &Bound<'_, PyAny>) -> PyResult<bool> {

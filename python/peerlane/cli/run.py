@@ -132,6 +132,16 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             "in the replay buffer of each direction of each link; use and payload of fibres.",
         ),
     ] = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Run on up to N threads, with the results and the trace of one. Fabrics are cut "
+            "at fibres, cables and other wires with a delay; a warning says so if there are fewer "
+            "threads.",
+        ),
+    ] = 1,
     *,
     explain: Annotated[
         bool,
@@ -215,8 +225,9 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     keep_apart([file], {"--json": json_to, **captures})
     if repeat is not None:
         single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
-        single["--parquet"] = parquet_to
-        _refuse_with_repeat({**captures, **single, "--report": report_to})
+        single |= {"--parquet": parquet_to, "--report": report_to}
+        single["--threads"] = threads if threads > 1 else None
+        _refuse_with_repeat({**captures, **single})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     folder = open_folder(report_to)
@@ -230,7 +241,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     interval_ns = None if interval is None else _sample(simulation, interval, outputs)
     if folder is not None and interval is None:
         simulation.sample(every=FINEST)
-    outcome = _simulate(simulation, f"running {Path(file).stem}")
+    outcome = _simulate(simulation, f"running {Path(file).stem}", threads)
     result = outcome.result
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]
@@ -271,12 +282,12 @@ def _refuse_with_repeat(options: Mapping[str, object]) -> None:
         raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
 
 
-def _simulate(simulation: Simulation, what: str) -> _Outcome:
+def _simulate(simulation: Simulation, what: str, threads: int) -> _Outcome:
     """Runs to the end, or until the user interrupts; `what` is said of the progress."""
     interrupt = full = None
     with progress(what) as bar:
         try:
-            result = simulation.run(lambda fraction: bar(what, fraction))
+            result = simulation.run(lambda fraction: bar(what, fraction), threads=threads)
         except KeyboardInterrupt as raised:
             interrupt, result = raised, simulation.result()
         except OSError as raised:
@@ -304,6 +315,8 @@ def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
             "measures nothing; write an earlier from, or longer flows"
         )
+    if simulation.fewer_threads:
+        warn(simulation.fewer_threads)
     for warning in result.warnings:
         warn(warning)
     judge_failures([*lost, *result.failures])

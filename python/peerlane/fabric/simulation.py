@@ -241,16 +241,34 @@ class Simulation:
         """
         self._core.watch_waits(closely)
 
-    def run(self, progress: Callable[[float], object] | None = None) -> RunResult:
+    def run(
+        self, progress: Callable[[float], object] | None = None, *, threads: int = 1
+    ) -> RunResult:
         """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1.
 
         With device models of one's own the run goes on after the workloads until nothing is left
         to happen, or until no packet was made for 1 ms.
 
+        Args:
+            progress: Called from time to time with the share done.
+            threads: The most threads that the run may use; the results are those of one thread.
+                What cannot be divided runs on fewer: `fewer_threads` has the reason. Accesses and
+                programs after such a run wait until it has been repeated on one thread.
+
         Raises:
             ModelError: A device model of one's own has failed, which ends the run.
+            ValueError: `threads` is less than 1.
         """
-        return RunResult.from_json(self._core.run(progress))
+        if threads < 1:
+            msg = f"{threads} threads cannot run anything; write 1 or more"
+            raise ValueError(msg)
+        return RunResult.from_json(self._core.run(progress, threads))
+
+    @property
+    def fewer_threads(self) -> str | None:
+        """The threads of a run that had fewer than wished for, and the reason."""
+        count, why, _ = self._core.threads()
+        return why and f"the run had {count} thread{'s' if count > 1 else ''}: {why}"
 
     def run_while(self, goes_on: Callable[[float], object]) -> bool:
         """Runs as `run` does while `goes_on`, called with the share done, returns true.

@@ -257,6 +257,18 @@ impl Meter {
         self.ends
     }
 
+    /// The bytes that have arrived, and those of open flows that have been asked for and have neither arrived nor been lost.
+    pub fn moved(&self) -> (u64, u64) {
+        let mut moved = (0, 0);
+        for flow in &self.flows {
+            moved.0 += flow.delivered;
+            if let (Some(asked), false) = (flow.asked, flow.closed) {
+                moved.1 += asked.saturating_sub(flow.delivered + flow.refused);
+            }
+        }
+        moved
+    }
+
     /// Whether all workloads are complete.
     #[inline]
     pub fn are_workloads_complete(&self) -> bool {

@@ -10,6 +10,7 @@ pub mod pcap;
 pub mod perfetto;
 pub mod reading;
 pub mod series;
+pub mod stores;
 pub mod trace;
 pub mod vcd;
 pub mod waits;

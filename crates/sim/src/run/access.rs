@@ -265,6 +265,7 @@ impl Simulation {
     /// Writes `bytes` to `address` of a host's memory or a device's BAR 0, without simulating an access.
     pub fn fill(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), AccessError> {
         let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
+        self.keep_whole();
         if let Some(memory) = self.models[index].memory_mut() {
             memory.write(offset, bytes);
         }

@@ -96,6 +96,7 @@ impl Simulation {
         backing: &Arc<dyn Backing>,
     ) -> Result<(), AccessError> {
         let (node, offset) = self.locate(host, address, size)?;
+        self.keep_whole();
         if let Some(memory) = self.models[node].memory_mut() {
             memory.share(offset, size, backing);
         }

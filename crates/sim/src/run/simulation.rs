@@ -4,6 +4,7 @@ mod captures;
 mod incidents;
 mod models;
 mod readings;
+mod regions;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -11,7 +12,7 @@ use std::num::NonZeroU64;
 use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
-use packet::{Frame, Observation, Pcie};
+use packet::{Frame, Observation, Packet, Pcie};
 use protocol::{FunctionId, Header, Kind, Message, QueuePairId};
 
 use crate::build::{self, errors, migration};
@@ -35,6 +36,8 @@ use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
 pub use models::ModelFailure;
+pub use regions::Shares;
+use regions::{Outcome, Regions, Threads};
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
@@ -45,7 +48,10 @@ pub struct Simulation {
     /// The queue pairs that were opened for programs.
     pub(crate) opened: Vec<QueuePairId>,
     pub(crate) models: Vec<Model>,
+    /// Time, events, wires and packets; of a divided fabric time alone, because its regions have the rest.
     pub(crate) world: World<Pcie>,
+    pub(super) regions: Option<Box<Regions>>,
+    pub(super) threads: Threads,
     pub(crate) meter: Meter,
     pub(crate) in_flight: Accesses,
     watchers: Watchers,
@@ -53,7 +59,9 @@ pub struct Simulation {
     log: Log,
     interval: Interval,
     series: Option<Series>,
-    captures: Option<Box<Captures>>,
+    /// The interval of samples that was asked for.
+    sampled_each: Option<Span>,
+    pub(super) captures: Option<Box<Captures>>,
     watch: Option<Box<Watch>>,
     waits: Option<Box<Waits>>,
     happened: Happened,
@@ -64,8 +72,9 @@ pub struct Simulation {
     pub(crate) has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
-    /// An end of patience, and the number of packets made until shortly before it: these stand if they are still there at the end.
-    old: (Time, u64),
+    /// An end of patience, and the number of packets made in each region until shortly before it: these stand if they are still there
+    /// at the end. Without numbers, all packets do.
+    old: (Time, Option<Vec<u64>>),
 }
 
 /// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
@@ -74,6 +83,10 @@ pub(crate) const CHUNK: u32 = 16 * 1024;
 /// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
 /// and shorter than the patience of every workload.
 const PASSAGE: Span = Span::from_us(1_000);
+
+/// Steps of a divided fabric on one thread after some windows, and where there was no window.
+const STEPS_BETWEEN: u32 = 16;
+const STEPS_APART: u32 = 128;
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -121,12 +134,15 @@ impl Simulation {
             watchers,
             models,
             world,
+            regions: None,
+            threads: Threads::default(),
             meter,
             in_flight: Accesses::default(),
             refusals: Refusals::new(),
             log: Log::default(),
             interval: Interval::default(),
             series: None,
+            sampled_each: None,
             captures: None,
             watch: None,
             waits: None,
@@ -136,7 +152,7 @@ impl Simulation {
             started: false,
             has_stopped: false,
             stuck: false,
-            old: (Time::ZERO, 0),
+            old: (Time::ZERO, Some(Vec::new())),
         }
     }
 
@@ -152,12 +168,15 @@ impl Simulation {
 
     /// Number of events so far.
     pub fn events(&self) -> u64 {
-        self.world.events()
+        let regions = self.regions.as_ref();
+        regions.map_or_else(|| self.world.events(), |regions| regions.events())
     }
 
     /// Number of packets in use: zero when everything is delivered and acknowledged.
     pub fn packets_in_use(&self) -> usize {
-        self.world.store.in_use()
+        let regions = self.regions.as_ref();
+        let own = || self.world.store.in_use();
+        regions.map_or_else(own, |regions| regions.packets_in_use())
     }
 
     /// Header credits and data credits of packets in the receive buffers of all links: zero when every packet has left.
@@ -171,7 +190,13 @@ impl Simulation {
     /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
     /// arrived, and decides whether the run goes on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
-        self.start();
+        let is_over = self.run_on(watch);
+        self.return_captures();
+        is_over
+    }
+
+    fn run_on(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        self.begin_time();
         self.stuck = false;
         while self.is_open() {
             let patient = self.patient_until();
@@ -179,10 +204,21 @@ impl Simulation {
             if self.old.0 != patient {
                 limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
             }
-            for _ in 0..CHUNK {
+            let steps = match self.run_windows(limit) {
+                Outcome::Again => {
+                    self.begin_time();
+                    continue;
+                }
+                Outcome::Pause if self.is_open() => STEPS_BETWEEN,
+                Outcome::Pause => return self.run_foreseen(watch),
+                Outcome::None if self.gives_up_threads() => continue,
+                Outcome::None if self.regions.is_some() => STEPS_APART,
+                Outcome::None => CHUNK,
+            };
+            for _ in 0..steps {
                 if !self.world.has_events() && self.expects_nothing() {
                     self.stuck = true;
-                    self.old.1 = u64::MAX;
+                    self.old.1 = None;
                     return true;
                 }
                 if self.step_until(limit) {
@@ -190,7 +226,7 @@ impl Simulation {
                         continue;
                     }
                 } else if limit < patient {
-                    self.old = (patient, self.world.store.made());
+                    self.old = (patient, Some(self.made()));
                     limit = patient;
                     continue;
                 } else {
@@ -199,9 +235,7 @@ impl Simulation {
                         break;
                     }
                 }
-                // What is foreseen happens, too.
-                self.run_until(self.meter.progress(), &mut || true);
-                return self.run_models(watch);
+                return self.run_foreseen(watch);
             }
             if self.has_stopped {
                 return true;
@@ -217,11 +251,24 @@ impl Simulation {
         self.run_models(watch)
     }
 
-    /// Whether neither a request that is not answered nor an incident is left, where no event is.
+    /// Runs on until what is foreseen has happened, too.
+    fn run_foreseen(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        self.end_interval_of_workloads();
+        self.pass_until(self.meter.progress(), &mut || true);
+        self.run_models(watch)
+    }
+
+    /// Whether an event is left that is not in the background.
+    fn has_events(&self) -> bool {
+        let regions = self.regions.as_ref();
+        self.world.has_events() || regions.is_some_and(|regions| regions.has_events())
+    }
+
+    /// Whether neither an event of a region, a request that is not answered nor an incident is left, where the whole fabric has no event.
     #[cold]
     #[inline(never)]
     fn expects_nothing(&mut self) -> bool {
-        self.deadline() == Time::NEVER && self.next_incident() == Time::NEVER
+        !self.has_events() && self.deadline() == Time::NEVER && self.next_incident() == Time::NEVER
     }
 
     /// What every wire has done since the beginning.
@@ -270,8 +317,15 @@ impl Simulation {
             }
             _ => header.is_config(),
         };
-        let store = &self.world.store;
-        store.count_of(|packet| packet.number() < self.old.1 && !is_passing(packet.header()))
+        let is_old = |packet: &Packet| {
+            let made = self.old.1.as_ref();
+            made.is_none_or(|made| Self::was_made(made, packet.number()))
+        };
+        let stands = |packet: &Packet| is_old(packet) && !is_passing(packet.header());
+        match &self.regions {
+            None => self.world.store.count_of(stands),
+            Some(regions) => regions.count_of(stands),
+        }
     }
 
     /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
@@ -281,6 +335,25 @@ impl Simulation {
             (sum + share.min(1.0), count + 1)
         });
         sum / f64::from(count.max(1))
+    }
+
+    /// The time before which no end is expected of the workloads that last for a given time.
+    pub(super) fn lasts_until(&self) -> Time {
+        let all = self.plan.workloads.iter();
+        let ends = all.filter_map(|one| one.workload.kind().lasts_until());
+        ends.max().unwrap_or(Time::ZERO)
+    }
+
+    /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
+    pub(super) fn work_left(&self) -> Option<f64> {
+        let (delivered, outstanding) = self.meter.moved();
+        let bytes = (delivered > 0).then(|| outstanding as f64 / delivered as f64);
+        let shares = self.progress().filter_map(|progress| progress.done);
+        let left = shares.map(|done| (done > 0.0).then(|| (1.0 - done) / done));
+        let left = left.chain([bytes]).flatten().reduce(f64::max)?;
+        // A workload that has not begun will take its time, too. Our guess: half of what has passed.
+        let has_idle = self.progress().any(|progress| progress.done == Some(0.0));
+        Some(if has_idle { left.max(0.5) } else { left })
     }
 
     fn progress(&self) -> impl Iterator<Item = Progress> {
@@ -293,13 +366,17 @@ impl Simulation {
 
     /// Handles all events of the next time. False when none is left.
     pub fn step(&mut self) -> bool {
-        self.start();
+        self.begin_time();
         self.step_until(Time::NEVER)
     }
 
     /// Handles all events due by `time`, while `watch`, called from time to time, allows it. False when none is left after `time`.
     pub fn run_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
-        self.start();
+        self.begin_time();
+        self.pass_until(time, watch)
+    }
+
+    pub(super) fn pass_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
         loop {
             for _ in 0..CHUNK {
                 if self.has_stopped {
@@ -307,7 +384,7 @@ impl Simulation {
                 }
                 if !self.step_until(time) {
                     self.pass_to(time);
-                    return self.world.has_events() || self.deadline() != Time::NEVER;
+                    return self.has_events() || self.deadline() != Time::NEVER;
                 }
             }
             if !watch() {
@@ -330,11 +407,15 @@ impl Simulation {
             if left == 0 {
                 break;
             }
-            left -= 1;
             match self.world.advance_now() {
                 Some(next) => event = next,
                 None => break,
             }
+            left -= 1;
+        }
+        if left == 0 && !self.has_models_from_outside() {
+            // The next step goes on with this time.
+            return true;
         }
         if !self.world.observations.is_empty() {
             self.listen();
@@ -345,10 +426,22 @@ impl Simulation {
         true
     }
 
+    #[cold]
+    fn has_models_from_outside(&self) -> bool {
+        let mut all = self.models.iter();
+        all.any(|model| matches!(model, Model::Foreign(_)))
+    }
+
     /// Goes on where no event is due by `limit` and before the next reading: reads, or lets an outstanding request time out.
     #[cold]
     fn step_on(&mut self, limit: Time) -> bool {
-        let due = self.world.next_due(limit);
+        if self.step_regions(limit) {
+            return true;
+        }
+        let due = match &self.regions {
+            None => self.world.next_due(limit),
+            Some(regions) => regions.next_due(limit),
+        };
         let incident = self.next_incident();
         if incident <= limit.min(due.unwrap_or(limit)) && incident < Time::NEVER {
             self.bring_about();
@@ -367,14 +460,20 @@ impl Simulation {
     pub(crate) fn pass_to(&mut self, time: Time) {
         self.read_until(time);
         self.world.pass_to(time);
+        if let Some(regions) = &self.regions {
+            regions.pass_to(time);
+        }
     }
 
     /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
     /// count, so that all runs of a scenario end at the same time.
     #[cold]
     fn step_late(&mut self) {
-        let next = self.world.next_time().unwrap_or(Time::NEVER);
-        let next = next.min(self.deadline());
+        let next = match &self.regions {
+            None => self.world.next_time(),
+            Some(regions) => regions.next_time(),
+        };
+        let next = next.unwrap_or(Time::NEVER).min(self.deadline());
         while !self.has_stopped && self.step_until(next) {}
     }
 
@@ -406,14 +505,20 @@ impl Simulation {
         }
     }
 
-    /// Starts time, if it has not started: the links come up, and then the flows begin.
+    /// Starts time, as [`begin_time`](Self::begin_time) does, for somebody who acts on the fabric from outside.
     pub(crate) fn start(&mut self) {
-        if std::mem::replace(&mut self.started, true) {
-            return;
+        self.unite();
+        self.begin_time();
+    }
+
+    /// Starts time, if it has not started: the links come up, and then the flows begin.
+    pub(super) fn begin_time(&mut self) {
+        if self.started {
+            return self.go_on_undivided();
         }
-        for (index, model) in self.models.iter_mut().enumerate() {
-            model.start(ComponentId(index as u32), &mut self.world);
-        }
+        self.divide();
+        self.started = true;
+        self.with_each(|model, id, world| model.start(id, world));
         self.listen();
         // A link that fails before it is up leaves nothing to wait for.
         while self.ends_down > 0
@@ -448,9 +553,7 @@ impl Simulation {
         migration::load(&self.plan, up, &mut self.models);
         errors::load(&self.plan, up, &mut self.models);
         self.sever(up);
-        for (index, model) in self.models.iter_mut().enumerate() {
-            model.ask(ComponentId(index as u32), &mut self.world);
-        }
+        self.with_each(|model, id, world| model.ask(id, world));
         self.listen();
     }
 
@@ -477,7 +580,14 @@ impl Simulation {
                 let id = ComponentId(node as u32);
                 if let Some(router) = self.models[node].device_mut::<Router>() {
                     let time = Time::ZERO + up + after;
-                    router.sever(usize::from(port), time, &mut self.world.effects(id));
+                    let port = usize::from(port);
+                    match &self.regions {
+                        None => router.sever(port, time, &mut self.world.effects(id)),
+                        Some(regions) => {
+                            regions
+                                .at(id, |world| router.sever(port, time, &mut world.effects(id)));
+                        }
+                    }
                 }
             }
         }
@@ -485,8 +595,28 @@ impl Simulation {
 
     /// Hands observations to the probes, ordered by component, and within a component as they were made.
     pub(crate) fn listen(&mut self) {
+        if self.regions.is_some() {
+            self.listen_to_regions();
+        } else {
+            if let Some(captures) = &mut self.captures {
+                captures.note(&self.world);
+            }
+            self.hear();
+        }
+        self.end_interval_of_workloads();
+    }
+
+    /// Ends the measured interval, if it ends with the workloads and they are complete.
+    #[inline]
+    fn end_interval_of_workloads(&mut self) {
+        if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
+            self.end_interval();
+        }
+    }
+
+    /// Hands the observations of one time, which the captures have noted, to the other probes.
+    pub(super) fn hear(&mut self) {
         if let Some(captures) = &mut self.captures {
-            captures.note(&self.world);
             captures.write_noted();
             // The other probes have no use for details.
             self.world
@@ -511,9 +641,6 @@ impl Simulation {
             self.watchers.observe(told.at, &told.what);
         }
         self.world.observations.clear();
-        if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
-            self.end_interval();
-        }
     }
 
     /// The circuits that cannot go on, each with its device, the time and the reason.
@@ -534,6 +661,36 @@ impl Simulation {
         self.halt();
     }
 
+    /// The reason for which a probe needs one order of all events, if one does.
+    pub(super) fn probe_of_one_thread(&self) -> Option<&'static str> {
+        if self.watch.is_some() {
+            Some("coherence is checked between events of the whole fabric")
+        } else if self
+            .captures
+            .as_ref()
+            .is_some_and(|all| all.need_one_thread())
+        {
+            Some("only the packet trace, without --address, is written from several threads")
+        } else {
+            None
+        }
+    }
+
+    /// Whether the run has come to its end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.stuck || self.started && !self.is_open()
+    }
+
+    /// Gives a simulation of the same plan the probes of this one, but for its captures.
+    pub(super) fn renew_probes(&self, again: &mut Simulation) {
+        if let Some(interval) = self.sampled_each {
+            again.sample(interval);
+        }
+        if let Some(waits) = &self.waits {
+            again.watch_waits(waits.is_close());
+        }
+    }
+
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
     pub fn check_coherence(&self) -> Result<usize, Incoherence> {
         coherence::check((&self.plan, &self.models, self.world.now()))
@@ -542,6 +699,7 @@ impl Simulation {
     /// Checks coherence after every `every` events from now on. The result holds the first violation. Returns false if no host is
     /// coherent, because there is nothing to check.
     pub fn watch_coherence(&mut self, every: NonZeroU64) -> bool {
+        self.unite();
         let mut hosts = self.models.iter().filter_map(Model::host);
         let is_coherent = hosts.any(|host| host.cores().next().is_some());
         self.watch = is_coherent.then(|| Box::new(Watch::new(every)));

@@ -67,6 +67,11 @@ pub(crate) trait Kind {
     /// Time at which the workload may begin, counted from when every link is up.
     fn start(&self) -> Time;
 
+    /// Time at which the workload ends to make requests, if that is given, counted as that of [`start`](Self::start).
+    fn lasts_until(&self) -> Option<Time> {
+        None
+    }
+
     /// Progress at `now`.
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
 

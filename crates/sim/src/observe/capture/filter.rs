@@ -146,6 +146,11 @@ impl Filter {
         all.is_none_or(|directions| directions[direction.0])
     }
 
+    /// Whether the filter remembers requests, by which it tells what passes on other links.
+    pub fn remembers_requests(&self) -> bool {
+        self.addresses.is_some()
+    }
+
     /// Whether `time` is within the window.
     #[inline]
     pub fn passes_time(&self, time: Time) -> bool {

@@ -98,6 +98,11 @@ pub trait Format: Debug + Send + Sync {
         true
     }
 
+    /// Whether the format has to see each event of the whole fabric, and not only its observations.
+    fn needs_one_thread(&self) -> bool {
+        true
+    }
+
     /// Appends the records of an event that passed the filter.
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>);
 
@@ -222,18 +227,29 @@ impl Captures {
     }
 
     fn note_new(&mut self, world: &World<Pcie>) {
-        for told in &world.observations[self.seen..] {
+        self.note_all(&world.observations[self.seen..], &world.store);
+        self.seen = world.observations.len();
+    }
+
+    /// Makes the records of observations, whose packets are in `packets`.
+    pub fn note_all(&mut self, all: &[Observed<Observation>], packets: &Packets) {
+        for told in all {
             if !self.has_arrivals && is_arrival(&told.what) {
                 continue;
             }
-            let Some(event) = WireEvent::of(told, &world.store, &self.names) else {
+            let Some(event) = WireEvent::of(told, packets, &self.names) else {
                 continue;
             };
             for capture in &mut self.all {
                 capture.note(&event);
             }
         }
-        self.seen = world.observations.len();
+    }
+
+    /// Whether a capture has records of more than observations and their packets, or depends on the order in which components made them.
+    pub fn need_one_thread(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|one| one.format.needs_one_thread() || one.filter.remembers_requests())
     }
 
     /// Writes the records of one time, ordered by component, and within a component as they were observed.

@@ -13,6 +13,10 @@ use line::{Arrival, FibreLine, Line, OrderedSets, Tlp, Training, What};
 pub struct Trace;
 
 impl Format for Trace {
+    fn needs_one_thread(&self) -> bool {
+        false
+    }
+
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
         let Some(what) = content(event) else {
             return;

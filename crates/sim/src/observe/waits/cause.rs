@@ -6,13 +6,14 @@ use device::{Engine, Gate, Nic, Router, RouterHold};
 use fabric::RootHold;
 use kernel::Time;
 use link::{Concern, Hold, LinkEnd};
-use packet::{FlowId, Packets};
+use packet::FlowId;
 use protocol::Class;
 use transaction::Standing;
 
 use crate::build;
 use crate::model::Model;
 
+use super::super::stores::Stores;
 use super::path::{End, Station, Wire, Wires};
 
 /// A cause for which a flow waits.
@@ -57,7 +58,7 @@ pub(super) enum Cause {
 pub(super) struct Moment<'a> {
     pub(super) wires: &'a Wires,
     pub(super) models: &'a [Model],
-    pub(super) packets: &'a Packets,
+    pub(super) stores: &'a Stores<'a>,
     pub(super) now: Time,
 }
 
@@ -96,12 +97,13 @@ impl Moment<'_> {
     }
 
     fn held(&self, wire: Wire, concern: Concern) -> Option<Hold> {
-        self.link(wire.end)?.held(concern, self.now, self.packets)
+        let packets = self.stores.of(wire.end.0);
+        self.link(wire.end)?.held(concern, self.now, packets)
     }
 
     fn is_on(&self, wire: Wire, flow: FlowId) -> bool {
         let link = self.link(wire.end);
-        let on_wire = link.and_then(|link| link.on_wire(self.now, self.packets));
+        let on_wire = link.and_then(|link| link.on_wire(self.now, self.stores.of(wire.end.0)));
         on_wire.and_then(|transmission| transmission.flow) == Some(flow)
     }
 
@@ -175,21 +177,23 @@ impl Moment<'_> {
             Model::IoPort(port) => port.link().credits_held() > 0,
             model => model
                 .leaf()
-                .is_some_and(|leaf| leaf.endpoint().is_holding(self.packets)),
+                .is_some_and(|leaf| leaf.endpoint().is_holding(self.stores.of(node))),
         }
     }
 
     fn in_router(&self, route: &Route, node: usize) -> Option<Cause> {
         let router: &Router = self.models[node].device()?;
         let fibre = |fibre: usize| (node, build::fibre_port(fibre as u8) as usize);
-        Some(match router.holds(route.part, self.now, self.packets)? {
-            RouterHold::Fibre(number, Some(flow)) if route.gives_way_to(flow) => {
-                Cause::Arbitration(fibre(number), flow)
-            }
-            RouterHold::Fibre(number, _) => Cause::Wire(fibre(number)),
-            RouterHold::Credit(number) => Cause::FibreCredit(fibre(number)),
-            RouterHold::Crossbar => Cause::Datapath(node),
-        })
+        Some(
+            match router.holds(route.part, self.now, self.stores.of(node))? {
+                RouterHold::Fibre(number, Some(flow)) if route.gives_way_to(flow) => {
+                    Cause::Arbitration(fibre(number), flow)
+                }
+                RouterHold::Fibre(number, _) => Cause::Wire(fibre(number)),
+                RouterHold::Credit(number) => Cause::FibreCredit(fibre(number)),
+                RouterHold::Crossbar => Cause::Datapath(node),
+            },
+        )
     }
 
     fn in_root(&self, route: &Route, (node, port): End) -> Option<Cause> {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
 use link::LinkEnd;
-use packet::{FlowId, Packets};
+use packet::FlowId;
 
 use crate::model::Model;
 use crate::plan::{FabricPlan, Plan};
@@ -23,6 +23,7 @@ use crate::workload::PlannedWorkload;
 use crate::workload::flow::{Amount, FlowPlan};
 
 use super::meter::Meter;
+use super::stores::Stores;
 use cause::{Cause, Moment, Route};
 use path::{Station, Wire, Wires};
 
@@ -54,6 +55,8 @@ pub struct Waits {
     begin: Time,
     slot: Span,
     least_slot: Span,
+    /// Whether it looks at many flows as often as at one.
+    is_close: bool,
     /// The time of the next look.
     due: Time,
 }
@@ -100,21 +103,36 @@ impl Waits {
             begin: Time::ZERO,
             slot: FIRST_SLOT,
             least_slot,
+            is_close: closely,
             due: Time::ZERO,
         };
         waits.set_due();
         waits
     }
 
-    /// The time of the next look.
+    /// Whether the probe looks closely.
+    pub fn is_close(&self) -> bool {
+        self.is_close
+    }
+
+    /// Whether there is a flow to look at.
+    pub fn has_flows(&self) -> bool {
+        !self.ways.is_empty()
+    }
+
+    /// The time of the next look, or [`Time::NEVER`] if there is no flow.
     #[inline]
     pub fn next(&self) -> Time {
-        self.due
+        if self.has_flows() {
+            self.due
+        } else {
+            Time::NEVER
+        }
     }
 
     /// Looks at the flows at the time that is due. All events before it have happened, and none of it.
-    pub fn look(&mut self, models: &[Model], packets: &Packets, meter: &Meter) {
-        self.look_once(models, packets, meter);
+    pub fn look(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
+        self.look_once(models, stores, meter);
         self.begin += self.slot;
         self.number += 1;
         self.set_slot();
@@ -148,11 +166,11 @@ impl Waits {
         self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
     }
 
-    fn look_once(&mut self, models: &[Model], packets: &Packets, meter: &Meter) {
+    fn look_once(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
         let moment = Moment {
             wires: &self.wires,
             models,
-            packets,
+            stores,
             now: self.due,
         };
         let cause = |way: &Way| {

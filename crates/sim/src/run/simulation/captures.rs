@@ -53,6 +53,7 @@ impl Simulation {
         filter: &FilterOptions,
         file: File,
     ) -> Result<(), FilterError> {
+        self.unite();
         let filter = self.filter(filter)?;
         self.world.watched = true;
         let writer = format.writer(&self.plan);

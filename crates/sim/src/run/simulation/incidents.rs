@@ -20,6 +20,13 @@ pub(super) struct Happened {
     programs: Vec<(usize, ThreadId)>,
 }
 
+impl Happened {
+    /// The time at which all links were up, or zero before.
+    pub(super) fn up(&self) -> Span {
+        self.up.unwrap_or(Span::ZERO)
+    }
+}
+
 impl Simulation {
     /// Lets the times of incidents count from `up` on.
     pub(super) fn expect_incidents(&mut self, up: Span) {

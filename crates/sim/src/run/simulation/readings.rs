@@ -5,6 +5,7 @@ use kernel::{Span, Time};
 use super::Simulation;
 use crate::observe::reading::Reading;
 use crate::observe::series::{Sample, Sampled, Series};
+use crate::observe::stores::Stores;
 
 impl Simulation {
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
@@ -24,7 +25,11 @@ impl Simulation {
             if let Some(waits) = &mut self.waits
                 && waits.next() == due
             {
-                waits.look(&self.models, &self.world.store, &self.meter);
+                let mut look = |stores: &Stores<'_>| waits.look(&self.models, stores, &self.meter);
+                match &self.regions {
+                    None => look(&Stores::one(&self.world.store)),
+                    Some(regions) => regions.with_stores(look),
+                }
             }
         }
         self.halt();
@@ -32,8 +37,17 @@ impl Simulation {
 
     /// Lets time halt before the next reading, sample, look or incident.
     pub(super) fn halt(&mut self) {
-        let time = self.next_reading().min(self.next_incident());
-        self.world.halt_before(time);
+        self.world.halt_before(self.next_halt());
+    }
+
+    /// The time of the next reading, sample, look or incident, or [`Time::NEVER`].
+    pub(in crate::run) fn next_halt(&self) -> Time {
+        self.next_reading().min(self.next_incident())
+    }
+
+    /// The time from which the flows that begin at once count.
+    pub(in crate::run) fn flows_since(&self) -> Time {
+        Time::ZERO + self.happened.up()
     }
 
     /// The time of the next reading, sample or look, or [`Time::NEVER`].
@@ -59,6 +73,7 @@ impl Simulation {
     pub fn sample(&mut self, interval: Span) {
         let now = Sample::take(self.sampled(), self.now());
         self.series = Some(Series::new(interval, now));
+        self.sampled_each = Some(interval);
         self.halt();
     }
 

@@ -198,6 +198,13 @@ impl Kind for FlowPlan {
         self.start
     }
 
+    fn lasts_until(&self) -> Option<Time> {
+        match self.amount {
+            Amount::Lasting(span) => Some(self.start + span),
+            Amount::Bytes(_) | Amount::Requests(_) => None,
+        }
+    }
+
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
         self.progress_of(own, meter, now)
     }

@@ -114,6 +114,10 @@ impl Kind for OfferPlan {
         self.start
     }
 
+    fn lasts_until(&self) -> Option<Time> {
+        Some(self.start + self.duration)
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         let offered_until = self.start + self.duration;
         Progress {

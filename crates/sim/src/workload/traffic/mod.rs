@@ -94,6 +94,10 @@ impl Kind for TrafficPlan {
         self.start
     }
 
+    fn lasts_until(&self) -> Option<Time> {
+        Some(self.start + self.duration)
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, now: Time) -> Progress {
         let passed = now.as_ns() - self.start.as_ns();
         let offered_until = self.start + self.duration;

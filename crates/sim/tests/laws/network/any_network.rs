@@ -13,7 +13,7 @@ use crate::cases::cases;
 
 /// A network, which shrinks to fewer nodes, fewer flows and fewer lines. It is shown as the text of its scenario.
 #[derive(Clone)]
-struct AnyNetwork {
+pub(super) struct AnyNetwork {
     head: String,
     shape: Shape,
     /// Routes are adaptive where the shape permits it.
@@ -78,7 +78,7 @@ impl AnyNetwork {
         self.adaptive && matches!(self.shape, Shape::Regular(..))
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let fibres = format!(
             "length = \"{}\"\nfibre_bit_error_rate = {}",
             self.length, self.errors
@@ -275,7 +275,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
 }
 
 /// A network; a `rough` one has bit errors and cut fibres whether or not its fibres are reliable.
-fn network(rough: bool) -> impl Strategy<Value = AnyNetwork> {
+pub(super) fn network(rough: bool) -> impl Strategy<Value = AnyNetwork> {
     let head = (
         0_u32..1_000_000,
         setting("generation", &["3", "1"]),

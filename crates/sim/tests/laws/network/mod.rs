@@ -9,6 +9,7 @@ mod order;
 mod passage;
 mod rates;
 mod severed;
+pub mod threads;
 mod trace;
 mod zero_load;
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{Ask, run};
+use crate::network::threads::assert_two_are_as_one;
 
 /// A host on either side of so many controllers in a row, which ask each other for all they can in both ways.
 fn across(controllers: usize, crossbar: &str, nic: &str) -> String {
@@ -35,6 +36,15 @@ fn messages_loads_and_stores_share_cables_both_ways() {
         for port in ["", "cable_send_latency = \"300 ns\""] {
             run(&across(controllers, port, "")).all_intact();
         }
+    }
+}
+
+/// Also where they stand still in the end.
+#[test]
+fn controllers_with_their_hosts_run_on_threads_of_their_own() {
+    let far = "cable_send_latency = \"300 ns\"";
+    for crossbar in [far, &format!("{far}\nget_channel = false")] {
+        assert_two_are_as_one(&across(2, crossbar, ""));
     }
 }
 

@@ -1,0 +1,61 @@
+//! Frames that leave a region for another, with copies of their packets.
+
+use kernel::{Departure, Time, World};
+use packet::{Frame, Packet, Packets, Pcie};
+
+/// The frames from one region to another that have not entered it yet.
+#[derive(Debug)]
+pub(super) struct Mail {
+    frames: Vec<Departure<Frame>>,
+    /// Copies of the packets of the frames, in their order. Buffers of earlier copies are behind them.
+    packets: Vec<Packet>,
+    copied: usize,
+    /// The time of the first frame.
+    earliest: Time,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Mail {
+            frames: Vec::new(),
+            packets: Vec::new(),
+            copied: 0,
+            earliest: Time::NEVER,
+        }
+    }
+}
+
+impl Mail {
+    /// The time of the first frame to arrive, or [`Time::NEVER`].
+    pub(super) fn earliest(&self) -> Time {
+        self.earliest
+    }
+
+    /// Takes a frame with its packet, whose hold in `store` it releases.
+    pub(super) fn take(&mut self, frame: Departure<Frame>, store: &mut Packets) {
+        if let Some(packet) = frame.frame.packet() {
+            if self.copied == self.packets.len() {
+                self.packets.push(Packet::default());
+            }
+            self.packets[self.copied].copy(&store[packet]);
+            self.copied += 1;
+            store.release(packet);
+        }
+        self.earliest = self.earliest.min(frame.time());
+        self.frames.push(frame);
+    }
+
+    /// Lets all frames enter the region of `world`.
+    pub(super) fn enter(&mut self, world: &mut World<Pcie>) {
+        let mut copies = self.packets.iter();
+        for mut frame in self.frames.drain(..) {
+            if frame.frame.packet().is_some() {
+                let copy = copies.next().expect("a frame comes with its packet");
+                frame.frame = frame.frame.with_packet(world.store.admit(copy));
+            }
+            world.enter(frame);
+        }
+        self.copied = 0;
+        self.earliest = Time::NEVER;
+    }
+}

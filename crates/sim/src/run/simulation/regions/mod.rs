@@ -1,0 +1,257 @@
+//! A fabric in regions that run on threads of their own, with the results and the trace of one thread.
+//!
+//! Regions meet at wires with a delay, the lookahead of which is the shortest. All regions run the same window of time, which is no
+//! longer than the lookahead, so that no frame that is sent in a window arrives in it; between two windows frames go over, and the
+//! probes get the observations of all regions in the order of one thread.
+
+mod cut;
+mod gate;
+mod mail;
+mod region;
+mod steps;
+mod windows;
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kernel::{ComponentId, Span, Time, World};
+use packet::Pcie;
+
+use super::Simulation;
+use crate::model::Model;
+use crate::observe::capture::Captures;
+use cut::cut;
+pub(crate) use region::Region;
+use region::maker;
+pub(in crate::run) use windows::Outcome;
+
+/// The regions of a fabric.
+#[derive(Debug)]
+pub(crate) struct Regions {
+    all: Vec<Mutex<Region>>,
+    /// The region of each component.
+    of: Vec<u32>,
+    lookahead: Span,
+}
+
+/// What is wished for and known of the threads of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    /// The number that is wished for; one if none.
+    wished: usize,
+    /// The fewest events that are worth the start of threads, if not as usual.
+    fewest_events: Option<u32>,
+    /// The reason for which there are fewer.
+    fewer: Option<String>,
+    shares: Shares,
+    /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
+    before: Option<Before>,
+    /// Whether the fabric was changed from outside, so that its plan does not tell all of it.
+    is_changed: bool,
+}
+
+/// What is known of a run that is repeated.
+#[derive(Debug)]
+struct Before {
+    until: Time,
+    captures: Option<Box<Captures>>,
+}
+
+/// How the events of a run were shared among threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Windows in which all threads ran.
+    pub windows: u64,
+    /// Events in windows.
+    pub events: u64,
+    /// The sum over all windows of the events of the region that had the most.
+    pub longest: u64,
+    /// The number of times that the run began again, because a window reached beyond its end.
+    pub repeated: u32,
+}
+
+impl Regions {
+    /// The regions, for one thread.
+    fn lock(&self) -> Vec<MutexGuard<'_, Region>> {
+        self.all.iter().map(lock).collect()
+    }
+
+    fn of(&self, id: ComponentId) -> MutexGuard<'_, Region> {
+        lock(&self.all[self.of[id.0 as usize] as usize])
+    }
+}
+
+fn lock(region: &Mutex<Region>) -> MutexGuard<'_, Region> {
+    region.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Simulation {
+    /// Lets [`run`](Self::run) use up to `count` threads, with the same results. Who acts on the fabric from outside before the run has
+    /// one thread; who does so after it waits until the fabric has come to the same time again on one.
+    pub fn use_threads(&mut self, count: usize) {
+        self.threads.wished = count;
+    }
+
+    /// Starts threads even for so few events, as tests do, whose runs are short.
+    pub fn use_threads_for(&mut self, fewest_events: u32) {
+        self.threads.fewest_events = Some(fewest_events);
+    }
+
+    /// The number of threads of the run, and the reason if there are fewer than wished for.
+    pub fn threads(&self) -> (usize, Option<&str>) {
+        let count = self.regions.as_ref().map_or(1, |regions| regions.all.len());
+        (count, self.threads.fewer.as_deref())
+    }
+
+    /// How the events of the run were shared among threads.
+    pub fn shares(&self) -> Shares {
+        self.threads.shares
+    }
+
+    /// Divides the fabric into regions, if threads are wished for and nothing needs one order of all events.
+    pub(super) fn divide(&mut self) {
+        let wished = self.threads.wished;
+        if wished < 2 || self.regions.is_some() {
+            return;
+        }
+        if let Some(why) = self.needs_one_thread() {
+            self.threads.fewer = Some(why.to_owned());
+            return;
+        }
+        let wires: Vec<_> = self.world.wires().collect();
+        let Some(cut) = cut(self.models.len(), &wires, wished) else {
+            let why = "no wire with a delay divides the fabric";
+            self.threads.fewer = Some(why.to_owned());
+            return;
+        };
+        let of = |id: ComponentId| cut.regions[id.0 as usize] as usize;
+        let count = 1 + cut.regions.iter().copied().max().unwrap_or(0) as usize;
+        if count < wished {
+            let why = format!("the fabric falls into {count} regions");
+            self.threads.fewer = Some(why);
+        }
+        let worlds = self.world.divide(count, of).into_iter().enumerate();
+        let regions = worlds.map(|(number, world)| Mutex::new(Region::new(number, count, world)));
+        self.regions = Some(Box::new(Regions {
+            all: regions.collect(),
+            of: cut.regions,
+            lookahead: cut.lookahead,
+        }));
+    }
+
+    /// The reason for which the run must have one thread, if there is one.
+    fn needs_one_thread(&self) -> Option<&'static str> {
+        let is_from_outside =
+            |model: &Model| matches!(model, Model::Foreign(_) | Model::Circuit(_));
+        if self.threads.is_changed {
+            Some("memory was filled or shared from outside")
+        } else if self.models.iter().any(is_from_outside) {
+            Some("models from outside and circuits run on one thread")
+        } else if !self.plan.incidents.is_empty() {
+            Some("incidents happen to the whole fabric at one time")
+        } else {
+            self.probe_of_one_thread()
+        }
+    }
+
+    /// Takes in that a run goes on that has begun before.
+    pub(super) fn go_on_undivided(&mut self) {
+        if self.threads.wished > 1 && self.regions.is_none() && self.threads.fewer.is_none() {
+            self.threads.fewer = Some("the run had begun on one thread".to_owned());
+        }
+    }
+
+    /// Runs `act` with each component and its world.
+    pub(super) fn with_each(
+        &mut self,
+        mut act: impl FnMut(&mut Model, ComponentId, &mut World<Pcie>),
+    ) {
+        let ids = (0..).map(ComponentId);
+        let Some(regions) = &self.regions else {
+            for (id, model) in ids.zip(&mut self.models) {
+                act(model, id, &mut self.world);
+            }
+            return;
+        };
+        let mut all = regions.lock();
+        for (id, model) in ids.zip(&mut self.models) {
+            let region = &mut all[regions.of[id.0 as usize] as usize];
+            region.world.pass_to(self.world.now());
+            act(model, id, &mut region.world);
+        }
+        for region in &mut all {
+            region.end_time(&regions.of);
+        }
+    }
+
+    /// The number of packets made so far by each region.
+    pub(super) fn made(&self) -> Vec<u64> {
+        match &self.regions {
+            None => vec![self.world.store.made()],
+            Some(regions) => {
+                let all = regions.lock();
+                all.iter().map(|region| region.world.store.made()).collect()
+            }
+        }
+    }
+
+    /// Whether the packet with this number was made before the numbers of [`made`](Self::made) were taken.
+    pub(super) fn was_made(made: &[u64], number: u64) -> bool {
+        made.get(maker(number)).is_some_and(|made| number < *made)
+    }
+
+    /// Keeps the fabric undivided, because somebody changes it from outside.
+    pub(in crate::run) fn keep_whole(&mut self) {
+        self.unite();
+        self.threads.is_changed = true;
+    }
+
+    /// Makes a divided fabric one again, which comes to the present time once more, on one thread.
+    pub(in crate::run) fn unite(&mut self) {
+        if self.regions.is_none() {
+            return;
+        }
+        let (now, has_ended) = (self.now(), self.has_ended());
+        let spare = mem::take(&mut self.spare);
+        self.repeat(now);
+        self.spare = spare;
+        self.threads.wished = 1;
+        if has_ended {
+            self.run(&mut |_| true);
+        }
+        self.begin_time();
+        self.pass_until(now, &mut || true);
+        self.return_captures();
+    }
+
+    /// Gives captures back to a run that is repeated, once it has come to the time until which they have seen it.
+    pub(super) fn return_captures(&mut self) {
+        let now = self.now();
+        if let Some(Before { until, captures }) = &mut self.threads.before
+            && now >= *until
+            && captures.is_some()
+        {
+            self.captures = captures.take();
+        }
+    }
+
+    /// Begins the run again, which went until `until` without an end.
+    fn repeat(&mut self, until: Time) {
+        let mut again = Simulation::new(self.plan.clone());
+        again.world.watched = self.world.watched;
+        let captures = match self.threads.before.take() {
+            Some(before) if before.captures.is_some() => before.captures,
+            _ => self.captures.take(),
+        };
+        again.threads = Threads {
+            before: Some(Before { until, captures }),
+            shares: Shares {
+                repeated: self.threads.shares.repeated + 1,
+                ..Shares::default()
+            },
+            ..mem::take(&mut self.threads)
+        };
+        self.renew_probes(&mut again);
+        *self = again;
+    }
+}

@@ -1,0 +1,132 @@
+//! A run on several threads has the results, the events and the trace of a run on one.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use sim::{Shares, Simulation};
+
+use super::any_network::network;
+use crate::cases::cases;
+use crate::fixture::*;
+
+/// All that a run tells.
+#[derive(Debug, PartialEq)]
+struct Run {
+    result: String,
+    events: u64,
+    end: u64,
+    trace: String,
+}
+
+/// Runs a scenario on up to `threads` threads. Returns what it tells, the number of threads, and how they shared the events.
+fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("peerlane-threads-{}-{number}.jsonl", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut simulation = simulation(text);
+    if is_traced {
+        let file = File::create(&path).expect("a file in the temporary folder");
+        trace_to(&mut simulation, file);
+    }
+    simulation.use_threads(threads);
+    simulation.use_threads_for(if is_traced { 0 } else { 200 });
+    assert!(simulation.run(&mut |_| true));
+    let mut trace = String::new();
+    if is_traced {
+        flush(&mut simulation);
+        trace = std::fs::read_to_string(&path).expect("the trace is there");
+        std::fs::remove_file(&path).expect("the trace can be removed");
+    }
+    let run = told(&simulation, trace);
+    (run, simulation.threads().0, simulation.shares())
+}
+
+fn told(simulation: &Simulation, trace: String) -> Run {
+    let result = serde_json::to_string(&simulation.result()).expect("a result is plain");
+    Run {
+        result,
+        events: simulation.events(),
+        end: simulation.now().as_fs(),
+        trace,
+    }
+}
+
+/// Asserts that a run tells the same on one thread and on two, which share some windows.
+pub fn assert_two_are_as_one(text: &str) {
+    let (one, ..) = run_on(text, 1, true);
+    let (two, threads, shares) = run_on(text, 2, true);
+    assert!(
+        threads == 2 && shares.windows > 0,
+        "{threads} {shares:?}\n{text}"
+    );
+    assert!(two == one, "{text}");
+}
+
+/// A torus whose routers send to each other.
+fn torus(side: usize, lines: &str) -> String {
+    format!(
+        "[networks.t]\nshape = \"torus\"\nsize = \"{side}x{side}\"\n[[traffic]]\nnetwork = \"t\"\nmessage = \"256 B\"\nfrom = \"routers\"\nto = \"routers\"\n{lines}"
+    )
+}
+
+#[test]
+fn a_torus_runs_in_windows_on_each_thread() {
+    let text = torus(6, "load = \"1 GB/s\"\nduration = \"20 us\"\n");
+    let (one, threads, shares) = run_on(&text, 1, true);
+    assert_eq!((threads, shares.windows), (1, 0));
+    for wished in [2, 3, 4] {
+        let (several, threads, shares) = run_on(&text, wished, true);
+        assert_eq!(threads, wished);
+        assert!(
+            shares.events > one.events / 2,
+            "{shares:?} of {}",
+            one.events
+        );
+        assert!(several == one, "{wished} threads");
+    }
+}
+
+/// Two flows, of which the second begins when the first is nearly done, and is done at once.
+#[test]
+fn a_run_that_ends_earlier_than_it_looked_begins_again() {
+    let flow = |from, to, lines: &str| {
+        format!("[[flows]]\nfrom = \"t-{from}-host\"\nto = \"t-{to}-host\"\n{lines}\n")
+    };
+    let slow = "size = \"10 KiB\"\nrequest_size = \"256 B\"\ninterval = \"1 us\"";
+    let mut repeated = 0;
+    for size in 4..12 {
+        let text = String::from("[networks.t]\nshape = \"torus\"\nsize = \"4\"\n")
+            + &flow(0, 2, slow)
+            + &flow(1, 3, &format!("size = \"{size} KiB\"\nstart = \"39 us\""));
+        let (one, ..) = run_on(&text, 1, true);
+        let (two, _, shares) = run_on(&text, 2, true);
+        assert!(two == one, "{size} KiB");
+        repeated += shares.repeated;
+    }
+    assert!(repeated > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(16) })]
+    #[test]
+    fn the_number_of_threads_changes_nothing(network in network(false), is_traced: bool) {
+        let text = network.text();
+        let (one, ..) = run_on(&text, 1, is_traced);
+        for threads in [2, 3] {
+            let (several, ..) = run_on(&text, threads, is_traced);
+            prop_assert!(several == one, "{} threads", threads);
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing_over_bad_and_cut_fibres(network in network(true), is_traced: bool) {
+        let text = network.text();
+        let (one, ..) = run_on(&text, 1, is_traced);
+        for threads in [2, 3] {
+            let (several, ..) = run_on(&text, threads, is_traced);
+            prop_assert!(several == one, "{} threads", threads);
+        }
+    }
+}
