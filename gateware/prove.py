@@ -45,6 +45,9 @@ prep -top {module}
 FLAT = "flatten; memory_map; opt -full; setundef -undriven -anyseq; setundef -init -zero"
 """No hierarchy, no memories, and registers that begin as 0, as an FPGA configures them."""
 
+STEP = FLAT.replace("setundef -init -zero", "setattr -unset init w:* w:later_q %d")
+"""A step of an induction: registers begin as anything, but for that which knows the first cycle."""
+
 CLOCKED = FLAT + "; clk2fflogic"
 """Clocks are signals like all others: they change at any step, together or apart."""
 
@@ -52,6 +55,7 @@ GATES = """\
 read_verilog -formal -sv -I. {names}
 {parameters}
 prep -top {module}
+{cuts}
 {flat}
 async2sync
 chformal -lower
@@ -109,6 +113,8 @@ class Proof:
     Cells of `cut` have any output. Without induction the proof is from reset on, up to its depth.
     With `alone` each property and each cover is a problem of its own, which ABC solves; `less` has
     the depth of those that take too long to the whole depth.
+    With `step` the problem is a step of an induction, which the circuit's file states: a depth of 2
+    proves all cycles.
     `needs` are the modules below, or patterns of their names. With `clocks` its clocks are free,
     and a step is any time.
     """
@@ -121,6 +127,7 @@ class Proof:
     alone: bool = False
     clocks: bool = False
     soak: bool = False
+    step: bool = False
     parameters: dict[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
@@ -199,28 +206,31 @@ class Proof:
         """
         folder = BUILT / f"{self.name}-bmc{number if change else ''}"
         sources = self.sources(folder, change)
-        path = folder / f"{self.module}.sv"
-        text = re.sub(r": cover \((.*)\);", r": assert (!(\1));", path.read_text(encoding="utf-8"))
-        path.write_text(text, encoding="utf-8")
+        for path in folder.glob(f"{self.module}.sv*"):
+            text = path.read_text(encoding="utf-8")
+            text = re.sub(r": cover \((.*)\);", r": assert (!(\1));", text)
+            path.write_text(text, encoding="utf-8")
         script = GATES.format(
             whole=WHOLE,
             names=" ".join(source.name for source in sources if source.suffix == ".sv"),
             parameters=self.chosen(),
             module=self.module,
-            flat=FLAT,
+            cuts="\n".join(f"cutpoint {cell}" for cell in self.cut),
+            flat=STEP if self.step else FLAT,
         )
         (folder / "model.ys").write_text(script, encoding="utf-8")
         (folder / "gate.v").write_text(GATE, encoding="utf-8")
         said = call(folder, "yosys", "-q", "model.ys")
-        if not (folder / f"{WHOLE}.aig").exists():
+        if not (folder / f"{WHOLE}.json").exists():
             sys.exit(f"{self.name}: there is no model\n{said}")
         split(folder)
         return folder
 
     def labels(self, kind: str) -> list[str]:
         """The names of the properties, or of the covers."""
-        (path,) = ROOM.glob(f"formal/*/{self.module}.sv")
-        return re.findall(rf"(\w+):\s+{kind} \(", path.read_text(encoding="utf-8"))
+        paths = sorted(ROOM.glob(f"formal/*/{self.module}.sv*"))
+        text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        return re.findall(rf"(\w+):\s+{kind} \(", text)
 
     def judge_each(self) -> list[str]:
         """The fault that judging each property alone finds; none if all hold."""
@@ -240,12 +250,20 @@ class Proof:
                 faults.append(f"{self.name}: {label} should be: {said}; found: {found}")
 
         folder = self.model()
-        for label in self.labels("assert"):
+        asserts, covers = (
+            [label for label in self.labels(kind) if (folder / f"{label}.aig").exists()]
+            for kind in ("assert", "cover")
+        )
+        for label in asserts:
             judged(label, folder, self.less.get(label, self.depth), "holds")
-        for label in self.labels("cover"):
+        for label in covers:
             judged(label, folder, self.cover, "is reached")
+        models: dict[tuple[str, str, str], Path] = {}
         for number, mutant in enumerate(self.mutants):
-            judged(mutant.fails, self.model(mutant, number), self.cover, "falls")
+            change = (mutant.file, mutant.search, mutant.replace)
+            if change not in models:
+                models[change] = self.model(mutant, number)
+            judged(mutant.fails, models[change], self.cover, "falls")
         return faults
 
     def judge(self) -> list[str]:

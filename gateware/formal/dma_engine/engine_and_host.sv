@@ -3,8 +3,11 @@
 // Everything is judged at the ports.
 
 module engine_and_host #(
-    // The units that the host uses: bit 0 the write unit, bit 1 the read unit, bit 2 the peer unit.
-    parameter int USED = 1
+    // The units that the host uses: bit 0 the write unit, bit 1 the read unit, bit 2 the peer unit. In part 2 any of them.
+    parameter int USED = 1,
+    // The part that is judged: 0 the whole; 1 the lists, up to the ranges that they give to the units; 2 units and link, with ranges as
+    // part 1 has them.
+    parameter int PART = 0
 ) (
     // Clock.
     input logic clk_i
@@ -14,6 +17,8 @@ module engine_and_host #(
   localparam int WRITE = 0;
   localparam int READ = 1;
   localparam int PEER = 2;
+  localparam int LISTS = 1;
+  localparam int LINK = 2;
   // Beats of the longest packet to the engine.
   localparam int BEATS = 5;
   // Cycles within which a unit ends when nothing moves at the ports any more.
@@ -95,17 +100,20 @@ module engine_and_host #(
 
   // The set-up, in steps: two descriptors and the begin of the write unit, then of the read unit, then the command of the peer unit.
   localparam logic [2:0] STEPS = 3'd7;
+  (* anyconst *) logic [2:0] any_units;
+  logic [2:0] used;
   logic [2:0] step_q;
   logic [2:0] step;
   logic [1:0] kind;
   logic [1:0] unit;
   logic       begins;
   logic       pauses;
+  assign used = PART == LINK ? any_units : 3'(USED);
   always_comb begin
     step = step_q;
-    if (!USED[WRITE] && step < 3'd3) step = 3'd3;
-    if (!USED[READ] && step >= 3'd3 && step < 3'd6) step = 3'd6;
-    if (!USED[PEER] && step == 3'd6) step = STEPS;
+    if (!used[WRITE] && step < 3'd3) step = 3'd3;
+    if (!used[READ] && step >= 3'd3 && step < 3'd6) step = 3'd6;
+    if (!used[PEER] && step == 3'd6) step = STEPS;
   end
   assign kind   = step == STEPS ? COMPLETION : step == 3'd2 || step >= 3'd5 ? GO : DESCRIPTOR;
   assign unit   = step < 3'd3 ? 2'(WRITE) : step < 3'd6 ? 2'(READ) : 2'(PEER);
@@ -359,25 +367,118 @@ module engine_and_host #(
     end
   end
 
-  always_comb if (!reset_q) begin
-    a_packet_is_as_long_as_its_header_says: assert (!leaves || tx_first != inside_q && tx_last == ((tx_first ? size : rest_q) <= 13'd8));
-    a_read_is_of_the_read_unit: assert (!reads || by == 2'(READ) && sent[peerlane_pkg::REQUEST_TAG+:8] < 8'd2);
-    a_write_is_of_a_unit_that_writes: assert (!writes || by == 2'(WRITE) || by == 2'(PEER));
-    no_tag_is_twice_in_flight: assert (!reads || !flight_q[sent[peerlane_pkg::REQUEST_TAG]]);
-    // The bytes of the descriptors, in their order: each once, and no other.
-    nothing_is_written_past_a_descriptor: assert (!writes || sent_address == {50'b0, at_q[by]} && sent_bytes <= {8'b0, until_q[by]});
-    nothing_is_read_past_a_descriptor: assert (!reads || sent_address == {50'b0, at_q[by]} && sent_bytes <= {8'b0, until_q[by]});
-    a_request_stays_in_its_page: assert (!(reads || writes) || sent_bytes <= wanted);
-    at_the_end_every_read_is_complete: assert (!(irq_valid && irq_vector == 11'(READ)) || flight_q == '0);
-    at_the_end_everything_was_moved:
-    assert (!irq_valid || irq_vector >= 11'(UNITS) || failed_q && irq_vector == 11'(READ)
-        || moved_q[irq_vector[1:0]] == asked_q[irq_vector[1:0]]);
-    no_completion_is_lost: assert (calm_q < 5'(CALM) || !begun_q[READ] || flight_q != '0 || told_q[READ]);
-    every_write_ends: assert (calm_q < 5'(CALM) || (begun_q & ~told_q & 3'b101) == '0);
-    both_tags_are_in_flight: cover (!USED[READ] || flight_q == '1);
-    reads_end: cover (!USED[READ] || told_q[READ] && moved_q[READ] == 7'd18 && !failed_q);
-    writes_end: cover (!USED[WRITE] || told_q[WRITE] && moved_q[WRITE] == 7'd18);
-    commands_end: cover (!USED[PEER] || told_q[PEER] && moved_q[PEER] == 7'd7);
+  // Part 2 is a step of an induction: registers begin as anything, all properties are assumed in the first cycle and judged in the second.
+  // A cycle of reset may be the first one.
+  logic later_q;
+  logic judged;
+  initial later_q = 1'b0;
+  always_ff @(posedge clk_i) later_q <= 1'b1;
+  assign judged = !reset_q && (PART != LINK || later_q);
+
+  // The ranges that the units are given, and their descriptors: what part 1 proves of them, part 2 assumes.
+  (* hierconn *) logic [2:0]   \engine.range_valid ;
+  (* hierconn *) logic [2:0]   \engine.range_ready ;
+  (* hierconn *) logic [191:0] \engine.range_address ;
+  (* hierconn *) logic [95:0]  \engine.range_length ;
+  (* hierconn *) logic [2:0]   \engine.starts ;
+  (* hierconn *) logic [95:0]  \engine.labels ;
+  (* hierconn *) logic         \engine.answer_valid ;
+  logic [UNITS*26-1:0] wanted_place;
+  logic [UNITS*10-1:0] wanted_size;
+  logic [UNITS*2-1:0]  wanted_count;
+  logic [UNITS*2-1:0]  taken_count;
+  logic [UNITS-1:0]    was_started;
+  logic [UNITS-1:0]    is_descriptor;
+  logic [UNITS-1:0]    is_first_start;
+
+  for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_wanted
+    logic [12:0] place;
+    logic [4:0]  size;
+    logic [1:0]  count_q;
+    logic [1:0]  taken_q;
+    logic        started_q;
+    if (u == PEER) begin : gen_command
+      logic [12:0] place_of_q;
+      logic [4:0]  size_of_q;
+      always_ff @(posedge clk_i) begin
+        if (starts && kind == GO && unit == 2'(PEER)) place_of_q <= address[12:0];
+        if (starts && kind == GO && unit == 2'(PEER)) size_of_q <= length;
+      end
+      assign wanted_place[26*u+:26] = {13'd0, place_of_q};
+      assign wanted_size[10*u+:10]  = {5'd0, size_of_q};
+    end else begin : gen_list
+      assign wanted_place[26*u+:26] = {place_q[u][1], place_q[u][0]};
+      assign wanted_size[10*u+:10]  = {length_q[u][1], length_q[u][0]};
+    end
+    assign wanted_count[2*u+:2] = count_q;
+    assign taken_count[2*u+:2]  = taken_q;
+    assign was_started[u]       = started_q;
+    assign place                = wanted_place[26*u+13*taken_q[0]+:13];
+    assign size                 = wanted_size[10*u+5*taken_q[0]+:5];
+    always_ff @(posedge clk_i) begin
+      if (starts && kind == GO && unit == 2'(u)) count_q <= u == PEER ? 2'd1 : count;
+      if (\engine.range_valid [u] && \engine.range_ready [u]) taken_q <= taken_q + 1'b1;
+      if (\engine.starts [u]) started_q <= 1'b1;
+      if (reset_q) begin
+        count_q   <= '0;
+        taken_q   <= '0;
+        started_q <= 1'b0;
+      end
+    end
+    assign is_descriptor[u] = !(\engine.range_valid [u] && \engine.range_ready [u]) || taken_q < count_q && size != '0
+        && \engine.range_address [64*u+:64] == {51'b0, place} && \engine.range_length [32*u+:32] == {27'b0, size};
+    assign is_first_start[u] = !\engine.starts [u] || !started_q && \engine.labels [32*u+:2] == 2'(u);
   end
+
+  if (PART == LINK) begin : gen_given
+    always_comb if (!reset_q) begin
+      assume (is_descriptor == '1);
+      assume (is_first_start == '1);
+      assume (!\engine.answer_valid );
+    end
+  end else begin : gen_lists
+    always_comb if (!reset_q) begin
+      a_range_is_the_next_descriptor: assert (is_descriptor == '1);
+      a_unit_starts_once_with_its_label: assert (is_first_start == '1);
+      no_register_is_answered: assert (!\engine.answer_valid );
+    end
+  end
+
+  // The bytes of the descriptors, in their order: each once, and no other.
+  logic is_next;
+  logic is_of_a_writer;
+  logic is_in_its_page;
+  assign is_next        = sent_address == {50'b0, at_q[by]} && sent_bytes <= {8'b0, until_q[by]};
+  assign is_of_a_writer = by == 2'(WRITE) || by == 2'(PEER);
+  assign is_in_its_page = sent_bytes <= wanted;
+
+  if (PART != LISTS) begin : gen_bytes
+    always_comb if (judged) begin
+      nothing_is_written_past_a_descriptor: assert (!writes || is_next);
+      nothing_is_read_past_a_descriptor: assert (!reads || is_next);
+      a_write_is_of_a_unit_that_writes: assert (!writes || is_of_a_writer);
+      a_request_stays_in_its_page: assert (!(reads || writes) || is_in_its_page);
+    end
+  end
+
+  if (PART == 0) begin : gen_whole
+    always_comb if (!reset_q) begin
+      a_read_is_of_the_read_unit: assert (!reads || by == 2'(READ) && sent[peerlane_pkg::REQUEST_TAG+:8] < 8'd2);
+      a_packet_is_as_long_as_its_header_says: assert (!leaves || tx_first != inside_q && tx_last == ((tx_first ? size : rest_q) <= 13'd8));
+      no_tag_is_twice_in_flight: assert (!reads || !flight_q[sent[peerlane_pkg::REQUEST_TAG]]);
+      at_the_end_every_read_is_complete: assert (!(irq_valid && irq_vector == 11'(READ)) || flight_q == '0);
+      at_the_end_everything_was_moved:
+      assert (!irq_valid || irq_vector >= 11'(UNITS) || failed_q && irq_vector == 11'(READ)
+          || moved_q[irq_vector[1:0]] == asked_q[irq_vector[1:0]]);
+      no_completion_is_lost: assert (calm_q < 5'(CALM) || !begun_q[READ] || flight_q != '0 || told_q[READ]);
+      every_write_ends: assert (calm_q < 5'(CALM) || (begun_q & ~told_q & 3'b101) == '0);
+      both_tags_are_in_flight: cover (!USED[READ] || flight_q == '1);
+      reads_end: cover (!USED[READ] || told_q[READ] && moved_q[READ] == 7'd18 && !failed_q);
+      writes_end: cover (!USED[WRITE] || told_q[WRITE] && moved_q[WRITE] == 7'd18);
+      commands_end: cover (!USED[PEER] || told_q[PEER] && moved_q[PEER] == 7'd7);
+    end
+  end
+
+  `include "engine_and_host.svh"
 
 endmodule
