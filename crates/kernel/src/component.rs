@@ -298,21 +298,27 @@ impl<T: Traffic> World<T> {
 
     /// The time of the next event that is not in the background, if there is one. The cost grows with the number of events.
     pub fn next_time(&self) -> Option<Time> {
-        self.next_time_of(|_| true)
-    }
-
-    /// The time of the next event that is not in the background, of those that `counts`. The cost grows with the number of events.
-    pub fn next_time_of(&self, counts: impl Fn(&Occurrence<T::Frame>) -> bool) -> Option<Time> {
         if !self.has_events() {
             return None;
         }
-        let is_counted = |event: &&Event<Option<T::Frame>>| {
-            let rank = Rank(event.rank);
-            let frame = event.payload;
-            !rank.is_in_background() && counts(&Occurrence { rank, frame })
-        };
-        let events = self.queue.iter().filter(is_counted);
-        events.map(|event| event.time).min()
+        let events = self.queue.iter();
+        let foreground = events.filter(|event| !Rank(event.rank).is_in_background());
+        foreground.map(|event| event.time).min()
+    }
+
+    /// Whether an event that is not in the background is due by `limit`, of those that `counts`. The cost grows with the time until the
+    /// first one.
+    pub fn has_event_by(
+        &self,
+        limit: Time,
+        counts: impl Fn(&Occurrence<T::Frame>) -> bool,
+    ) -> bool {
+        self.has_events()
+            && self.queue.due_by(limit).any(|event| {
+                let rank = Rank(event.rank);
+                let frame = event.payload;
+                !rank.is_in_background() && counts(&Occurrence { rank, frame })
+            })
     }
 
     /// Sets the time from which on no event is taken until it is set anew, so that somebody can look at the components as they are

@@ -7,6 +7,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::iter::successors;
 
 use crate::Time;
 
@@ -213,6 +214,23 @@ impl<P: Copy> EventQueue<P> {
         days.chain(self.later.iter().map(|Reverse(event)| event))
     }
 
+    /// The events due by `limit`, day by day, those of a day after today in no particular order, and those of later years at the end.
+    pub fn due_by(&self, limit: Time) -> impl Iterator<Item = &Event<P>> {
+        let last = limit.as_fs() >> self.day_bits;
+        let end = self.date + self.days.len() as u64;
+        let first = (self.in_days > 0).then(|| self.busy_date_after(self.date));
+        let dates = successors(first, |date| Some(self.busy_date_after(*date)));
+        let days = dates
+            .take_while(move |date| *date < end && *date <= last)
+            .flat_map(|date| &self.days[self.day(date)]);
+        let has_later = matches!(self.later.peek(), Some(Reverse(first)) if first.time <= limit);
+        let later = has_later.then_some(&self.later).into_iter().flatten();
+        let events = self.today.iter().rev().chain(days);
+        events
+            .chain(later.map(|Reverse(event)| event))
+            .filter(move |event| event.time <= limit)
+    }
+
     /// Makes today the day of the next event. Returns `None` if there is no event.
     #[inline(always)]
     fn turn_to_next(&mut self) -> Option<()> {
@@ -238,7 +256,7 @@ impl<P: Copy> EventQueue<P> {
             }
         }
         let next = if self.in_days > 0 {
-            self.next_busy_date()
+            self.busy_date_after(self.date)
         } else {
             self.next_year()?
         };
@@ -294,16 +312,18 @@ impl<P: Copy> EventQueue<P> {
         }
     }
 
-    /// The date of the first day after today that holds an event.
-    fn next_busy_date(&self) -> u64 {
-        let from = self.day(self.date + 1);
+    /// The date of the first day after this one that holds an event, of which there must be one. If none is left of this year, it is
+    /// the date at which the first one would return in the next.
+    #[inline]
+    fn busy_date_after(&self, date: u64) -> u64 {
+        let from = self.day(date + 1);
         let mut word = from / 64;
         let mut bits = self.busy[word] & (!0 << (from % 64));
         loop {
             if bits != 0 {
                 let day = word * 64 + bits.trailing_zeros() as usize;
                 let ahead = self.day((day + self.days.len() - from) as u64);
-                return self.date + 1 + ahead as u64;
+                return date + 1 + ahead as u64;
             }
             word = (word + 1) & (self.busy.len() - 1);
             bits = self.busy[word];
@@ -399,6 +419,14 @@ mod tests {
                     let first = model.pop_first().expect("one was just pushed");
                     prop_assert_eq!((event.time.as_fs(), event.payload), first);
                     now = first.0;
+                }
+                if rank % 64 == 0 {
+                    let limit = now + (fine << (magnitude % 43));
+                    let mut due: Vec<_> = queue.due_by(Time::from_fs(limit)).map(|event| event.payload).collect();
+                    due.sort_unstable();
+                    let mut expected: Vec<_> = model.iter().filter(|one| one.0 <= limit).map(|one| one.1).collect();
+                    expected.sort_unstable();
+                    prop_assert_eq!(due, expected);
                 }
             }
             while let Some(event) = queue.pop() {

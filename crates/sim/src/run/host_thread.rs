@@ -269,11 +269,10 @@ impl Simulation {
             return false;
         }
         let now = self.world.now();
-        let next = self.world.next_time_of(|what| {
+        !self.world.has_event_by(now + REST, |what| {
             let model = &self.models[what.target().0 as usize];
             !model.only_refreshes(what, now)
-        });
-        next.is_none_or(|next| next > now + REST)
+        })
     }
 }
 
