@@ -518,7 +518,7 @@ impl Simulation {
         }
         self.divide();
         self.started = true;
-        self.with_each(|model, id, world| model.start(id, world));
+        self.with_each(Model::start);
         self.listen();
         // A link that fails before it is up leaves nothing to wait for.
         while self.ends_down > 0
@@ -553,7 +553,7 @@ impl Simulation {
         migration::load(&self.plan, up, &mut self.models);
         errors::load(&self.plan, up, &mut self.models);
         self.sever(up);
-        self.with_each(|model, id, world| model.ask(id, world));
+        self.with_each(Model::ask);
         self.listen();
     }
 

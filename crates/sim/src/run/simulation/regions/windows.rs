@@ -139,17 +139,17 @@ impl Simulation {
                     return Err(now);
                 }
             }
-            let shares = &mut self.threads.shares;
-            shares.windows += 1;
+            let counts = &mut self.threads.shares;
+            counts.windows += 1;
             let mut longest = 0;
             for (region, before) in all.iter_mut().zip(&mut events) {
                 region.forget_told();
                 let now = region.world.events();
                 let done = now - mem::replace(before, now);
-                shares.events += done;
+                counts.events += done;
                 longest = longest.max(done);
             }
-            shares.longest += longest;
+            counts.longest += longest;
             if self.meter.open() == 0 {
                 break;
             }
