@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from conftest import Run
 
 QUICK = ("bench", "shapes", "endpoint", "--quick", "--repeat", "1")
+THREE = (*QUICK[:-1], "3")
+"""As many runs as it takes to judge times."""
 
 
 @pytest.fixture
@@ -93,12 +95,12 @@ def test_a_measurement_compares_with_a_stored_one(
 def test_a_regression_is_marked_and_fails_if_asked(
     peerlane: Run, stored: Callable[..., str]
 ) -> None:
-    times = {"every_wall_seconds": [1e-6], "peak_bytes": 100}
-    ran = peerlane(*QUICK, "--against", stored(times))
+    times = {"every_wall_seconds": [1e-6] * 3, "peak_bytes": 100}
+    ran = peerlane(*THREE, "--against", stored(times))
     assert ran.status == 0, ran.err
     assert "slower" in ran.out
     assert "more" in ran.out
-    ran = peerlane(*QUICK, "--against", "before.json", "--fail-above", "5%")
+    ran = peerlane(*THREE, "--against", "before.json", "--fail-above", "5%")
     assert ran.status == 1
     assert "error: more than before by over 5 %: endpoint time" in ran.err
     assert "endpoint peak memory" in ran.err
@@ -106,10 +108,16 @@ def test_a_regression_is_marked_and_fails_if_asked(
 
 
 def test_a_better_measurement_does_not_fail(peerlane: Run, stored: Callable[..., str]) -> None:
-    times = {"every_wall_seconds": [1e6], "peak_bytes": 1 << 40}
-    ran = peerlane(*QUICK, "--against", stored(times), "--fail-above", "0")
+    times = {"every_wall_seconds": [1e6] * 3, "peak_bytes": 1 << 40}
+    ran = peerlane(*THREE, "--against", stored(times), "--fail-above", "0")
     assert ran.status == 0, ran.err
     assert "faster" in ran.out
+
+
+def test_what_is_not_compared_does_not_pass(peerlane: Run, stored: Callable[..., str]) -> None:
+    other = ("bench", "shapes", "torus-4x4", "--quick", "--repeat", "1", "--against", stored())
+    peerlane(*other).refuses("before.json does not have torus-4x4", "--save")
+    peerlane(*other, "endpoint", "--fail-above", "5%").refuses("does not have torus-4x4")
 
 
 def test_times_that_overlap_are_noise() -> None:
@@ -123,6 +131,7 @@ def test_times_that_overlap_are_noise() -> None:
     assert change(measured(1, 2, 4), measured(3, 4, 5)) == (2, True)
     assert change(measured(1, 2, 3), measured(4, 4, 5)) == (2, False)
     assert change(measured(4, 4, 5), measured(1, 2, 3)) == (0.5, False)
+    assert change(measured(1, 1), measured(4, 4, 4)) == (4, True)
 
 
 @pytest.mark.parametrize(

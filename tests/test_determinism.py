@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -108,7 +109,7 @@ def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> N
     told = set()
     for threads in ("1", "2", "3"):
         run = peerlane("run", path, "--threads", threads, "--trace", "trace", "--json", "json")
-        assert (run.status, run.err) == (0, "")
+        assert run.status == 0
         document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
         del document["command"]
         told.add((json.dumps(document), (tmp_path / "trace").read_bytes()))
@@ -119,10 +120,10 @@ def test_what_cannot_be_divided_says_so(peerlane: Run, scenario: Write) -> None:
     path = scenario(text=TORUS)
     run = peerlane("run", path, "--threads", "2", "--vcd", "waves.vcd")
     assert run.status == 0
-    assert "the run had 1 thread: only the packet trace" in run.err
+    assert "--perfetto, --vcd, --pcap and --address need one thread" in run.err
     run = peerlane("run", path, "--threads", "40")
     assert run.status == 0
-    assert "the run had 16 threads: the fabric falls into 16 regions" in run.err
+    assert re.search(r"the run had \d+ threads?: (this machine has|the fabric falls into)", run.err)
     run = peerlane("run", path, "--threads", "0")
     assert run.status == 2
     assert "--threads" in run.err

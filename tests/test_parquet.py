@@ -104,6 +104,9 @@ def test_the_command_line_writes_tables(peerlane: Run, scenario: Write, tmp_path
     peerlane("run", file, "--parquet", file).refuses("is a file; name a folder")
     peerlane("run", file, "--parquet", "no/folder").refuses("there is no folder")
     peerlane("run", file, "--parquet", "t", "--repeat", "2").refuses("--parquet is for a single")
+    peerlane("run", file, "--parquet", "-").refuses("name a folder")
+    inside = ("--json", "t/flows.parquet")
+    peerlane("run", file, "--parquet", "t", *inside).refuses("--json", "table of --parquet")
 
 
 def test_without_pyarrow_the_message_says_how_to_get_it(

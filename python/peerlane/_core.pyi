@@ -57,6 +57,7 @@ __all__ = [
     "take_outcomes",
     "write_bitstream",
     "write_header_bytes",
+    "written_out",
 ]
 
 __version__: str

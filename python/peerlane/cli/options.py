@@ -79,6 +79,8 @@ def _table_folder(path: str | None) -> str | None:
         return None
     from peerlane.results.parquet import check_pyarrow  # noqa: PLC0415 - for Parquet alone
 
+    if path == "-":
+        raise typer.BadParameter("tables are files; name a folder, not standard output")
     if Path(path).exists() and not Path(path).is_dir():
         raise typer.BadParameter(f"{path} is a file; name a folder")
     if not Path(path).exists():

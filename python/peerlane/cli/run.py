@@ -223,6 +223,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     keep_apart([file], {"--json": json_to, **captures})
+    _keep_from_tables({"FILE": file, "--json": json_to, **captures}, parquet_to)
     if repeat is not None:
         single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
         single |= {"--parquet": parquet_to, "--report": report_to}
@@ -274,6 +275,18 @@ def _write_tables(result: RunResult, made: Mapping[str, Any], folder: str | None
     if folder is not None:
         known = {key: made[key] for key in ("version", "scenario_digest", "command")}
         replace(result, **known).to_parquet(folder)
+
+
+def _keep_from_tables(files: Mapping[str, str | None], folder: str | None) -> None:
+    """Refuses files, by their options, that the tables of `--parquet` could replace."""
+    for option, path in files.items():
+        if folder is None or path is None or Path(path).suffix != ".parquet":
+            continue
+        if Path(path).resolve().parent == Path(folder).resolve():
+            raise typer.BadParameter(
+                f"{path} may be replaced by a table of --parquet; name a file elsewhere",
+                param_hint=option,
+            )
 
 
 def _refuse_with_repeat(options: Mapping[str, object]) -> None:

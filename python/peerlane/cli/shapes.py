@@ -107,6 +107,12 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
             before = read_baseline(against, divisor)
         except BaselineError as error:
             raise typer.BadParameter(str(error), param_hint="--against") from None
+        missing = ", ".join(shape for shape in shapes if shape not in before)
+        if missing and (limit is not None or not before.keys() & shapes):
+            raise typer.BadParameter(
+                f"{against} does not have {missing}; leave these out, or measure all with --save",
+                param_hint="--against",
+            )
     _warn_of_load()
     found: list[Measured] = []
     with progress("benchmark") as bar:

@@ -152,7 +152,7 @@ impl Firmware<'_> {
             FirmwareError::NoBus(bridge) => {
                 let node = self.needing(host, bridge);
                 let message = format!(
-                    "the tree of {name} needs more than 256 buses, one for each link, from {} on; write a second host for the rest",
+                    "the tree of {name} needs more than 256 buses, one for each link and one inside each switch, from {} on; write a second host for the rest",
                     node.name.value
                 );
                 self.scenario.error(node.name.line, message)

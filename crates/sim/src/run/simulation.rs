@@ -670,7 +670,7 @@ impl Simulation {
             .as_ref()
             .is_some_and(|all| all.need_one_thread())
         {
-            Some("only the packet trace, without --address, is written from several threads")
+            Some("--perfetto, --vcd, --pcap and --address need one thread")
         } else {
             None
         }

@@ -16,6 +16,8 @@ SCHEMA = "peerlane-shapes/1"
 _SAVE = "name a file that `peerlane bench shapes --save` has written"
 _NOISE = {"instructions": 0.002, "L1 misses": 0.01, "L2 misses": 0.02, "peak memory": 0.02}
 """Changes up to these shares are noise: of counters, and of the pages that memory is taken in."""
+_FEWEST_RUNS = 3
+"""Runs of a measurement whose times show a range. Our choice."""
 _MOST_BYTES = 1 << 24
 """The longest file that is read: a measurement of all shapes has some kilobytes."""
 
@@ -87,9 +89,11 @@ def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change
 def _of_shape(before: Measured, now: Measured) -> Iterator[Change]:
     """The quantities of a shape that both measurements have."""
     first, second = before.every_wall_seconds, now.every_wall_seconds
-    # Neither is faster if the fastest run of each is faster than the slowest run of the other.
+    # Neither is faster if the fastest run of each is faster than the slowest run of the other, and
+    # one or two runs show no range.
     overlap = min(first) <= max(second) and min(second) <= max(first)
-    yield Change(now.shape, "time", before.ns_per_unit, now.ns_per_unit, overlap)
+    is_noise = overlap or min(len(first), len(second)) < _FEWEST_RUNS
+    yield Change(now.shape, "time", before.ns_per_unit, now.ns_per_unit, is_noise)
     events = before.events / before.work, now.events / now.work
     yield Change(now.shape, "events", *events, is_noise=events[0] == events[1])
     counted = _counted(before, now)

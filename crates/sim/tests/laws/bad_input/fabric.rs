@@ -321,7 +321,7 @@ fn a_tree_with_more_buses_than_there_are_is_refused() {
     }
     assert!(
         refusal(&text)
-            .contains("the tree of h0 needs more than 256 buses, one for each link, from s127 on; write a second host")
+            .contains("the tree of h0 needs more than 256 buses, one for each link and one inside each switch, from s127 on; write a second host")
     );
 }
 
@@ -338,7 +338,7 @@ fn the_bridge_without_a_bus_number_is_named_by_its_line() {
     assert_eq!(
         refusal(&text),
         format!(
-            "bad.toml:{line}: the tree of h0 needs more than 256 buses, one for each link, from s127 on; write a second host for the rest"
+            "bad.toml:{line}: the tree of h0 needs more than 256 buses, one for each link and one inside each switch, from s127 on; write a second host for the rest"
         )
     );
 }

@@ -80,7 +80,7 @@ fn a_tree_with_too_many_buses_advises_several_hosts() {
     let text = text.replace("0..511", "0..503").replace("i / 64", "i / 63");
     assert_eq!(
         refusal(&text),
-        "bad.toml:5: the tree of h0 needs more than 256 buses, one for each link, from ep218 on; write a second host for the rest"
+        "bad.toml:5: the tree of h0 needs more than 256 buses, one for each link and one inside each switch, from ep218 on; write a second host for the rest"
     );
 }
 

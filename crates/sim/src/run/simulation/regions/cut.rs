@@ -17,12 +17,16 @@ const LARGEST: u64 = 5;
 /// A wire: the components at its ends, and its delay.
 type Wire = (ComponentId, ComponentId, Span);
 
-/// Cuts a fabric of `components` components into `count` regions, or into the most that it falls into. No wire without a delay is cut.
-/// `None` if the whole fabric hangs together by such wires.
+/// Cuts a fabric of `components` components into `count` regions, or into fewer if it falls into no more, or if more would have windows
+/// less than half as long. No wire without a delay is cut. `None` if the whole fabric hangs together by such wires.
 pub(super) fn cut(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
-    (2..=count.min(components))
-        .rev()
-        .find_map(|count| cut_into(components, wires, count))
+    let counts = 2..=count.min(components);
+    let cuts: Vec<_> = counts
+        .filter_map(|count| cut_into(components, wires, count))
+        .collect();
+    let longest = cuts.iter().map(|cut| cut.lookahead).max()?;
+    let mut cuts = cuts.into_iter().rev();
+    cuts.find(|cut| cut.lookahead * 2 >= longest)
 }
 
 fn cut_into(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
@@ -137,6 +141,16 @@ mod tests {
         let cut = cut(6, &chain, 2).expect("a chain with delays");
         assert_eq!(cut.regions, [0, 0, 0, 1, 1, 1]);
         assert_eq!(cut.lookahead, Span::from_ns(5));
+    }
+
+    #[test]
+    fn more_regions_are_not_worth_shorter_windows() {
+        let chain = wires(&[(0, 1, 5), (1, 2, 300), (2, 3, 5)]);
+        let four = cut(4, &chain, 4).expect("a chain with delays");
+        assert_eq!(four.regions, [0, 0, 1, 1]);
+        let chain = wires(&[(0, 1, 150), (1, 2, 300), (2, 3, 150)]);
+        let four = cut(4, &chain, 4).expect("a chain with delays");
+        assert_eq!(four.regions, [0, 1, 2, 3]);
     }
 
     #[test]

@@ -12,7 +12,9 @@ mod steps;
 mod windows;
 
 use std::mem;
+use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
 
 use kernel::{ComponentId, Span, Time, World};
 use packet::Pcie;
@@ -118,15 +120,28 @@ impl Simulation {
             self.threads.fewer = Some(why.to_owned());
             return;
         }
+        let processors = self.processors();
+        if processors < wished {
+            let are = if processors == 1 {
+                "processor"
+            } else {
+                "processors"
+            };
+            self.threads.fewer = Some(format!("this machine has {processors} {are}"));
+        }
+        let most = wished.min(processors);
+        if most < 2 {
+            return;
+        }
         let wires: Vec<_> = self.world.wires().collect();
-        let Some(cut) = cut(self.models.len(), &wires, wished) else {
+        let Some(cut) = cut(self.models.len(), &wires, most) else {
             let why = "no wire with a delay divides the fabric";
             self.threads.fewer = Some(why.to_owned());
             return;
         };
         let of = |id: ComponentId| cut.regions[id.0 as usize] as usize;
         let count = 1 + cut.regions.iter().copied().max().unwrap_or(0) as usize;
-        if count < wished {
+        if count < most {
             let why = format!("the fabric falls into {count} regions");
             self.threads.fewer = Some(why);
         }
@@ -137,6 +152,14 @@ impl Simulation {
             of: cut.regions,
             lookahead: cut.lookahead,
         }));
+    }
+
+    /// The processors for threads; threads that tests ask for need none.
+    fn processors(&self) -> usize {
+        if self.threads.fewest_events.is_some() {
+            return usize::MAX;
+        }
+        available_parallelism().map_or(1, NonZero::get)
     }
 
     /// The reason for which the run must have one thread, if there is one.

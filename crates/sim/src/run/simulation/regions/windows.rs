@@ -187,7 +187,7 @@ impl Simulation {
         }
         let lookahead = regions.lookahead.as_ns();
         self.threads.fewer = Some(format!(
-            "the wires between its regions have delays from {lookahead} ns on, in which only {in_window:.0} events happen"
+            "the shortest delay between its regions is {lookahead} ns, in which {in_window:.0} events happen; threads need {FEWEST_IN_WINDOW}"
         ));
         self.unite();
         true
