@@ -215,7 +215,7 @@ def test_waveforms_of_eight_engines_have_a_file_each(
 
 @pytest.mark.skipif(has_engine("reflector"), reason="the package has all circuits")
 def test_a_build_without_a_circuit_names_the_command_that_adds_it() -> None:
-    with pytest.raises(ScenarioError, match="`make gateware` builds it with"):
+    with pytest.raises(ScenarioError, match="`make gateware` builds all circuits"):
         pair("a", user="reflector").simulation()
 
 

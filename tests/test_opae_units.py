@@ -55,7 +55,7 @@ import os, signal, socket, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN) if "stays" in sys.argv else None
 process = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 process.connect(os.environ["PEERLANE_SESSION"])
-print(os.getpid(), flush=True)
+os.write(1, f"{os.getpid()}\\n".encode())
 while True:
     time.sleep(1)
 """

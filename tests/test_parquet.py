@@ -105,6 +105,7 @@ def test_the_command_line_writes_tables(peerlane: Run, scenario: Write, tmp_path
     peerlane("run", file, "--parquet", "no/folder").refuses("there is no folder")
     peerlane("run", file, "--parquet", "t", "--repeat", "2").refuses("--parquet is for a single")
     peerlane("run", file, "--parquet", "-").refuses("name a folder")
+    (tmp_path / "t").mkdir(exist_ok=True)
     inside = ("--json", "t/flows.parquet")
     peerlane("run", file, "--parquet", "t", *inside).refuses("--json", "table of --parquet")
 

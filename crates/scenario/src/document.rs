@@ -69,7 +69,7 @@ impl Source {
     pub fn error(&self, line: impl Into<Option<usize>>, mut message: String) -> ScenarioError {
         // Names and texts of the scenario are in it, and it is one line.
         if message.contains('\n') {
-            message = message.replace('\n', " ");
+            message = message.replace('\n', "\\n");
         }
         ScenarioError {
             file: self.file.clone(),

@@ -268,7 +268,7 @@ class Simulation:
     def fewer_threads(self) -> str | None:
         """The threads of a run that had fewer than wished for, and the reason."""
         count, why, shared = self._core.threads()
-        if count > 1 and not shared:
+        if why is None and count > 1 and not shared:
             count, why = 1, "it was too short for more"
         return why and f"the run had {count} thread{'s' if count > 1 else ''}: {why}"
 

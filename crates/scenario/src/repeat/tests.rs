@@ -257,7 +257,7 @@ fn wrong_expressions_are_refused() {
 fn a_message_is_one_line() {
     let message = wrong("\"i = 0..3\"", "\"\"\"{i\n+}\"\"\"");
     assert!(
-        message.contains("{i +}: a number or variable is missing"),
+        message.contains("{i\\n+}: a number or variable is missing"),
         "{message}"
     );
     assert!(!message.contains('\n'));
