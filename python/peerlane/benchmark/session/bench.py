@@ -65,6 +65,7 @@ def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
     Raises:
         RuntimeError: The program failed, or bytes differ.
     """
+    _flow("read", 4096)  # the first simulation of a process imports what results need
     runs = [_run(size, accesses) for _ in range(repeat)]
     placements = {}
     for placement in runs[0]["accesses"]:
