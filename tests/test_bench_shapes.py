@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conftest import needs_valgrind
 from peerlane import _core
 from peerlane.benchmark.shapes import baseline
-from peerlane.benchmark.shapes.measure import Measured, machine, measure, missing_valgrind
+from peerlane.benchmark.shapes.measure import Measured, machine, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +115,10 @@ def test_a_better_measurement_does_not_fail(peerlane: Run, stored: Callable[...,
     assert "faster" in ran.out
 
 
+def test_other_work_is_not_compared(peerlane: Run, stored: Callable[..., str]) -> None:
+    peerlane(*QUICK, "--against", stored({"work": 163})).refuses("--against", "163 units of work")
+
+
 def test_what_is_not_compared_does_not_pass(peerlane: Run, stored: Callable[..., str]) -> None:
     other = ("bench", "shapes", "torus-4x4", "--quick", "--repeat", "1", "--against", stored())
     peerlane(*other).refuses("before.json does not have torus-4x4", "--save")
@@ -211,7 +216,7 @@ def test_an_interrupted_shape_is_one_line() -> None:
     assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 
 
-@pytest.mark.skipif(missing_valgrind() is not None, reason="valgrind is not installed")
+@needs_valgrind
 def test_valgrind_counts_the_same_each_time() -> None:
     first, second = (measure("endpoint", 1, divisor=16, valgrind=True).valgrind for _ in range(2))
     assert first is not None

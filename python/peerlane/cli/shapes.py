@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +28,7 @@ from peerlane.cli.options import FAILED, JsonTo, writable
 from peerlane.cli.tables.shapes import changes_table, shapes_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -101,18 +102,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     divisor = QUICK if quick else 1
     if valgrind and (missing := missing_valgrind()):
         raise typer.BadParameter(missing, param_hint="--valgrind")
-    before = None
-    if against is not None:
-        try:
-            before = read_baseline(against, divisor)
-        except BaselineError as error:
-            raise typer.BadParameter(str(error), param_hint="--against") from None
-        missing = ", ".join(shape for shape in shapes if shape not in before)
-        if missing and (limit is not None or not before.keys() & shapes):
-            raise typer.BadParameter(
-                f"{against} does not have {missing}; leave these out, or measure all with --save",
-                param_hint="--against",
-            )
+    before = _stored(against, shapes, divisor, whole=limit is not None)
     _warn_of_load()
     found: list[Measured] = []
     with progress("benchmark") as bar:
@@ -130,7 +120,8 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     table: RenderableType = shapes_table(found)
     differences: list[Change] = []
     if before is not None:
-        differences = changes(before, found)
+        with _told_of_against():
+            differences = changes(before, found)
         document["changes"] = [one.to_json() for one in differences]
         table = Group(table, changes_table(differences))
         if missing_there := [one.shape for one in found if one.shape not in before]:
@@ -148,6 +139,32 @@ def _chosen(names: Sequence[str]) -> list[str]:
                 f"there is no shape {name!r}; {_core.advice(name, list(UNITS))}", param_hint="SHAPE"
             )
     return list(dict.fromkeys(names)) or list(UNITS)
+
+
+@contextmanager
+def _told_of_against() -> Iterator[None]:
+    """Says of a stored measurement that does not compare that it is that of `--against`."""
+    try:
+        yield
+    except BaselineError as error:
+        raise typer.BadParameter(str(error), param_hint="--against") from None
+
+
+def _stored(
+    path: str | None, shapes: Sequence[str], divisor: int, *, whole: bool
+) -> dict[str, Measured] | None:
+    """The stored measurement, if one is named; `whole` requires that it has all of the shapes."""
+    if path is None:
+        return None
+    with _told_of_against():
+        before = read_baseline(path, divisor)
+    missing = [shape for shape in shapes if shape not in before]
+    if missing and (whole or len(missing) == len(shapes)):
+        raise typer.BadParameter(
+            f"{path} does not have {', '.join(missing)}; leave these out, or measure all with --save",
+            param_hint="--against",
+        )
+    return before
 
 
 def _limit(text: str | None, against: str | None) -> float | None:

@@ -94,12 +94,16 @@ fn read_one(text: &str, part: &str) -> Result<(String, RangeInclusive<i64>), Str
     let name = name.trim();
     let (first, last) = range.split_once("..").ok_or_else(wrong)?;
     if !is_variable(name) {
-        return Err(wrong());
+        return Err(format!(
+            "{text:?}: {name:?} is no variable, which has a letter from a to z and then letters, digits and _; {FORM}"
+        ));
     }
     let number = |digits: &str| {
         let digits = digits.trim();
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(wrong());
+            return Err(format!(
+                "{text:?}: {digits:?} is no number of 0 or more; {FORM}"
+            ));
         }
         let too_large = |_| format!("{digits} is too large; write a number below 2^63");
         digits.parse::<i64>().map_err(too_large)

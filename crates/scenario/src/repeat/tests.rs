@@ -103,20 +103,23 @@ fn expressions_round_down_and_count_round_rings() {
 #[test]
 fn wrong_ranges_are_refused() {
     let form = "write each = \"i = 0..511\" (both ends count), or \"p = 0..3, i = 0..63\"";
-    for each in [
-        "\"\"",
-        "\"512\"",
-        "\"i = 0\"",
-        "\"i = -1..3\"",
-        "\"3 = 0..3\"",
-        "\"i = 0..3,\"",
-        "\"i = ..3\"",
-        "\"i=0..3..4\"",
+    let name = "is no variable, which has a letter from a to z and then letters, digits and _";
+    for (text, why) in [
+        ("", " gives no values".to_owned()),
+        ("512", " gives no values".to_owned()),
+        ("i = 0", " gives no values".to_owned()),
+        ("i = 0..3,", " gives no values".to_owned()),
+        ("i = -1..3", ": \"-1\" is no number of 0 or more".to_owned()),
+        ("i = ..3", ": \"\" is no number of 0 or more".to_owned()),
+        (
+            "i=0..3..4",
+            ": \"3..4\" is no number of 0 or more".to_owned(),
+        ),
+        ("3 = 0..3", format!(": \"3\" {name}")),
     ] {
-        let text: String = each.trim_matches('"').to_owned();
         assert_eq!(
-            wrong(each, "1"),
-            format!("rack.toml:2: devices.e{{i}}, each: {text:?} gives no values; {form}")
+            wrong(&format!("{text:?}"), "1"),
+            format!("rack.toml:2: devices.e{{i}}, each: {text:?}{why}; {form}")
         );
     }
     assert_eq!(

@@ -80,7 +80,18 @@ def read_baseline(path: str, divisor: int) -> dict[str, Measured]:
 
 
 def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change]:
-    """The quantities of all shapes that both measurements have."""
+    """The quantities of all shapes that both measurements have.
+
+    Raises:
+        BaselineError: A shape had other work before.
+    """
+    now = list(now)
+    for one in now:
+        if one.shape in before and before[one.shape].work != one.work:
+            raise BaselineError(
+                f"the stored measurement of {one.shape} has {before[one.shape].work} units of work,"
+                f" and this one {one.work}: measure the earlier version here with --save"
+            )
     return [
         change for one in now if one.shape in before for change in _of_shape(before[one.shape], one)
     ]

@@ -1,4 +1,4 @@
-//! What can be wrong with repeated tables, and with fabrics that are too large.
+//! Repeated tables that are wrong, and fabrics that are too large: each has one message.
 
 use super::refusal;
 

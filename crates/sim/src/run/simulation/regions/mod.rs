@@ -36,7 +36,7 @@ pub(crate) struct Regions {
     lookahead: Span,
 }
 
-/// What is wished for and known of the threads of a run.
+/// The threads of a run: the number that is wished for, the reason for fewer, and how the events were shared among them.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     /// The number that is wished for; one if none.
@@ -52,7 +52,7 @@ pub(crate) struct Threads {
     is_changed: bool,
 }
 
-/// What is known of a run that is repeated.
+/// The earlier course of a run that is repeated: the time up to which it went, and its captures.
 #[derive(Debug)]
 struct Before {
     until: Time,

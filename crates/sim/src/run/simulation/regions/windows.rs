@@ -26,7 +26,7 @@ const EVENTS_TO_JUDGE: u64 = 1 << 16;
 /// The windows at the beginning of a run, whose course shows how long it will go on. Our choice.
 const FIRST_WINDOWS: u64 = 4;
 
-/// What ended a row of windows.
+/// The reason for which one window does not follow another.
 pub(in crate::run) enum Outcome {
     /// Nothing: there was no window.
     None,
@@ -36,7 +36,7 @@ pub(in crate::run) enum Outcome {
     Again,
 }
 
-/// What the threads of one row of windows share.
+/// The state that all threads see while one window follows another: the regions, the gate, and the end of the window.
 struct Shared<'r> {
     regions: &'r Regions,
     gate: Gate,

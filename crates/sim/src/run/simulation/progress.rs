@@ -1,0 +1,79 @@
+//! How far the workloads are, how long they may still take, and which packets stand still.
+
+use kernel::Time;
+use packet::Packet;
+use protocol::{FunctionId, Header, Kind, Message};
+
+use super::Simulation;
+use crate::workload::Progress;
+
+impl Simulation {
+    /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
+    /// their credit for ever.
+    pub(super) fn patient_until(&self) -> Time {
+        let all = self.progress().map(|progress| progress.patient_until);
+        let workloads = all.max().unwrap_or(Time::NEVER);
+        workloads.max(self.awaits_incidents_until())
+    }
+
+    /// The number of packets that nothing can move. Drivers that look for a state of their device make packets to the end. Error messages,
+    /// and the configuration accesses of the software that serves them, go on for ever where links have errors. The requester of a
+    /// configuration access is a root port.
+    pub(super) fn standing_packets(&self) -> usize {
+        let is_passing = |header: &Header| match &header.kind {
+            Kind::Message(request) => {
+                matches!(request.message, Message::Error(_) | Message::ActiveStateNak)
+            }
+            Kind::Completion(completion) => {
+                let requester = completion.requester;
+                requester.bus() == 0 && requester != FunctionId::default()
+            }
+            _ => header.is_config(),
+        };
+        let is_old = |packet: &Packet| {
+            let made = self.old.1.as_ref();
+            made.is_none_or(|made| Self::was_made(made, packet.number()))
+        };
+        let stands = |packet: &Packet| is_old(packet) && !is_passing(packet.header());
+        match &self.regions {
+            None => self.world.store.count_of(stands),
+            Some(regions) => regions.count_of(stands),
+        }
+    }
+
+    /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
+    pub(super) fn share_done(&self) -> f64 {
+        let shares = self.progress().filter_map(|progress| progress.done);
+        let (sum, count) = shares.fold((0.0, 0_u32), |(sum, count), share| {
+            (sum + share.min(1.0), count + 1)
+        });
+        sum / f64::from(count.max(1))
+    }
+
+    /// The time before which no end is expected of the workloads that last for a given time.
+    pub(super) fn lasts_until(&self) -> Time {
+        let all = self.plan.workloads.iter();
+        let ends = all.filter_map(|one| one.workload.kind().lasts_until());
+        ends.max().unwrap_or(Time::ZERO)
+    }
+
+    /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
+    pub(super) fn work_left(&self) -> Option<f64> {
+        let (delivered, outstanding) = self.meter.moved();
+        let bytes = (delivered > 0).then(|| outstanding as f64 / delivered as f64);
+        let shares = self.progress().filter_map(|progress| progress.done);
+        let left = shares.map(|done| (done > 0.0).then(|| (1.0 - done) / done));
+        let left = left.chain([bytes]).flatten().reduce(f64::max)?;
+        // A workload that has not begun will take its time, too. Our guess: half of what has passed.
+        let has_idle = self.progress().any(|progress| progress.done == Some(0.0));
+        Some(if has_idle { left.max(0.5) } else { left })
+    }
+
+    fn progress(&self) -> impl Iterator<Item = Progress> {
+        let all = self.plan.workloads.iter();
+        all.map(|one| {
+            let kind = one.workload.kind();
+            kind.progress(&one.own, &self.meter, self.world.now())
+        })
+    }
+}
