@@ -161,7 +161,7 @@ def _stored(
     missing = [shape for shape in shapes if shape not in before]
     if missing and (whole or len(missing) == len(shapes)):
         raise typer.BadParameter(
-            f"{path} does not have {', '.join(missing)}; leave these out, or measure all with --save",
+            f"{path} does not have {', '.join(missing)}; leave them out, or --save all",
             param_hint="--against",
         )
     return before
