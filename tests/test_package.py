@@ -38,14 +38,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     circuits = [kind for kind in ("circuits", "test-circuits") if installed_with(kind)][:1]
     features = ["--features", ",".join(["pyo3/extension-module", *circuits])]
     maturin = [sys.executable, "-m", "maturin", "build", "--profile", "fast", *features]
-    subprocess.run(
+    run = subprocess.run(
         [*maturin, "--out", str(folder)],
         cwd=ROOT,
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
     )
+    assert run.returncode == 0, run.stderr
     (built,) = folder.glob("*.whl")
     return built
+
+
+@WHEEL
+def test_tests_of_one_group_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("this process has no others beside it")
+    # Two wheels that are built at once overwrite each other's files.
+    assert request.node.nodeid.endswith("@wheel")
 
 
 @WHEEL
