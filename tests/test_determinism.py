@@ -139,6 +139,11 @@ def test_accesses_after_a_run_on_several_threads() -> None:
     assert ends[0] == ends[1]
 
 
+def test_no_number_of_threads_is_one_thread() -> None:
+    simulation = Fabric.from_toml(BUSY).simulation()
+    assert simulation.run(threads=None) == Fabric.from_toml(BUSY).run()
+
+
 def test_the_measured_window_changes_nothing_else() -> None:
     measured = Fabric.from_toml(BUSY).run().to_json()
     plain = Fabric.from_toml(BUSY.split("[measure]")[0]).run().to_json()
