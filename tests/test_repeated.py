@@ -95,6 +95,17 @@ def test_commands_set_keys_in_any_order(peerlane: Run, scenario: Write, command:
     assert found[0] == found[1]
 
 
+def test_sweeps_of_a_table_and_a_member(peerlane: Run, scenario: Write) -> None:
+    file = scenario(text=rack().to_toml())
+    table, member = 'flows."up{i}".count', "flows.up3.count"
+    metrics = ("--metric", "flows.up3.bytes", "--metric", "flows.up4.bytes", "--json", "-")
+    swept = peerlane("sweep", file, "--vary", f"{member}=1,4", "--set", f"{table}=3", *metrics)
+    found = [tuple(one["metrics"].values()) for one in json.loads(swept.out)["points"]]
+    assert found == [(128, 384), (512, 384)]
+    refused = peerlane("sweep", file, "--vary", f"{table}=1,4", "--set", f"{member}=3")
+    refused.refuses(f"and {member} is set of one", f"leave out --set {member}")
+
+
 def test_the_last_of_keys_of_all_and_of_one_counts_beside_repeated_tables() -> None:
     fabric = rack().override("devices.ep3.tags", 16).override("devices.*.tags", 8)
     devices = tomllib.loads(fabric.to_toml())["devices"]

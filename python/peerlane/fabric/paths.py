@@ -133,11 +133,11 @@ def covers(scenario: Table, path: str, other: str) -> bool:
     Raises:
         ScenarioError: As for `put`.
     """
-    mine, others = (
-        {(id(place.outer), place.inner, place.key) for place in _places(scenario, one)}
-        for one in (path, other)
-    )
-    return others <= mine
+    places = {
+        one: {(id(place.outer), place.inner, place.key) for place in _places(scenario, one)}
+        for one in in_order(scenario, (path, other))
+    }
+    return places[other] <= places[path]
 
 
 def is_key(path: str) -> bool:
