@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::scenario::{At, Scenario};
 
 use super::claims::Claims;
+use super::fabric::Attached;
 use super::network::Networks;
 use super::queue_pairs::QueuePairs;
 use super::{ControllerPlan, IoPortPlan, NodePlan};
@@ -17,6 +18,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) names: BTreeMap<&'a str, usize>,
     /// The routers in each tree, by its root.
     pub(crate) routers: BTreeMap<usize, Vec<usize>>,
+    /// The network interface controllers in each tree.
+    pub(crate) attached: Attached,
     /// The allocated bytes of memories.
     pub(crate) claims: Claims,
     /// The allocated queue pairs.
