@@ -33,7 +33,15 @@ pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(us
     let mut lines = BTreeMap::new();
     ids.enumerate().find_map(|(number, id)| {
         let other = lines.insert(id.value.as_str(), id.line)?;
-        let message = format!("this id is already on line {other}; write another one");
-        Some((number, message))
+        Some((number, already(other, id.line)))
     })
+}
+
+/// The message that the id on `line` is already that of a table on line `other`.
+pub(crate) fn already(other: usize, line: usize) -> String {
+    if other == line {
+        "another table on this line has the same id; below each, write a variable in it, such as \"f{i}\"".to_owned()
+    } else {
+        format!("this id is already on line {other}; write another one")
+    }
 }
