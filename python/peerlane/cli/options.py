@@ -31,8 +31,9 @@ def writable(path: str | None) -> str | None:
     above = Path(path).absolute().parent
     if not above.is_dir():
         parent = Path(path).parent
-        what = f"{parent} is no folder" if above.exists() else f"there is no folder {parent}"
-        raise typer.BadParameter(f"{what}; name a file in one")
+        if above.exists():
+            raise typer.BadParameter(f"{parent} is no folder; write another place")
+        raise typer.BadParameter(f"there is no folder {parent}; make it, or write another place")
     place = Path(path) if Path(path).exists() else Path(path).absolute().parent
     if not os.access(place, os.W_OK):
         raise typer.BadParameter(f"{place} cannot be written; name a file elsewhere")
