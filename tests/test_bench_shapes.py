@@ -118,7 +118,7 @@ def test_a_better_measurement_does_not_fail(peerlane: Run, stored: Callable[...,
 def test_other_work_is_not_compared(peerlane: Run, stored: Callable[..., str]) -> None:
     ran = peerlane(*QUICK, "--against", stored({"work": 163}))
     assert ran.status == 2
-    # A warning of a busy machine may come first.
+    assert "warning" not in ran.err
     assert "--against: the stored measurement of endpoint has 163 units of work" in ran.err
 
 
@@ -186,6 +186,24 @@ def test_a_baseline_of_something_else_is_refused(peerlane: Run, stored: Callable
     peerlane(*QUICK, "--against", stored(machine=other)).refuses("another machine", "abacus")
     peerlane(*QUICK, "--against", stored(runs=5)).refuses("no list of runs")
     peerlane(*QUICK[:3], "--against", stored()).refuses("with --quick")
+
+
+def test_a_build_of_another_profile_is_refused(peerlane: Run, stored: Callable[..., str]) -> None:
+    other = "release" if _core.BUILD_PROFILE == "fast" else "fast"
+    told = f"with a build of the profile '{other}', and this is one of '{_core.BUILD_PROFILE}'"
+    peerlane(*QUICK, "--against", stored(build=other)).refuses("--against", told)
+    ran = peerlane(*QUICK, "--against", stored(build=None))
+    assert ran.status == 0
+    assert "does not say how the package was built" in ran.err
+
+
+def test_a_busy_machine_is_told_behind_all_refusals(
+    peerlane: Run, stored: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stored({"work": 163})
+    monkeypatch.setattr("os.getloadavg", lambda: (1e3, 1e3, 1e3))
+    assert "busy machine" not in peerlane(*QUICK, "--against", path).err
+    assert "warning: busy machine (load 1000.0" in peerlane(*QUICK).err
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric
+from peerlane import Fabric, Simulation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,6 +130,15 @@ def test_what_cannot_be_divided_says_so(peerlane: Run, scenario: Write) -> None:
     assert "--threads" in run.err
 
 
+def test_a_run_on_several_threads_shows_its_progress() -> None:
+    simulation = Simulation(TORUS.replace("4x4", "16x16").replace("20 us", "30 us"))
+    seen = [0.0]
+    simulation.run(seen.append, threads=2)
+    if simulation.fewer_threads:
+        pytest.skip(simulation.fewer_threads)
+    assert max(after - before for before, after in pairwise(seen)) < 0.5
+
+
 def test_accesses_after_a_run_on_several_threads() -> None:
     ends = []
     for threads in (1, 2):
@@ -137,6 +147,11 @@ def test_accesses_after_a_run_on_several_threads() -> None:
         assert len(simulation.read("a", simulation.allocate("h0", 4096), 64)) == 64
         ends.append((simulation.now_ns, simulation.result().to_json()))
     assert ends[0] == ends[1]
+
+
+def test_no_number_of_threads_is_one_thread() -> None:
+    simulation = Fabric.from_toml(BUSY).simulation()
+    assert simulation.run(threads=None) == Fabric.from_toml(BUSY).run()
 
 
 def test_the_measured_window_changes_nothing_else() -> None:

@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from peerlane import Fabric
-from peerlane.results.parquet import MissingPyarrowError
+from peerlane import Fabric, RunResult
+from peerlane.results.parquet import MissingPyarrowError, table_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Run, Write
-    from peerlane import RunResult
 
 
 def ran(**flow: str) -> RunResult:
@@ -105,9 +104,22 @@ def test_the_command_line_writes_tables(peerlane: Run, scenario: Write, tmp_path
     peerlane("run", file, "--parquet", "no/folder").refuses("there is no folder")
     peerlane("run", file, "--parquet", "t", "--repeat", "2").refuses("--parquet is for a single")
     peerlane("run", file, "--parquet", "-").refuses("name a folder")
-    (tmp_path / "t").mkdir(exist_ok=True)
+    peerlane("run", file, "--parquet", f"{file}/tables").refuses("fabric.toml is no folder")
+    peerlane("run", file, "--parquet", "").refuses("the name is empty; name a folder")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    peerlane("run", file, "--parquet", "dangling").refuses("dangling is a file")
+    for table in ("flows", "waits_shares", "series_links", "run"):
+        (tmp_path / table / f"{table}.parquet").mkdir(parents=True)
+        peerlane("run", file, "--parquet", table).refuses(f"has a folder {table}.parquet")
+    (tmp_path / "t" / "mine.parquet").mkdir(parents=True)
+    assert peerlane("run", file, "--parquet", "t").status == 0
     inside = ("--json", "t/flows.parquet")
     peerlane("run", file, "--parquet", "t", *inside).refuses("--json", "table of --parquet")
+
+
+def test_the_files_of_all_tables_are_known_before_a_run(tmp_path: Path) -> None:
+    written = {path.name for path in ran().to_parquet(tmp_path)}
+    assert written <= set(table_files(RunResult))
 
 
 def test_without_pyarrow_the_message_says_how_to_get_it(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
+from peerlane.cli.tables.cells import number
+from peerlane.fabric.paths import find, in_order, put
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run, Write
 
 ENDPOINTS = 24
@@ -60,6 +62,67 @@ def test_paths_reach_a_repeated_table_and_each_member() -> None:
     fabric = rack().set("ep5", bar="1 MiB")
     regions = {node.name: node.regions[0].size for node in fabric.tree().nodes if node.model}
     assert {name for name, size in regions.items() if size == 1 << 20} == {"ep5"}
+
+
+@pytest.mark.parametrize(
+    ("table", "member", "other"),
+    [
+        ("devices.ep{i}.tags", "devices.ep3.tags", "devices.ep4.tags"),
+        ('links."s{i / 12}-ep{i}".lanes', "links.s0-ep3.lanes", "links.s0-ep4.lanes"),
+        ("flows.up{i}.count", "flows.up3.count", "flows.up4.count"),
+        ("flows.count", "flows.up3.count", "flows.up4.count"),
+    ],
+)
+def test_a_member_keeps_its_own_value_in_whatever_order_keys_are_set(
+    table: str, member: str, other: str
+) -> None:
+    for settings in ({table: 4, member: 2}, {member: 2, table: 4}):
+        scenario = tomllib.loads(rack().to_toml())
+        for path in in_order(scenario, settings):
+            put(scenario, path, settings[path])
+        assert (find(scenario, member), find(scenario, other)) == (2, 4)
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "show"])
+def test_commands_set_keys_in_any_order(peerlane: Run, scenario: Write, command: str) -> None:
+    file = scenario(text=rack().to_toml())
+    settings = ["devices.ep3.upstream.lanes=1", 'devices."ep{i}".upstream.lanes=2']
+    found = []
+    for order in (settings, settings[::-1]):
+        ran = peerlane(command, file, *(w for one in order for w in ("--set", one)), "--json", "-")
+        assert ran.status == 0, ran.err
+        found.append({k: v for k, v in json.loads(ran.out).items() if k not in {"command", "name"}})
+    assert found[0] == found[1]
+
+
+def test_sweeps_of_a_table_and_a_member(peerlane: Run, scenario: Write) -> None:
+    file = scenario(text=rack().to_toml())
+    table, member = 'flows."up{i}".count', "flows.up3.count"
+    metrics = ("--metric", "flows.up3.bytes", "--metric", "flows.up4.bytes", "--json", "-")
+    swept = peerlane("sweep", file, "--vary", f"{member}=1,4", "--set", f"{table}=3", *metrics)
+    found = [tuple(one["metrics"].values()) for one in json.loads(swept.out)["points"]]
+    assert found == [(128, 384), (512, 384)]
+    refused = peerlane("sweep", file, "--vary", f"{table}=1,4", "--set", f"{member}=3")
+    refused.refuses(f"and {member} is set of one", f"leave out --set {member}")
+
+
+def test_the_last_of_keys_of_all_and_of_one_counts_beside_repeated_tables() -> None:
+    fabric = rack().override("devices.ep3.tags", 16).override("devices.*.tags", 8)
+    devices = tomllib.loads(fabric.to_toml())["devices"]
+    assert {one["tags"] for one in devices.values()} == {8}
+    scenario = tomllib.loads(rack().to_toml())
+    paths = ["devices.*.tags", "devices.ep3.tags", "seed", "devices.ep{i}.lanes"]
+    assert in_order(scenario, paths) == [paths[0], *paths[2:], paths[1]]
+    assert in_order(scenario, paths[:3]) == paths[:3]
+
+
+def test_a_repeated_table_that_is_written_out_says_so() -> None:
+    for path, key in (("devices.ep3", "tags"), ("flows.up3", "count")):
+        fabric = rack().override(f"{path}.{key}", 2)
+        name = path.split(".")[1].replace("3", "{i}")
+        told = f"the first key of a member writes all members out, so set the keys of {name} before"
+        with pytest.raises(ScenarioError, match=re.escape(told)):
+            fabric.override(path.replace("3", "{i}") + f".{key}", 4)
 
 
 def test_an_id_that_is_not_written_counts_all_members_before() -> None:
@@ -125,3 +188,41 @@ def test_a_run_of_many_flows_shows_the_slowest(peerlane: Run, scenario: Write) -
     assert "72 flows; the 16 slowest are shown" in shown
     assert "all 72: 15 KiB; least" in shown
     assert shown.count(" intact\n") >= 16
+
+
+def test_flows_that_are_alike_are_explained_by_the_slowest(peerlane: Run, scenario: Write) -> None:
+    fabric = rack().flow("h0", "ep0", id="down", size="64 KiB")
+    file = scenario(text=fabric.override("flows.*.direction", "write").to_toml())
+    explain = ("explain", file, "--set", 'flows."up{i}".count=400', "--no-what-if")
+    shown = peerlane(*explain, "--json", "found.json").out
+    (line,) = (line for line in shown.splitlines() if "more are like" in line)
+    assert re.fullmatch(
+        r"23 more are like (up\d+): up\d+ to up\d+, .* GB/s; --all shows each", line
+    )
+    assert ("down:" in shown, shown.count("GB/s\n")) == (True, 2)
+    flows = json.loads(Path("found.json").read_text(encoding="utf-8"))["flows"]
+    rates = {one["id"]: one["bytes_per_second"] for one in flows if one["id"] != "down"}
+    assert line.split()[4].rstrip(":") == min(rates, key=rates.__getitem__)
+    every = peerlane(*explain, "--all").out
+    assert all(f"{flow['id']}: " in every for flow in flows)
+    assert "more are like" not in every
+
+
+def test_metrics_that_are_alike_are_swept_as_least_median_and_most(
+    peerlane: Run, scenario: Write
+) -> None:
+    file = scenario(text=rack().flow("h0", "ep0", id="down", count=2).to_toml())
+    sweep = ("sweep", file, "--vary", "links.generation=2,3")
+    shown = peerlane(*sweep, "--json", "found.json").out
+    head = shown.splitlines()[1].split("  ")
+    words = [one.strip() for one in head if one.strip()]
+    rate = "bytes_per_second"
+    three = [f"flows.up*.{rate} {word}" for word in ("least", "median", "most")]
+    assert words == ["links.generation", *three, f"flows.down.{rate}", "seed", "status"]
+    (first, _) = json.loads(Path("found.json").read_text(encoding="utf-8"))["points"]
+    rates = sorted(value for name, value in first["metrics"].items() if ".up" in name)
+    row = shown.splitlines()[3].split()
+    assert row[1:4] == [number(rates[n]) for n in (0, ENDPOINTS // 2, -1)]
+    assert "flows.up13.bytes_per_second" in peerlane(*sweep, "--all").out
+    asked = [word for i in range(9) for word in ("--metric", f"flows.up{i}.bytes")]
+    assert "flows.up8.bytes" in peerlane(*sweep, *asked).out

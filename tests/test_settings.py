@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conftest import PAIR
+from conftest import PAIR, needs_lspci
 from peerlane import Fabric, ScenarioError
 from peerlane.fabric.paths import find, join_path, put, read_setting, split_path
 
@@ -154,6 +154,23 @@ def test_a_scenario_without_a_name_has_that_of_its_file_whatever_is_set(
         assert json.loads(outcome.out)["name"] == "pair.v2"
     named = peerlane("run", file, "--set", "name=x.y", "--json", "-")
     assert json.loads(named.out)["name"] == "x.y"
+
+
+def test_what_is_shown_of_a_fabric_has_its_keys_set(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    setting = ("--set", "links.s0-b.lanes=2")
+    nodes = json.loads(peerlane("show", file, *setting, "--json", "-").out)["nodes"]
+    assert [node["upstream"]["lanes"] for node in nodes if node["name"] == "b"] == [2]
+    peerlane("show", file, "--set", "devices.a.tgas=1").refuses("did you mean", "tags")
+
+
+@needs_lspci
+def test_lspci_reads_registers_of_a_fabric_with_its_keys_set(
+    peerlane: Run, scenario: Write
+) -> None:
+    listed = ("lspci", scenario(), "--set", "links.s0-b.lanes=2", "--after-run", "--seed", "3")
+    assert "Width x2" in peerlane(*listed, "--", "-vv").out
+    assert "Width x2" not in peerlane("lspci", scenario(), "--", "-vv").out
 
 
 def test_links_that_a_key_of_all_links_does_not_change_are_warned_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -66,6 +67,18 @@ def test_a_trace_into_a_pipe_that_closes_is_quiet(scenario: Write, tmp_path: Pat
     scenario()
     trace = "run fabric.toml --trace /dev/stdout"
     assert shell(f"{PEERLANE} {trace} | head -n 1", tmp_path) == (0, "")
+
+
+def test_a_warning_that_nobody_reads_does_not_end_the_run(scenario: Write, tmp_path: Path) -> None:
+    scenario(('upstream = { to = "s0" }', 'upstream = { to = "s0", lanes = 2 }'))
+    command = [*PEERLANE.split(), "run", "fabric.toml", "--set", "links.lanes=8", "--json", "-"]
+    nobody, end = os.pipe()
+    os.close(nobody)
+    done = subprocess.run(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=end, check=False, timeout=60
+    )
+    os.close(end)
+    assert (done.returncode, json.loads(done.stdout)["name"]) == (0, "pair")
 
 
 @needs_full

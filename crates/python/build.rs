@@ -18,6 +18,10 @@ const LOADED: &str = "libopae-c.so.2";
 fn main() -> Result<(), Box<dyn Error>> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
+    // OUT_DIR is PROFILE/build/PACKAGE/out.
+    let profile = out.ancestors().nth(3).and_then(Path::file_name);
+    let profile = profile.ok_or("OUT_DIR is in the folder of a profile")?;
+    println!("cargo:rustc-env=BUILD_PROFILE={}", profile.display());
     let root = here.ancestors().nth(2).ok_or("this crate is in crates/")?;
     let opae = root.join("integrations/opae");
     for changes in ["Cargo.toml", "build.rs", "src", "include"] {
@@ -32,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed={}", built.display());
         built.into()
     } else {
-        // The folder is outside of all profiles' folders, so that all profiles share one build. OUT_DIR is PROFILE/build/PACKAGE/out.
+        // The folder is outside of all profiles' folders, so that all profiles share one build.
         let target = out
             .ancestors()
             .nth(4)

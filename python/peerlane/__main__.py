@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 
 FAILED = 1
 INTERRUPTED = 128 + signal.SIGINT
@@ -36,7 +37,8 @@ def main() -> None:
 
 
 def _end_interrupted(message: str = "") -> None:
-    print(message or "interrupted", file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody may read it
+        print(message or "interrupted", file=sys.stderr, flush=True)
     # A second interrupt while the interpreter winds down would be a traceback.
     os._exit(INTERRUPTED)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, TypedDict, final, type_check_only
 
 __all__ = [
+    "BUILD_PROFILE",
     "COMPENSATED_SHARE",
     "ENVELOPE_BYTES",
     "FIBRE_BLOCK_BITS",
@@ -61,6 +62,7 @@ __all__ = [
 ]
 
 __version__: str
+BUILD_PROFILE: str
 COMPENSATED_SHARE: float
 """Share of a fibre's cycles that clock compensation leaves."""
 ENVELOPE_BYTES: int

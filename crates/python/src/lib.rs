@@ -530,6 +530,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("UnitError", module.py().get_type::<UnitError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILD_PROFILE", env!("BUILD_PROFILE"))?;
     module.add_class::<Simulation>()?;
     module.add_class::<host_thread::HostThread>()?;
     module.add_class::<job::Job>()?;

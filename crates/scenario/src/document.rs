@@ -90,7 +90,7 @@ impl Source {
         })?;
         let table = Table::new(parsed.into_inner());
         extent::check(&table)
-            .and_then(|tables| written_out(table, tables))
+            .and_then(|tables| written_out(table, tables, &|offset| self.line(offset)))
             .map_err(|(offset, message)| self.error(self.line(offset), message))
     }
 
@@ -281,7 +281,7 @@ impl<'a> Section<'a> {
         let elsewhere = (self.source.sections_with)(item.key);
         let hint = match nearest(item.key, &self.known) {
             Some(near) => format!("did you mean {near:?}?"),
-            None if !elsewhere.is_empty() => format!("it is one of {}", elsewhere.join("; ")),
+            None if !elsewhere.is_empty() => format!("it is a key of {}", elsewhere.join("; ")),
             None => format!("the keys are {}", self.known.join(", ")),
         };
         let message = format!("unknown key {:?} in {place}; {hint}", item.key);
@@ -338,6 +338,11 @@ impl<'a> Item<'a> {
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         matches!(self.value.content, Content::Table(_))
+    }
+
+    /// Whether the value is a member of a repeated table.
+    pub fn is_member(&self) -> bool {
+        matches!(&self.value.content, Content::Table(table) if table.member.is_some())
     }
 
     /// An empty section at the position of this key.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -65,9 +66,21 @@ def out() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else UNLIMITED)
 
 
+class _Errors(Console):
+    """Standard error. Where nobody reads it any more, it is the null device from then on."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True, highlight=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """Goes on, where Rich would end the process: messages are no result of the command."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def say(message: str) -> None:
     """One line on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(message))
+    _Errors().print(Text(message))
 
 
 def complain(message: str) -> None:
@@ -111,7 +124,7 @@ def warnings_on_one_line() -> Iterator[None]:
 def _mark(message: str, word: str, style: str) -> None:
     printable = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
     line = Text.assemble((word, style), " ", printable)
-    Console(stderr=True, highlight=False, soft_wrap=True).print(line)
+    _Errors().print(line)
 
 
 _clock = time.monotonic

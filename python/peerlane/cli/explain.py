@@ -10,7 +10,7 @@ import typer
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Models, Scenario, Seed, Settings
+from peerlane.cli.options import JsonTo, Models, Scenario, Seed, Settings, ShowAll
 from peerlane.cli.run import judge_failures
 from peerlane.cli.tables.explain import explain as tables
 from peerlane.explaining.explain import explain as find_out
@@ -34,6 +34,7 @@ def explain(  # noqa: PLR0913 - each is an option
         ),
     ] = True,
     seed: Seed = None,
+    every: ShowAll = False,
     json_to: JsonTo = None,
 ) -> None:
     """Say what each flow of a scenario waits for, what limits its rate, and what comes next.
@@ -55,6 +56,9 @@ def explain(  # noqa: PLR0913 - each is an option
     tags, outstanding bytes, acknowledgements or its own next step is limited by that, even if it is
     the smaller part of its time. docs/reference/waits.md has more, and the keys that lift each.
 
+    Of more than 4 flows that are alike, which means that all is the same but for numbers and the
+    numbers in names, the slowest is shown; --all shows each.
+
     "What if" is measured: a run of its own with one key of the scenario changed, far enough that
     the limit is another one. It has the rate before and after, and what then limits.
     """
@@ -72,5 +76,5 @@ def explain(  # noqa: PLR0913 - each is an option
             progress=lambda fraction: bar(f"explaining {name}", fraction),
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
-    emit(document, tables(found), json_to)
+    emit(document, tables(found, each=every), json_to)
     judge_failures(found.failures)

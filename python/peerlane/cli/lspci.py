@@ -12,7 +12,7 @@ import typer
 
 from peerlane.cli.console import progress
 from peerlane.cli.files import open_simulation
-from peerlane.cli.options import Models, Scenario
+from peerlane.cli.options import Models, Scenario, Seed, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,9 @@ def lspci(
         typer.Argument(metavar="[ARGS]...", help="Arguments of lspci; -tv, if absent."),
     ] = None,
     *,
+    settings: Settings = None,
     _models: Models = None,
+    seed: Seed = None,
     after_run: Annotated[
         bool, typer.Option("--after-run", help="Show the registers as the workload leaves them.")
     ] = False,
@@ -38,7 +40,7 @@ def lspci(
     Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of
     lspci, from the package pciutils.
     """
-    simulation = open_simulation(file)
+    simulation = open_simulation(file, seed=seed, settings=settings)
     if after_run:
         what = f"running {Path(file).stem}"
         with progress(what) as bar:

@@ -28,8 +28,12 @@ def writable(path: str | None) -> str | None:
         return path
     if Path(path).is_dir():
         raise typer.BadParameter(f"{path} is a folder; name a file in it")
-    if not Path(path).absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {Path(path).parent}")
+    above = Path(path).absolute().parent
+    if not above.is_dir():
+        parent = Path(path).parent
+        if above.exists():
+            raise typer.BadParameter(f"{parent} is no folder; write another place")
+        raise typer.BadParameter(f"there is no folder {parent}; make it, or write another place")
     place = Path(path) if Path(path).exists() else Path(path).absolute().parent
     if not os.access(place, os.W_OK):
         raise typer.BadParameter(f"{place} cannot be written; name a file elsewhere")
@@ -77,16 +81,24 @@ def _table_folder(path: str | None) -> str | None:
     """A folder that can be made or written, for tables that can be made."""
     if path is None:
         return None
-    from peerlane.results.parquet import check_pyarrow  # noqa: PLC0415 - for Parquet alone
+    from peerlane.results.parquet import check_pyarrow, table_files  # noqa: PLC0415 - for Parquet alone
+    from peerlane.results.run import RunResult  # noqa: PLC0415 - as above
 
     if path == "-":
         raise typer.BadParameter("tables are files; name a folder, not standard output")
-    if Path(path).exists() and not Path(path).is_dir():
+    if not path:
+        raise typer.BadParameter("the name is empty; name a folder, such as tables, or . for this")
+    if os.path.lexists(path) and not Path(path).is_dir():
         raise typer.BadParameter(f"{path} is a file; name a folder")
     if not Path(path).exists():
         writable(path)
     elif not os.access(path, os.W_OK):
         raise typer.BadParameter(f"{path} cannot be written; name a folder elsewhere")
+    for name in table_files(RunResult):
+        if (Path(path) / name).is_dir():
+            raise typer.BadParameter(
+                f"{path} has a folder {name}, where a table is written; name another folder"
+            )
     check_pyarrow()
     return path
 
@@ -163,6 +175,10 @@ Models = Annotated[
         help="Load the device model NAME of the scenario from FILE.py, FILE.py:CLASS or a library "
         "such as libNAME.so, which runs its code. May be repeated.",
     ),
+]
+
+ShowAll = Annotated[
+    bool, typer.Option("--all", help="Show each of many that are alike; JSON always has all.")
 ]
 
 Seed = Annotated[

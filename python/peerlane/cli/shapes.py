@@ -103,7 +103,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     if valgrind and (missing := missing_valgrind()):
         raise typer.BadParameter(missing, param_hint="--valgrind")
     before = _stored(against, shapes, divisor, whole=limit is not None)
-    _warn_of_load()
+    load = os.getloadavg()[0]
     found: list[Measured] = []
     with progress("benchmark") as bar:
         for shape in shapes:
@@ -111,6 +111,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
             found.append(measure(shape, repeat, divisor=divisor, valgrind=valgrind))
     document = head("shapes") | {
         "machine": machine(),
+        "build": _core.BUILD_PROFILE,
         "divisor": divisor,
         "runs": [one.to_json() for one in found],
     }
@@ -126,6 +127,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
         table = Group(table, changes_table(differences))
         if missing_there := [one.shape for one in found if one.shape not in before]:
             say(f"{against} does not have {', '.join(missing_there)}")
+    _warn_of_load(load)
     emit(document, table, json_to)
     if all(one.instructions_per_unit is None for one in found):
         say("this system counts no instructions (as most virtual machines); --valgrind does")
@@ -157,7 +159,12 @@ def _stored(
     if path is None:
         return None
     with _told_of_against():
-        before = read_baseline(path, divisor)
+        build, before = read_baseline(path, divisor)
+    if build is None:
+        warn(
+            f"{path} does not say how the package was built: profiles other than"
+            f" {_core.BUILD_PROFILE!r} do not compare"
+        )
     missing = [shape for shape in shapes if shape not in before]
     if missing and (whole or len(missing) == len(shapes)):
         raise typer.BadParameter(
@@ -183,9 +190,9 @@ def _limit(text: str | None, against: str | None) -> float | None:
     return 1 + float(text.strip().rstrip("% ")) / 100
 
 
-def _warn_of_load() -> None:
-    """Warns when other programs use the processors."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+def _warn_of_load(load: float) -> None:
+    """Warns if other programs used the processors before the measurement."""
+    cores = os.cpu_count() or 1
     if load > _BUSY * cores:
         warn(f"busy machine (load {load:.1f} on {cores} processors): times do not compare")
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Models, Scenario
+from peerlane.cli.options import JsonTo, Models, Scenario, Settings
 from peerlane.cli.tables.fabric import tree as drawing
 
 
-def show(file: Scenario, _models: Models = None, json_to: JsonTo = None) -> None:
+def show(
+    file: Scenario,
+    settings: Settings = None,
+    _models: Models = None,
+    json_to: JsonTo = None,
+) -> None:
     """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses.
 
     Then its networks: shape and size, routers, and the fibres with their ends and delays. A network
@@ -17,7 +22,7 @@ def show(file: Scenario, _models: Models = None, json_to: JsonTo = None) -> None
     how many there are; JSON has every one.
     """
     keep_apart([file], {"--json": json_to})
-    simulation = open_simulation(file)
+    simulation = open_simulation(file, settings=settings)
     tree = simulation.tree()
     document = head("fabric", scenario_digest=simulation.scenario_digest) | tree.to_json()
     emit(document, drawing(tree), json_to)

@@ -19,13 +19,14 @@ from peerlane.cli.options import (
     Scenario,
     Seed,
     Settings,
+    ShowAll,
     writable,
 )
 from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.points import points as points_table
 from peerlane.cli.tables.sweep import sweep as loads_table
-from peerlane.fabric.paths import read_setting
+from peerlane.fabric.paths import in_order, read_setting
 from peerlane.fabric.settings import Setting
 from peerlane.fabric.simulation import already_warned, digest_of
 from peerlane.fabric.variant import parsed, variant
@@ -157,6 +158,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
         str | None,
         typer.Option(metavar="ID", help="The workload to sweep; needed only if there are several."),
     ] = None,
+    every: ShowAll = False,
     json_to: JsonTo = None,
     report_to: ReportTo = None,
 ) -> None:
@@ -167,7 +169,9 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
     With --vary, each combination of the values is a run of its own, with a row for the keys and
     metrics. A point that fails is told with its reason, and the others go on; the exit status is 1
     when all fail. While the sweep goes on, its points are in FILE.journal beside --out
-    FILE; after an interruption --resume runs the others.
+    FILE; after an interruption --resume runs the others. Of more than 8 rates that are alike but
+    for the numbers in their names, the least, the median and the most are shown; --all or --metric
+    shows each.
 
     Without --vary, the workload of a network runs at one load after the other:
 
@@ -249,7 +253,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--vary") from None
     document = head("points", scenario_digest=digest_of(text)) | outcome.to_json()
-    emit(document, points_table(outcome), json_to)
+    emit(document, points_table(outcome, each=every or bool(metric)), json_to)
     made = _seeds(outcome), digest_of(text)
     is_written = write_pages(folder, lambda: [_points_page(outcome, *made).with_settings(given)])
     if scheduler is not None:
@@ -322,8 +326,8 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     fabric = Fabric.from_toml(text, source=source)
-    for path, value in settings.items():
-        fabric.override(path, value)
+    for path in in_order(parsed(text, source), settings) if settings else ():
+        fabric.override(path, settings[path])
     what = f"{workload.id} at {len(offered)} loads"
     with already_warned(), progress(what) as bar:
         outcome = sweep_loads(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from peerlane._core import ScenarioError, advice
 from peerlane.explaining.present import Present
 from peerlane.explaining.what_if import Case
-from peerlane.fabric.paths import put, write_out
+from peerlane.fabric.paths import in_order, put, write_out
 from peerlane.fabric.simulation import Simulation
 from peerlane.fabric.variant import parsed, variant
 from peerlane.results.collection import Collection
@@ -54,8 +54,8 @@ def explain(  # noqa: PLR0913 - each is an option
     scenario = parsed(text, source)
     if settings:
         simulation = variant(scenario, settings, source=source, seed=seed)
-        for path, value in settings.items():
-            put(scenario, path, value)
+        for path in in_order(scenario, settings):
+            put(scenario, path, settings[path])
     else:
         simulation = Simulation(text, source=source, seed=seed)
     write_out(scenario, source)

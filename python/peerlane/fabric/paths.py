@@ -133,11 +133,11 @@ def covers(scenario: Table, path: str, other: str) -> bool:
     Raises:
         ScenarioError: As for `put`.
     """
-    mine, others = (
-        {(id(place.outer), place.inner, place.key) for place in _places(scenario, one)}
-        for one in (path, other)
-    )
-    return others <= mine
+    places = {
+        one: {(id(place.outer), place.inner, place.key) for place in _places(scenario, one)}
+        for one in in_order(scenario, (path, other))
+    }
+    return places[other] <= places[path]
 
 
 def is_key(path: str) -> bool:
@@ -155,6 +155,24 @@ def put(scenario: Table, path: str, value: object) -> None:
     """
     for place in _places(scenario, path):
         place.put(value)
+
+
+def in_order(scenario: Table, paths: Iterable[str]) -> list[str]:
+    """The paths in the order in which `put` sets their keys.
+
+    The first key of a member writes all members of its table out, so keys of members follow those
+    of repeated tables. All others stay as they are given.
+
+    Raises:
+        ScenarioError: One is not a path.
+    """
+    given = list(paths)
+    if not any(map(_is_repeated, scenario.values())):
+        return given
+    parts = {path: split_path(path) for path in given}
+    last = max((n for n, p in enumerate(given) if _is_of_repeated(scenario, parts[p])), default=-1)
+    before = [path for path in given[: last + 1] if not _is_of_member(scenario, parts[path])]
+    return before + [path for path in given if path not in before]
 
 
 def find(scenario: Table, path: str) -> object:
@@ -242,6 +260,22 @@ def _is_of_member(scenario: Table, parts: tuple[str, ...]) -> bool:
             return False
 
 
+def _is_of_repeated(scenario: Table, parts: tuple[str, ...]) -> bool:
+    """Whether a path names a repeated table, whose key is that of all members."""
+    match parts:
+        case ("links", id_, _):
+            table, _ = _links(scenario).get(id_, ({}, ()))
+        case (section, name, _, *_) if section in _NAMED:
+            table = _as_tables(_as_tables(scenario.get(section)).get(name))
+        case (section, id_, _) if section in _LISTS or section in _JOINED:
+            table = _entries(scenario, section).get(id_, {})
+        case (section, _) if section in _LISTS or section in _JOINED:
+            return _is_repeated(scenario.get(section))
+        case _:
+            return False
+    return "each" in table
+
+
 def _places(scenario: Table, path: str) -> Iterator[_Place]:
     parts = split_path(path)
     if _is_of_member(scenario, parts):
@@ -295,6 +329,8 @@ def _of_named(scenario: Table, path: str, section: str, rest: list[str]) -> Iter
             raise _unknown(path, what, keys[-1], (section, EVERY), fitting)
     elif name in tables:
         chosen = {name: tables[name]}
+    elif "{" in name and not _is_repeated(tables):
+        raise ScenarioError(_written_out_before(path, name, section))
     else:
         raise _unknown(path, f"there is no {name!r} among the {section}", name, (section,), tables)
     for one, table in chosen.items():
@@ -358,6 +394,8 @@ def _of_list(scenario: Table, path: str, section: str, rest: list[str]) -> Itera
                 f"{path}: there are {len(entries)} {section}; write {each} for one of them,"
                 f" or {section}.*.{key} for all"
             )
+        case [id_, *_] if "{" in id_ and not _is_repeated(entries):
+            raise ScenarioError(_written_out_before(path, id_, section))
         case [id_, *_]:
             raise _unknown(
                 path, f"there is no {id_!r} among the {section}", id_, (section,), entries
@@ -413,6 +451,14 @@ def _link(scenario: Table, path: str, id_: str, keys: list[str]) -> _Place:
             where = join_path(["networks", network, "routers", "upstream", *keys])
             raise ScenarioError(f"{path}: the links of a network are alike; write {where}")
     raise _unknown(path, f"there is no link {id_!r}", id_, ("links",), links)
+
+
+def _written_out_before(path: str, name: str, section: str) -> str:
+    """The message that a path names a repeated table where there is none, or none any more."""
+    return (
+        f"{path}: there is no {name!r} among the {section}, and none of them has each; the first"
+        f" key of a member writes all members out, so set the keys of {name} before"
+    )
 
 
 def _unknown(

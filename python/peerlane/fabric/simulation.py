@@ -242,7 +242,7 @@ class Simulation:
         self._core.watch_waits(closely)
 
     def run(
-        self, progress: Callable[[float], object] | None = None, *, threads: int = 1
+        self, progress: Callable[[float], object] | None = None, *, threads: int | None = None
     ) -> RunResult:
         """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1.
 
@@ -251,7 +251,8 @@ class Simulation:
 
         Args:
             progress: Called from time to time with the share done.
-            threads: The most threads that the run may use; the results are those of one thread.
+            threads: The most threads that the run may use; one, if absent. The results are those
+                of one thread.
                 What cannot be divided runs on fewer: `fewer_threads` has the reason. Accesses and
                 programs after such a run wait until it has been repeated on one thread.
 
@@ -259,6 +260,8 @@ class Simulation:
             ModelError: A device model of one's own has failed, which ends the run.
             ValueError: `threads` is less than 1.
         """
+        if threads is None:
+            threads = 1
         if threads < 1:
             msg = f"{threads} threads cannot run anything; write 1 or more"
             raise ValueError(msg)

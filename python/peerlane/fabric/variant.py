@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import join_path, put, split_path, with_their_own
+from peerlane.fabric.paths import in_order, join_path, put, split_path, with_their_own
 from peerlane.fabric.simulation import ScenarioWarning, Simulation, already_warned
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def variant(
 
     Args:
         scenario: The tables of the scenario, which stay as they are.
-        settings: The new values by the paths of their keys.
+        settings: The new values by the paths of their keys; that of a member of a repeated table
+            counts more than that of the table, and otherwise the last one of two for one key.
         source: The name of the scenario in messages.
         seed: Replaces the scenario's own.
         warns: Whether to warn of the risks that the scenario then has.
@@ -62,8 +63,8 @@ def variant(
         ScenarioError: A path names no key, or the scenario cannot be built with these values.
     """
     changed = _copied(dict(scenario))
-    for path, value in settings.items():
-        put(changed, path, value)
+    for path in in_order(changed, settings):
+        put(changed, path, settings[path])
     changed.setdefault("name", Path(source).stem or source)  # what messages call it is longer
     name = f"{source} with {told(settings)}" if settings else source
     try:

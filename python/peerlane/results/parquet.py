@@ -83,6 +83,19 @@ def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> lis
     return written
 
 
+def table_files(kind: type) -> Iterator[str]:
+    """The names of all files that `write_parquet` can write for a type of results."""
+    yield f"{_RUN}{_ENDING}"
+    for name, hint in _hints(kind).items():
+        if _plain(hint) is Series:
+            rows = (one for one, inner in _hints(Series).items() if _row_of(_plain(inner)))
+            yield from (f"series_{one}{_ENDING}" for one in rows)
+        elif (row := _row_of(_plain(hint))) is not None:
+            yield f"{name}{_ENDING}"
+            inner = (one for one, of in _hints(row).items() if _row_of(_plain(of)))
+            yield from (f"{name}_{one}{_ENDING}" for one in inner)
+
+
 @dataclass(frozen=True, slots=True)
 class _Column:
     """A column: its name, its type, and how it is read from a row."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import covers, put
+from peerlane.fabric.paths import covers, in_order, put
 from peerlane.fabric.variant import parsed, variant, warn_of_links
 from peerlane.results import markup
 from peerlane.results.document import schema_of
@@ -256,8 +256,14 @@ def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis
 
 def _apply(settings: Mapping[str, Any], scenario: dict[str, Any], axes: Sequence[Axis]) -> None:
     """Sets keys of a scenario; one that is varied would have no effect, and is refused."""
-    for path, value in settings.items():
-        put(scenario, path, value)
+    for axis in axes:
+        if (last := in_order(scenario, [*settings, axis.key])[-1]) != axis.key:
+            raise ValueError(
+                f"{axis.key} is varied of all members, and {last} is set of one, which writes them"
+                f" out; leave out --set {last}, or write its table in the scenario"
+            )
+    for path in in_order(scenario, settings):
+        put(scenario, path, settings[path])
     for path, axis in product(settings, axes):
         if covers(scenario, axis.key, path):
             raise ValueError(f"{axis.key} is varied; leave out --set {path}")

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, Status};
-use transaction::Pattern;
+use transaction::{Pattern, Taken};
 
 /// The flows to which the circuit's packets belong, by their labels: the number of the flow plus 1, and 0 for none.
 #[derive(Debug)]
@@ -130,7 +130,11 @@ impl Labels {
         let (offset, born, flow) = (read.offset, read.born, read.flow);
         // Where Byte Count does not say what is left, a completion before this one was lost (PCIe Base 2.3.1.1).
         let is_next = u32::from(completion.byte_count) == read.left;
-        let is_good = completion.status == Status::Successful && is_next;
+        let status = match completion.status {
+            Status::Successful if !is_next => Status::CompleterAbort,
+            status => status,
+        };
+        let is_good = status == Status::Successful;
         let len = if is_good {
             bytes.len() as u32
         } else {
@@ -144,23 +148,17 @@ impl Labels {
         }
         let flow = flow?;
         let pattern = patterns.get(flow.0 as usize);
-        Some(if is_good {
-            let intact = pattern.is_none_or(|pattern| pattern.matches(offset, bytes));
-            Observation::Delivered {
-                flow,
-                bytes: len,
-                offset,
-                born,
-                last,
-                intact,
-            }
-        } else {
-            Observation::Failed {
-                flow,
-                bytes: len,
-                offset: Some(offset),
-            }
-        })
+        let taken = Taken {
+            flow,
+            bytes: len,
+            offset,
+            born,
+            last,
+            collecting: Span::ZERO,
+            intact: pattern.is_none_or(|pattern| pattern.matches(offset, bytes)),
+            status,
+        };
+        Some(taken.observation())
     }
 }
 

@@ -8,7 +8,7 @@ mod ranges;
 mod text;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::extent::{NAME, TABLES, Violation};
 use crate::tree::{Content, Entry, Part, Table};
@@ -23,11 +23,16 @@ const WRITTEN_OUT: u128 = 16 << 20;
 /// The bytes that the limit counts for a value that is no text.
 const VALUE: u128 = 8;
 
-/// Writes out the repeated tables of a scenario, which has `tables` tables before.
-pub(crate) fn written_out(mut scenario: Table<'_>, tables: usize) -> Result<Table<'_>, Violation> {
+/// Writes out the repeated tables of a scenario, which has `tables` tables before; `line_of` gives the line of a byte of the text.
+pub(crate) fn written_out<'a>(
+    mut scenario: Table<'a>,
+    tables: usize,
+    line_of: &dyn Fn(usize) -> usize,
+) -> Result<Table<'a>, Violation> {
     let mut repetition = Repetition {
         tables: tables as u128,
         bytes: 0,
+        line_of,
     };
     for Entry { key, value, .. } in &mut scenario.entries {
         match &mut value.content {
@@ -59,12 +64,14 @@ fn ranges_of<'t, 'a>(part: &'t Part<'a>) -> Option<(&'t Table<'a>, &'t Part<'a>)
 }
 
 /// The tables of a scenario, and the bytes of its repeated ones, so far.
-struct Repetition {
+struct Repetition<'l> {
     tables: u128,
     bytes: u128,
+    /// Gives the line of a byte of the text.
+    line_of: &'l dyn Fn(usize) -> usize,
 }
 
-impl Repetition {
+impl Repetition<'_> {
     /// Writes out a section of tables with names.
     fn named<'a>(
         &mut self,
@@ -97,7 +104,7 @@ impl Repetition {
                 });
             }
         }
-        different(section, &all)?;
+        self.different(section, &all)?;
         Ok(all)
     }
 
@@ -119,6 +126,34 @@ impl Repetition {
             }
         }
         Ok(all)
+    }
+
+    /// Refuses a name that two tables of a section have.
+    fn different(&self, section: &str, tables: &[Entry<'_>]) -> Result<(), Violation> {
+        let mut names = BTreeMap::new();
+        let twice = tables
+            .iter()
+            .find_map(|entry| Some((entry, names.insert(&entry.key, entry.at)?)));
+        let Some((twice, before)) = twice else {
+            return Ok(());
+        };
+        let values = match &twice.value.content {
+            Content::Table(Table {
+                member: Some(values),
+                ..
+            }) => format!(" ({values})"),
+            _ => String::new(),
+        };
+        let message = if before == twice.at {
+            "another member of this table has the same name; write each variable in it".to_owned()
+        } else {
+            format!(
+                "the table on line {} has this name, too; write names that differ",
+                (self.line_of)(before)
+            )
+        };
+        let path = format!("{section}.{}{values}", twice.key);
+        Err((twice.at, format!("{path}: {message}")))
     }
 
     /// Reads the ranges of a table, and checks the extent of its members.
@@ -149,26 +184,6 @@ impl Repetition {
         }
         Ok(ranges)
     }
-}
-
-/// Refuses a name that two tables of a section have.
-fn different(section: &str, tables: &[Entry<'_>]) -> Result<(), Violation> {
-    let mut names = BTreeSet::new();
-    let Some(twice) = tables.iter().find(|entry| !names.insert(&entry.key)) else {
-        return Ok(());
-    };
-    let values = match &twice.value.content {
-        Content::Table(Table {
-            member: Some(values),
-            ..
-        }) => format!(" ({values})"),
-        _ => String::new(),
-    };
-    let message = format!(
-        "{section}.{}{values}: there are two tables of this name; write names that differ, with each variable in them",
-        twice.key
-    );
-    Err((twice.at, message))
 }
 
 /// The number of tables, and of bytes in names and values, of a table with those in it.

@@ -1,5 +1,6 @@
 //! The fabric of a plan: its nodes with their registers, and the links, fibres and buses between them.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use device::{NicParameters, SgDmaParameters};
@@ -63,7 +64,8 @@ impl FabricPlan {
 
     /// The address at which a window of `from` to the address space of another host, `to`, begins, and the controller between.
     pub fn window(&self, from: usize, to: usize) -> Option<(u64, usize)> {
-        window(&self.nodes, &self.controllers, from, to)
+        let attached = Attached::of(&self.nodes);
+        window(&self.nodes, &attached, &self.controllers, from, to)
     }
 }
 
@@ -348,19 +350,35 @@ pub struct IoPortPlan {
     pub owned: Vec<Owned>,
 }
 
+/// The network interface controllers in each tree, by its root, in the order of their nodes.
+pub(crate) struct Attached(BTreeMap<usize, Vec<(usize, Attachment)>>);
+
+impl Attached {
+    pub(crate) fn of(nodes: &[NodePlan]) -> Self {
+        let mut all: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(attachment) = node.attachment {
+                all.entry(node.root).or_default().push((index, attachment));
+            }
+        }
+        Self(all)
+    }
+
+    fn below(&self, root: usize) -> &[(usize, Attachment)] {
+        self.0.get(&root).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// The address in the tree of `from` at which the addresses of the tree of `to` begin, and the controller of `from` that leads
 /// there: by network interface controllers of one controller, or of joined ones.
 pub(crate) fn window(
     nodes: &[NodePlan],
+    attached: &Attached,
     controllers: &[ControllerPlan],
     from: usize,
     to: usize,
 ) -> Option<(u64, usize)> {
-    let beside = |node: usize| {
-        let root = nodes[node].root;
-        let below = nodes.iter().filter(move |node| node.root == root);
-        below.filter_map(|node| Some((node, node.attachment?)))
-    };
+    let beside = |node: usize| attached.below(nodes[node].root).iter().copied();
     beside(from).find_map(|(entry, own)| {
         let others = beside(to)
             .map(|(_, there)| there)
@@ -371,6 +389,6 @@ pub(crate) fn window(
             .filter(|there| controller.port_to(there.processor).is_some());
         let there = reached.next()?;
         let base = controller.base(there.processor);
-        Some((entry.bars[2]?.base + base, own.controller))
+        Some((nodes[entry].bars[2]?.base + base, own.controller))
     })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::scenario::{At, Scenario};
 
 use super::claims::Claims;
+use super::fabric::Attached;
 use super::network::Networks;
 use super::queue_pairs::QueuePairs;
 use super::{ControllerPlan, IoPortPlan, NodePlan};
@@ -17,6 +18,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) names: BTreeMap<&'a str, usize>,
     /// The routers in each tree, by its root.
     pub(crate) routers: BTreeMap<usize, Vec<usize>>,
+    /// The network interface controllers in each tree.
+    pub(crate) attached: Attached,
     /// The allocated bytes of memories.
     pub(crate) claims: Claims,
     /// The allocated queue pairs.
@@ -30,7 +33,15 @@ pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(us
     let mut lines = BTreeMap::new();
     ids.enumerate().find_map(|(number, id)| {
         let other = lines.insert(id.value.as_str(), id.line)?;
-        let message = format!("this id is already on line {other}; write another one");
-        Some((number, message))
+        Some((number, already(other, id.line)))
     })
+}
+
+/// The message that the id on `line` is already that of a table on line `other`.
+pub(crate) fn already(other: usize, line: usize) -> String {
+    if other == line {
+        "another table on this line has the same id; below each, write a variable in it, such as \"f{i}\"".to_owned()
+    } else {
+        format!("this id is already on line {other}; write another one")
+    }
 }

@@ -10,6 +10,7 @@ use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
 use super::claims::Claims;
+use super::fabric::Attached;
 use super::network::Networks;
 use super::planner::{Planner, taken};
 use super::queue_pairs::QueuePairs;
@@ -56,6 +57,7 @@ pub(super) fn plan(
         networks,
         names,
         routers,
+        attached: Attached::of(nodes),
         claims: Claims::new(nodes.len()),
         pairs: QueuePairs::default(),
         controllers,

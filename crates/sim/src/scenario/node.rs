@@ -350,13 +350,16 @@ fn host() -> NodeKind {
 /// Refuses a name with characters that results cannot show.
 fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
     let usual = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    if item.key.is_empty() || !item.key.chars().all(usual) {
-        let advice = if item.key.contains('{') {
-            "write each = \"i = 0..7\" below it for tables that are called with {i}"
-        } else {
-            "write letters, digits, - _ and ."
-        };
-        return Err(item.error(&format!("this name has other signs in it; {advice}")));
+    if item.key.is_empty() {
+        return Err(item.error("this name is empty; write letters, digits, - _ and ."));
     }
-    Ok(())
+    let Some(sign) = item.key.chars().find(|c| !usual(*c)) else {
+        return Ok(());
+    };
+    let message = if "{}".contains(sign) && !item.is_member() {
+        "braces in a name need the key each, such as each = \"i = 0..7\" for {i}; write it below the name, or a name of letters, digits, - _ and .".to_owned()
+    } else {
+        format!("the sign {sign:?} cannot be in a name; write letters, digits, - _ and .")
+    };
+    Err(item.error(&message))
 }

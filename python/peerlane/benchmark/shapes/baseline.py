@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from peerlane import _core
 from peerlane.benchmark.shapes.measure import Measured, machine
 
 if TYPE_CHECKING:
@@ -56,11 +57,15 @@ class Change:
         }
 
 
-def read_baseline(path: str, divisor: int) -> dict[str, Measured]:
+def read_baseline(path: str, divisor: int) -> tuple[str | None, dict[str, Measured]]:
     """The shapes of a stored measurement of this machine with this part of the work.
 
+    Returns:
+        The Cargo profile in which the package was built, `None` where an earlier version did not
+        store it, and the shapes.
+
     Raises:
-        BaselineError: It cannot be read, is none, or is of another machine or other work.
+        BaselineError: It cannot be read, is none, or is of another machine, build or other work.
     """
     document = _document(path)
     there, here = document.get("machine"), machine()
@@ -69,6 +74,12 @@ def read_baseline(path: str, divisor: int) -> dict[str, Measured]:
             f"{path} was measured on another machine ({_told(there)}; this one is {_told(here)});"
             " times of two machines do not compare: measure the earlier version here with --save"
         )
+    build = document.get("build")
+    if build not in (None, _core.BUILD_PROFILE):
+        raise BaselineError(
+            f"{path} was measured with a build of the profile {build!r}, and this is one of"
+            f" {_core.BUILD_PROFILE!r}: build both alike, and measure the earlier one with --save"
+        )
     if document.get("divisor") != divisor:
         other = "without" if divisor > 1 else "with"
         raise BaselineError(f"{path} was measured {other} --quick; measure {other} it now, too")
@@ -76,7 +87,7 @@ def read_baseline(path: str, divisor: int) -> dict[str, Measured]:
     if not isinstance(runs, list):
         raise BaselineError(f"{path} is damaged: it has no list of runs; {_SAVE}")
     found = (_measured(path, run) for run in runs)
-    return {one.shape: one for one in found}
+    return build, {one.shape: one for one in found}
 
 
 def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change]:

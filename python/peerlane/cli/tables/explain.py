@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -11,7 +12,7 @@ from peerlane.cli.tables.cells import blank, gigabytes, numbers
 from peerlane.results.explanation import percent, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from peerlane.cli.tables.sheet import Sheet
     from peerlane.results.explanation import Explanation, FlowExplanation, Value, WhatIf
@@ -19,13 +20,51 @@ if TYPE_CHECKING:
 _BAR = 20
 """Width of the bar of a share of 1."""
 
+MOST_ALIKE = 4
+"""Flows that are alike are told by the slowest of them, where there are more."""
 
-def explain(explanation: Explanation) -> RenderableType:
-    """The shares of each flow, its limit in words, and what comes when it is lifted."""
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def explain(explanation: Explanation, *, each: bool = False) -> RenderableType:
+    """The shares of each flow, its limit in words, and what comes when it is lifted.
+
+    Of many that are alike the slowest is shown, but `each` shows all.
+    """
     parts: list[RenderableType] = [Text(f"{explanation.name}: seed {explanation.seed}")]
-    for flow in explanation.flows:
-        parts += ["", *_flow(flow)]
+    for alike in _groups(explanation.flows):
+        if each or len(alike) <= MOST_ALIKE:
+            for flow in alike:
+                parts += ["", *_flow(flow)]
+            continue
+        slowest = min(alike, key=_rate)
+        parts += ["", *_flow(slowest), _others(slowest, alike)]
     return Group(*parts)
+
+
+def _groups(flows: Iterable[FlowExplanation]) -> Iterable[list[FlowExplanation]]:
+    """The flows that are alike, in the order of the first of each."""
+    groups: dict[tuple[str, ...], list[FlowExplanation]] = {}
+    for flow in flows:
+        groups.setdefault(_form(flow), []).append(flow)
+    return groups.values()
+
+
+def _form(flow: FlowExplanation) -> tuple[str, ...]:
+    """What alike flows have in common: all that is told in words, but for the numbers in it."""
+    told_ = (flow.sentence, *(_what_if(one).plain for one in flow.what_if), *flow.not_lifted)
+    return tuple(_NUMBER.sub("#", one) for one in told_)
+
+
+def _others(slowest: FlowExplanation, alike: Sequence[FlowExplanation]) -> Text:
+    others = [flow for flow in alike if flow is not slowest]
+    rates = [gigabytes(flow.bytes_per_second) for flow in sorted(others, key=_rate)]
+    names = f"{others[0].id} to {others[-1].id}, {rates[0]} to {rates[-1]} GB/s"
+    return Text(f"{len(others)} more are like {slowest.id}: {names}; --all shows each", "dim")
+
+
+def _rate(flow: FlowExplanation) -> float:
+    return flow.bytes_per_second or 0.0
 
 
 def _flow(flow: FlowExplanation) -> Iterator[RenderableType]:

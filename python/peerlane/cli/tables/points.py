@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -11,7 +13,7 @@ from rich.text import Text
 from peerlane.cli.tables.cells import blank, number, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from peerlane.varying.sweep import Points
 
@@ -21,18 +23,65 @@ MOST_REASONS = 5
 """Reasons of points that went wrong which are shown; a file or JSON has all."""
 
 
-def points(outcome: Points) -> RenderableType:
-    """A row for each point: its keys, its metrics, and what went wrong."""
+MOST_ALIKE = 8
+"""Metrics that are alike are shown as the least, the median and the most, where there are more."""
+_OF_MANY = ("least", "median", "most")
+_NUMBER = re.compile(r"\d+")
+
+
+def points(outcome: Points, *, each: bool = False) -> RenderableType:
+    """A row for each point: its keys, its metrics, and what went wrong; `each` folds no metrics."""
+    columns = list(_columns(outcome, each=each))
     rows = blank()
-    numbers(rows, *outcome.columns[:-2])
+    numbers(rows, *(heading for column in columns for heading in column.headings))
     rows.add_column("status")
     for point, row in zip(outcome.points[:MOST_ROWS], outcome.rows(), strict=False):
         wrong = Text(point.status, style="bold red" if point.status != "ok" else "")
-        rows.add_row(*(_cell(row[name]) for name in outcome.columns[:-2]), wrong)
+        rows.add_row(*(cell for column in columns for cell in column.cells(row)), wrong)
     parts: list[RenderableType] = [Text(outcome.name, style="bold"), rows]
+    if any(len(column.names) > 1 for column in columns):
+        parts.append(Text("* stands for any number: --all shows each", "dim"))
     if (more := len(outcome) - MOST_ROWS) > 0:
         parts.append(Text(f"and {more:,} more; --out FILE or --json FILE has them"))
     return Group(*parts, *_reasons(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the sweep, or several alike ones, which are shown as three."""
+
+    names: list[str]
+    form: str
+
+    @property
+    def headings(self) -> list[str]:
+        if len(self.names) == 1:
+            return self.names
+        return [f"{self.form} {word}" for word in _OF_MANY]
+
+    def cells(self, row: Mapping[str, object]) -> list[str]:
+        if len(self.names) == 1:
+            return [_cell(row[self.names[0]])]
+        values = [row[name] for name in self.names]
+        found = sorted(value for value in values if isinstance(value, float | int))
+        if not found:
+            return ["-"] * len(_OF_MANY)
+        return [number(found[n]) for n in (0, len(found) // 2, -1)]
+
+
+def _columns(outcome: Points, *, each: bool) -> Iterator[_Column]:
+    """The columns: keys, metrics and seed; metrics that are alike where the first of them is."""
+    forms = {name: _NUMBER.sub("*", name) for name in outcome.metrics}
+    counted = Counter(forms.values())
+    many = {form for form, count in counted.items() if count > MOST_ALIKE and not each}
+    shown = set()
+    for name in outcome.columns[:-2]:
+        form = forms.get(name, name)
+        if form not in many:
+            yield _Column([name], name)
+        elif form not in shown:
+            shown.add(form)
+            yield _Column([one for one in outcome.metrics if forms[one] == form], form)
 
 
 def _reasons(outcome: Points) -> Iterator[Text]:

@@ -12,6 +12,7 @@ use crate::scenario::{
 
 use crate::plan::NodePlan;
 use crate::plan::network::{NetworkPlan, Networks};
+use crate::plan::planner::taken;
 
 use super::{CollectivePlan, Face};
 
@@ -23,15 +24,17 @@ pub(crate) fn plan(
 ) -> Result<Vec<CollectivePlan>, ScenarioError> {
     let mut plans: Vec<CollectivePlan> = Vec::with_capacity(scenario.collectives.len());
     let mut used = vec![0; networks.all.len()];
+    let planner_of = |collective| Planner {
+        scenario,
+        collective,
+    };
+    if let Some((number, message)) = taken(scenario.collectives.iter().map(|one| &one.id)) {
+        let planner = planner_of(&scenario.collectives[number]);
+        return Err(planner.error("id", &message));
+    }
     for collective in &scenario.collectives {
-        let planner = Planner {
-            scenario,
-            collective,
-        };
+        let planner = planner_of(collective);
         let id = collective.id.value.as_str();
-        if plans.iter().any(|plan| plan.id == id) {
-            return Err(planner.error("id", "this id is already taken; write another one"));
-        }
         let (network, shape) = planner.network(networks)?;
         let mut builder = Builder::new(&shape.size, shape.shape.wraps(), used[network]);
         planner.build(&mut builder)?;

@@ -80,7 +80,7 @@ impl Planner<'_> {
         to: usize,
     ) -> Result<Option<Region>, ScenarioError> {
         let target = &self.nodes[to];
-        let window = window(self.nodes, self.controllers, from, to);
+        let window = window(self.nodes, &self.attached, self.controllers, from, to);
         let (Some((base, controller)), Some(region)) = (window, target.region()) else {
             return Ok(None);
         };

@@ -53,7 +53,13 @@ impl Planner<'_> {
         if outwards {
             return Ok(Some(region));
         }
-        let window = window(self.nodes, self.controllers, from, port.node);
+        let window = window(
+            self.nodes,
+            &self.attached,
+            self.controllers,
+            from,
+            port.node,
+        );
         Ok(window.map(|(base, _)| Region {
             base: base + region.base,
             size: region.size,

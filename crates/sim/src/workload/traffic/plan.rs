@@ -6,10 +6,11 @@ use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
 use transaction::Arrivals;
 
 use crate::scenario::{
-    ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern, advice,
+    ArrivalKind, At, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern, advice,
 };
 
 use crate::plan::network::{Networks, port_to};
+use crate::plan::planner::already;
 use crate::plan::{ControllerPlan, NodePlan};
 
 use super::{SourcePlan, TrafficPlan};
@@ -23,13 +24,12 @@ pub(crate) fn plan(
 ) -> Result<Vec<TrafficPlan>, ScenarioError> {
     let mut plans: Vec<TrafficPlan> = Vec::with_capacity(scenario.traffic.len());
     for (index, traffic) in scenario.traffic.iter().enumerate() {
-        let id = traffic.id.value.as_str();
-        let mut above = scenario.traffic[..index].iter();
-        let taken = scenario.flows.iter().any(|flow| flow.id.value == id)
-            || above.any(|other| other.id.value == id);
-        if taken {
-            let message = format!("traffic {id:?}: this id is already taken; write another one");
-            return Err(scenario.error(traffic.id.line, message));
+        let At { value: id, line } = &traffic.id;
+        let flows = scenario.flows.iter().map(|flow| &flow.id);
+        let above = scenario.traffic[..index].iter().map(|other| &other.id);
+        if let Some(other) = flows.chain(above).find(|other| other.value == *id) {
+            let message = format!("traffic {id:?}: {}", already(other.line, *line));
+            return Err(scenario.error(*line, message));
         }
         if controller_of(controllers, traffic).is_some() {
             continue;

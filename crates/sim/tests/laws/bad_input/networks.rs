@@ -171,7 +171,7 @@ fn what_a_router_can_not_have_is_refused() {
     );
     assert!(
         refusal("[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nlane_rate = \"5 Gbit/s\"\n")
-            .starts_with("bad.toml:4: unknown key \"lane_rate\" in devices.a; it is one of devices, model router")
+            .starts_with("bad.toml:4: unknown key \"lane_rate\" in devices.a; it is a key of devices, model router")
     );
 }
 
@@ -321,7 +321,7 @@ fn the_routers_of_a_network_are_below_their_own_hosts() {
     );
     assert!(
         bad_network("size = \"2x2\"", "model = \"dma\"", "").starts_with(
-            "bad.toml:4: unknown key \"model\" in networks.n.routers; it is one of devices"
+            "bad.toml:4: unknown key \"model\" in networks.n.routers; it is a key of devices"
         )
     );
 }

@@ -51,8 +51,27 @@ fn ids_of_members_differ() {
         refusal(&format!(
             "{RACK}[[flows]]\neach = \"i = 0..3\"\nid = \"up\"\nfrom = \"ep{{i}}\"\nto = \"h0\"\nsize = \"1 KiB\"\n"
         )),
-        "bad.toml:10: flow \"up\", id: this id is already on line 10; write another one"
+        "bad.toml:10: flow \"up\", id: another table on this line has the same id; below each, write a variable in it, such as \"f{i}\""
     );
+    let network = "[networks.n]\nsize = \"2x2\"\n";
+    for (section, keys) in [
+        (
+            "traffic",
+            "load = \"1 GB/s\"\nmessage = \"256 B\"\nduration = \"1 us\"",
+        ),
+        (
+            "collectives",
+            "operation = \"all-reduce\"\nsize = \"1 KiB\"",
+        ),
+    ] {
+        let message = refusal(&format!(
+            "{network}[[{section}]]\neach = \"i = 0..1\"\nid = \"x\"\nnetwork = \"n\"\n{keys}\n"
+        ));
+        assert!(
+            message.starts_with("bad.toml:5: ") && message.contains("write a variable in it"),
+            "{message}"
+        );
+    }
 }
 
 #[test]
@@ -60,13 +79,21 @@ fn each_belongs_to_tables_that_can_be_repeated() {
     let refused = refusal(&format!("{RACK}[links]\neach = \"i = 0..3\"\n"));
     assert!(
         refused.starts_with(
-            "bad.toml:9: unknown key \"each\" in links; it is one of profiles, hosts,"
+            "bad.toml:9: unknown key \"each\" in links; it is a key of profiles, hosts,"
         ),
         "{refused}"
     );
     assert_eq!(
         refusal("[hosts.h0]\n[devices.\"ep{i}\"]\nupstream = \"h0\"\n"),
-        "bad.toml:2: devices.ep{i}: this name has other signs in it; write each = \"i = 0..7\" below it for tables that are called with {i}"
+        "bad.toml:2: devices.ep{i}: braces in a name need the key each, such as each = \"i = 0..7\" for {i}; write it below the name, or a name of letters, digits, - _ and ."
+    );
+    assert_eq!(
+        refusal("[hosts.\"h{{x}}{i}\"]\neach = \"i = 0..1\"\n"),
+        "bad.toml:1: hosts.h{x}0: the sign '{' cannot be in a name; write letters, digits, - _ and ."
+    );
+    assert_eq!(
+        refusal("[hosts.\"a b\"]\n"),
+        "bad.toml:1: hosts.a b: the sign ' ' cannot be in a name; write letters, digits, - _ and ."
     );
 }
 

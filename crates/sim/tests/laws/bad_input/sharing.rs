@@ -84,7 +84,7 @@ fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
     );
     assert!(
         changed("[devices.a]", "[devices.a]\nowners = [\"h0\"]")
-            .ends_with("unknown key \"owners\" in devices.a; it is one of io_ports")
+            .ends_with("unknown key \"owners\" in devices.a; it is a key of io_ports")
     );
 }
 

@@ -110,11 +110,11 @@ fn a_workload_has_a_network_and_a_name_of_its_own() {
     let named = traffic("network = \"r0\"\nid = \"t\"").repeat(2);
     assert_eq!(
         two(&named),
-        "bad.toml:19: traffic \"t\": this id is already taken; write another one"
+        "bad.toml:19: traffic \"t\": this id is already on line 14; write another one"
     );
     let both = traffic("network = \"r0\"\nid = \"f\"") + &flow("r0", "r1", "");
     assert_eq!(
         two(&both),
-        "bad.toml:14: traffic \"f\": this id is already taken; write another one"
+        "bad.toml:14: traffic \"f\": this id is already on line 18; write another one"
     );
 }

@@ -16,7 +16,7 @@ use crate::model::Model;
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
 /// Our choice: some milliseconds, and a fraction of a second.
 const FEWEST_EVENTS: u32 = 8192;
-const MOST_EVENTS: u64 = 1 << 20;
+const MOST_EVENTS: u64 = 1 << 17;
 
 /// The fewest events of a window that are worth the exchange after it, and the events after which a run knows how many there are. Our
 /// choice: an exchange takes a few microseconds, an event a fraction of one.
