@@ -65,19 +65,19 @@ module byte_shifter #(
   logic            flushing;
   logic            move;
 
+  // Not in the block below: a condition before it would lengthen the path through the data, and tools then copy the lanes to shorten it.
+  assign shift    = lead_i - skip_i;
   assign flushing = flush_q != '0;
 
   // At rest nothing moves in here.
   always_comb begin
     if (valid_i || flushing) begin
-      shift  = lead_i - skip_i;
       // The first beat has nothing for the beat that leaves: its bytes wait for the next one.
       primes = first_i && skip_i > lead_i;
       fill   = {1'b0, bytes_i} + {2'b0, shift} - (primes ? (BITS + 2)'(N) : '0);
       fits   = fill <= (BITS + 2)'(N);
       half   = flushing ? half_q : shift[BITS-1];
     end else begin
-      shift  = '0;
       primes = 1'b0;
       fill   = '0;
       fits   = 1'b0;
