@@ -41,6 +41,8 @@ pub(super) struct HostInterface {
     starved: [bool; 2],
     /// The time at which the AFU wants to be woken.
     pub(super) alarm: Time,
+    /// The time at which the AFU wants to be woken if it can write, or as soon as it can.
+    pub(super) write_alarm: Time,
     /// Whether the last packet was a read request.
     read_last: bool,
 }
@@ -150,6 +152,7 @@ impl HostInterface {
             epoch: 0,
             starved: [false; 2],
             alarm: Time::NEVER,
+            write_alarm: Time::NEVER,
             read_last: false,
         }
     }
@@ -179,15 +182,39 @@ impl HostInterface {
         self.has_room_for_write()
     }
 
-    /// Whether a request waits to be sent, or the AFU for space in a queue.
+    /// Whether a request waits to be sent, or the AFU for a queue that has space again.
     pub(super) fn has_work(&self) -> bool {
-        !self.to_ask.is_empty() || !self.posted.is_empty() || self.starved != [false; 2]
+        !self.to_ask.is_empty() || !self.posted.is_empty() || self.has_relief()
+    }
+
+    /// Whether a queue that the AFU found full has space again.
+    fn has_relief(&self) -> bool {
+        let [reads, writes] = self.starved;
+        reads && self.has_room_for_read() || writes && self.has_room_for_write()
+    }
+
+    /// The time at which the AFU wants to be woken, as far as it is known.
+    pub(super) fn next_alarm(&self) -> Time {
+        if self.has_room_for_write() {
+            self.alarm.min(self.write_alarm)
+        } else {
+            self.alarm
+        }
+    }
+
+    /// Whether the AFU wants to be woken at `now`. Reports this once.
+    pub(super) fn is_due(&mut self, now: Time) -> bool {
+        let is_due = self.next_alarm() <= now;
+        if is_due {
+            self.alarm = Time::NEVER;
+            self.write_alarm = Time::NEVER;
+        }
+        is_due
     }
 
     /// Whether a queue that the AFU found full has space again. Reports this once.
     pub(super) fn is_relieved(&mut self) -> bool {
-        let [reads, writes] = self.starved;
-        let relieved = reads && self.has_room_for_read() || writes && self.has_room_for_write();
+        let relieved = self.has_relief();
         if relieved {
             self.starved = [false; 2];
         }
@@ -401,6 +428,7 @@ impl HostInterface {
         self.free = (0..self.reads.len() as u16).rev().collect();
         self.starved = [false; 2];
         self.alarm = Time::NEVER;
+        self.write_alarm = Time::NEVER;
     }
 }
 

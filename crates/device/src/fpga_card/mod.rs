@@ -184,15 +184,20 @@ impl Leaf for FpgaCard {
 
     /// Handles arrived packets, and advances the units and the link, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        if !self.has_work(fx.now()) {
+        let due = self.due(fx.now());
+        if !self.has_work(due, fx.now()) {
             return;
         }
-        self.give_up(fx);
+        if due[1] <= fx.now() {
+            self.give_up(fx);
+        }
+        if self.endpoint.has_work(fx.now()) {
+            self.receive_all(fx);
+        }
+        // Nothing arrives meanwhile, and only a unit that was woken has more to send.
         loop {
-            let received = self.receive_all(fx);
-            let sent = self.send_all(fx);
-            let woken = self.wake(fx);
-            if !(received || sent || woken) {
+            self.send_all(fx);
+            if !self.wake(fx) {
                 break;
             }
         }
@@ -339,19 +344,16 @@ impl FpgaCard {
         Some(what(afu, &mut shell))
     }
 
-    /// Sends all items that may be sent; returns whether there were any.
-    fn send_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let mut any = false;
+    /// Sends all items that may be sent.
+    fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
         while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
             if let Some(vector) = self.alert() {
-                any = true;
                 self.signal(vector, fx);
                 continue;
             }
             let Some((slot, next)) = self.next(fx) else {
                 break;
             };
-            any = true;
             let number = slot as u8;
             match next {
                 Outgoing::Read(packet) => {
@@ -368,19 +370,20 @@ impl FpgaCard {
                 Outgoing::Interrupt(vector) => self.signal(first_vector(number) + vector, fx),
             }
         }
-        any
     }
 
     /// The next item to send, and its slot; slots take turns.
     fn next(&mut self, fx: &mut Effects<'_, Self>) -> Option<(usize, Outgoing)> {
         let (now, count) = (fx.now(), self.slots.len());
-        let mut order = (self.turn..count).chain(0..self.turn);
-        let found = order.find_map(|slot| {
+        for step in self.turn..self.turn + count {
+            let slot = if step < count { step } else { step - count };
             let host = &mut self.slots[slot].host;
-            Some((slot, host.next(now, &mut self.requests, fx.store())?))
-        })?;
-        self.turn = (found.0 + 1) % count;
-        Some(found)
+            if let Some(next) = host.next(now, &mut self.requests, fx.store()) {
+                self.turn = if slot + 1 < count { slot + 1 } else { 0 };
+                return Some((slot, next));
+            }
+        }
+        None
     }
 
     /// The interrupt of a part of the card that has new errors.
@@ -406,10 +409,7 @@ impl FpgaCard {
         let mut any = false;
         for number in 0..self.slots.len() {
             let slot = &mut self.slots[number];
-            let is_due = slot.host.alarm <= fx.now();
-            if is_due {
-                slot.host.alarm = Time::NEVER;
-            }
+            let is_due = slot.host.is_due(fx.now());
             let is_relieved = slot.host.is_relieved();
             if (is_due || is_relieved) && !slot.port.is_in_reset() {
                 any |= self
@@ -466,9 +466,8 @@ impl FpgaCard {
         }
     }
 
-    /// Whether there may be anything to do now; many events are the link's alone.
-    fn has_work(&mut self, now: Time) -> bool {
-        let due = self.due(now);
+    /// Whether there may be anything to do now, with the times of the next events; many events are the link's alone.
+    fn has_work(&self, due: [Time; 2], now: Time) -> bool {
         let has_come = due.iter().any(|due| *due <= now);
         let is_unarmed = due
             .iter()
@@ -483,7 +482,7 @@ impl FpgaCard {
 
     /// The times of the next events: of the units, and of the next timeout.
     fn due(&mut self, now: Time) -> [Time; 2] {
-        let alarms = self.slots.iter().map(|slot| slot.host.alarm);
+        let alarms = self.slots.iter().map(|slot| slot.host.next_alarm());
         let alarm = alarms.min().unwrap_or(Time::NEVER);
         [alarm, self.requests.next_change(now)]
     }

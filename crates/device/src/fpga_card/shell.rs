@@ -109,8 +109,18 @@ impl Shell<'_> {
     /// Requests a wake-up at `time`, but not before the next cycle. Of several requests the earliest one applies; it wakes the unit
     /// once.
     pub fn wake_at(&mut self, time: Time) {
-        let time = time.max(self.now + self.cycle.max(LEAST));
+        let time = self.not_before_next_cycle(time);
         self.host.alarm = self.host.alarm.min(time);
+    }
+
+    /// Requests a wake-up as [`wake_at`](Self::wake_at) does, but as long as no write can be requested it is delayed.
+    pub(super) fn wake_to_write_at(&mut self, time: Time) {
+        let time = self.not_before_next_cycle(time);
+        self.host.write_alarm = self.host.write_alarm.min(time);
+    }
+
+    fn not_before_next_cycle(&self, time: Time) -> Time {
+        time.max(self.now + self.cycle.max(LEAST))
     }
 
     /// The card's own memory.

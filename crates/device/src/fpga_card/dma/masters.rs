@@ -96,9 +96,9 @@ impl Masters {
             dispatcher.interrupt(INTERRUPT, shell);
             let fetched = prefetcher.go_on(dispatcher, INTERRUPT, shell);
             let owes = dispatcher.owes_interrupt() || prefetcher.waits_to_write();
-            let may_write = !dispatcher.is_stopped() && !owes;
-            let wrote = may_write && self.write_next(dispatcher, shell);
-            let read = !dispatcher.is_stopped() && self.read_next(dispatcher, shell);
+            let goes_on = !dispatcher.is_stopped();
+            let wrote = goes_on && !owes && self.write_next(dispatcher, shell);
+            let read = goes_on && self.read_next(dispatcher, shell);
             if !(fetched || wrote || read) {
                 return;
             }
@@ -148,8 +148,10 @@ impl Masters {
         let now = shell.now();
         let due = burst.ready.max(self.write_free);
         if due > now {
-            if burst.ready < Time::NEVER {
-                shell.wake_at(due);
+            match burst.what {
+                _ if burst.ready == Time::NEVER => {}
+                MemoryAddress::Host(_) => shell.wake_to_write_at(due),
+                _ => shell.wake_at(due),
             }
             return false;
         }

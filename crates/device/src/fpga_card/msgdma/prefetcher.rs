@@ -289,13 +289,23 @@ impl Prefetcher {
         self.unsent.pop_front();
     }
 
+    /// Whether there is nothing to fetch and nothing to write.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.state == State::Idle && !self.waits_to_write()
+    }
+
     /// Continues all work that can continue now; returns whether there was any.
+    #[inline]
     pub(in crate::fpga_card) fn go_on(
         &mut self,
         dispatcher: &mut Dispatcher,
         vector: u8,
         shell: &mut Shell<'_>,
     ) -> bool {
+        if self.is_idle() {
+            return false;
+        }
         let mut any = false;
         while self.store_next(shell)
             | self.interrupt(vector, shell)

@@ -293,3 +293,20 @@ fn a_long_transfer_goes_as_fast_as_the_link_carries_it() {
         close(rate, wire * 256.0 / (256.0 + overhead), 1.5);
     }
 }
+
+/// The engine has its next burst ready long before the link has taken the one before.
+#[test]
+fn the_engine_is_not_woken_to_write_while_the_queue_is_full() {
+    let mut machine = dma();
+    machine.set32(CONTROL, 1 << 4 | 1 << 5);
+    push(&mut machine, 0, host(0), (1 << 22, 4), INTERRUPT);
+    let before = machine.simulation.events();
+    machine.set32(CONTROL, 1 << 4);
+    while machine.interrupts() == 0 {
+        machine.pass(Span::from_us(1));
+    }
+    let bursts = f64::from(1 << 22) / 256.0;
+    let events = (machine.simulation.events() - before) as f64;
+    // The end of the packet on the link, its arrival, its write, and the share of a burst in acknowledgements and credits.
+    assert!(events < 3.5 * bursts, "{} events a burst", events / bursts);
+}
