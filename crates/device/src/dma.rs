@@ -86,6 +86,13 @@ impl Leaf for Dma {
         self.configure_requesters();
     }
 
+    #[inline]
+    fn prefetch_engine(&self) {
+        if let Some(requester) = self.requesters.first() {
+            requester.prefetch();
+        }
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);

@@ -13,11 +13,13 @@ mod vectors;
 mod virtual_functions;
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::Arc;
 
-use kernel::{Component, Effects, Port, Time};
+use kernel::{Action, Component, Effects, Port, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Pcie};
+use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, Requester};
 
@@ -45,13 +47,12 @@ pub struct EndpointConfig {
     pub marks: Marks,
 }
 
-/// The PCI Express core of a device.
+/// The PCI Express core of a device. The fields that packets need are the last ones, beside those of the link end.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Endpoint {
-    parameters: EndpointParameters,
     /// Boxed, because few packets need it.
     functions: Box<Functions>,
-    link: LinkEnd,
     /// `Max_Payload_Size`, from the registers.
     max_payload: u32,
     /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
@@ -62,12 +63,16 @@ pub struct Endpoint {
     bar: Memory,
     /// Boxed, because few endpoints have it.
     virtual_memory: Option<Box<VirtualMemory>>,
+    patterns: Arc<[Pattern]>,
+    marking: Marking,
+    parameters: EndpointParameters,
+
     /// Boxed, because few endpoints have MSI-X.
     tables: Option<Box<Tables>>,
     /// Boxed, because few endpoints are reset.
     resets: Option<Box<Resets>>,
-    patterns: Arc<[Pattern]>,
-    marking: Marking,
+    /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
+    faults: Option<Box<Faults>>,
     /// The datapath from the engine.
     sending: Datapath,
     /// The datapath to the engine.
@@ -83,13 +88,16 @@ pub struct Endpoint {
     /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
     generates_ecrc: bool,
     checks_ecrc: bool,
-    /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
-    faults: Option<Box<Faults>>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
     /// The time at which the engine is woken in the background, for a deadline that seldom comes.
     engine_deadline: Time,
+
+    link: LinkEnd,
 }
+
+/// The bytes of an [`Endpoint`] that packets need besides its link end: the last line of the parameters has latencies and queues.
+const PACKETS: Range<usize> = offset_of!(Endpoint, tables) - 64..offset_of!(Endpoint, link);
 
 /// The only port of an endpoint, and the only source of its wire.
 const PORT: Port = Port(0);
@@ -246,6 +254,20 @@ impl Endpoint {
     /// The bytes behind BAR 0, mutable, to be filled before a run.
     pub fn bar_mut(&mut self) -> &mut Memory {
         &mut self.bar
+    }
+
+    /// Begins to load what the next event needs.
+    #[inline]
+    pub(crate) fn prefetch(&self, action: &Action<Frame>) {
+        kernel::prefetch(self, PACKETS);
+        self.link
+            .prefetch(matches!(action, Action::Receive(_, Frame::Tlp(_))));
+    }
+
+    /// Begins to load the lists of packets.
+    #[inline]
+    pub(crate) fn prefetch_rest(&self, packets: &Packets) {
+        self.link.prefetch_packets(packets);
     }
 
     /// Starts the link.

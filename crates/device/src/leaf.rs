@@ -2,6 +2,7 @@
 //! the device outside events.
 
 use std::any::Any;
+use std::ops::Range;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Span, Time, World};
 use link::LinkCommand;
@@ -182,6 +183,10 @@ pub trait Leaf: Component<Traffic = Pcie> {
 
     /// Handles arrived packets, advances the work and sends packets.
     fn run(&mut self, fx: &mut Effects<'_, Self>);
+
+    /// Begins to [load](kernel::prefetch) what the engine needs at the next event.
+    #[inline]
+    fn prefetch_engine(&self) {}
 }
 
 /// A [`Leaf`] of any model.
@@ -252,6 +257,14 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
     }
 }
 
+/// The first line of a leaf's own fields, which follow or precede its endpoint.
+#[inline]
+pub(crate) fn own_fields<L>(leaf: &L, endpoint: &Endpoint) -> Range<usize> {
+    let before = std::ptr::from_ref(endpoint).addr() - std::ptr::from_ref(leaf).addr();
+    let first = if before > 0 { 0 } else { size_of::<Endpoint>() };
+    first..size_of::<L>().min(first + 64)
+}
+
 /// Runs `leaf` after an event, and lets it take the resets that the event has brought.
 #[inline]
 pub(crate) fn run<L: Leaf>(leaf: &mut L, fx: &mut Effects<'_, L>) {
@@ -318,6 +331,22 @@ macro_rules! one_port {
             ) {
                 self.endpoint.expire(timer, fx);
                 $crate::leaf::run(self, fx);
+            }
+
+            #[inline]
+            fn prefetch(&self, action: &::kernel::Action<::packet::Frame>) {
+                self.endpoint.prefetch(action);
+                ::kernel::prefetch(self, $crate::leaf::own_fields(self, &self.endpoint));
+            }
+
+            #[inline]
+            fn prefetch_rest(
+                &self,
+                _: &::kernel::Action<::packet::Frame>,
+                store: &::packet::Packets,
+            ) {
+                self.endpoint.prefetch_rest(store);
+                $crate::Leaf::prefetch_engine(self);
             }
         }
     };

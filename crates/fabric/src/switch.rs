@@ -3,9 +3,9 @@
 mod ports;
 mod refusals;
 
-use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
+use kernel::{Action, Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
-use packet::{Charge, Frame, PacketId, Pcie, Refusal};
+use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::{ConfigRequest, Header, Kind, Message};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
@@ -171,6 +171,44 @@ impl Component for Switch {
         if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
             self.report_links(fx);
         }
+    }
+
+    #[inline]
+    fn prefetch(&self, action: &Action<Frame>) {
+        if let Some(port) = self.ports.get(port_of_event(action)) {
+            let is_arrival = matches!(action, Action::Receive(_, Frame::Tlp(_)));
+            port.link.prefetch(is_arrival);
+        }
+    }
+
+    #[inline]
+    fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
+        let number = port_of_event(action);
+        let Some(port) = self.ports.get(number) else {
+            return;
+        };
+        if let Action::Receive(_, Frame::Tlp(_)) = action {
+            // Most packets from below go up.
+            if let Some(up) = self.ports.first().filter(|_| number > 0) {
+                up.link.prefetch(false);
+                up.link.prefetch_source(number as u16);
+            }
+            return;
+        }
+        port.link.prefetch_packets(packets);
+        let source = port.link.source_on_wire();
+        if let Some(ingress) = source.and_then(|source| self.ports.get(usize::from(source))) {
+            ingress.link.prefetch(true);
+        }
+    }
+}
+
+/// The index of the port at which an event happens.
+#[inline]
+fn port_of_event(action: &Action<Frame>) -> usize {
+    match action {
+        Action::Receive(port, _) => *port as usize,
+        Action::Expire(timer) => PortTimer::from_number(*timer).0.index(),
     }
 }
 
@@ -356,11 +394,8 @@ impl Switch {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let ready = self.ready((from, to), complete, wire_len, fx.now());
-        let waiting = Waiting {
-            corrupt,
-            complete,
-            ..Waiting::new(packet, fx.store(), ready)
-        };
+        let mut waiting = Waiting::new(packet, fx.store(), ready);
+        (waiting.corrupt, waiting.complete) = (corrupt, complete);
         self.pass_on((from, to), waiting, complete, fx);
     }
 

@@ -5,6 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use crate::prefetch;
+
 /// The identifier of a slot that holds a `T`.
 pub struct Id<T>(u32, PhantomData<fn() -> T>);
 
@@ -43,16 +45,15 @@ impl<T> fmt::Debug for Id<T> {
 #[derive(Debug)]
 pub struct Arena<T> {
     slots: Vec<Slot<T>>,
+    /// The number of holders of each slot. Beside each other, so that they stay in the cache where the values do not.
+    holders: Vec<u32>,
     free: Vec<u32>,
 }
 
-/// One slot. The value starts in the same cache line as the count.
+/// The value of a slot, which begins with a cache line.
 #[derive(Debug)]
-#[repr(C, align(64))]
-struct Slot<T> {
-    holders: u32,
-    value: T,
-}
+#[repr(align(64))]
+struct Slot<T>(T);
 
 impl<T: Default> Arena<T> {
     /// Takes a slot and gives it one holder. Its value is left over from the last user: the caller must write every field.
@@ -62,16 +63,14 @@ impl<T: Default> Arena<T> {
             Some(index) => index,
             None => self.add_slot(),
         };
-        self.slots[index as usize].holders = 1;
+        self.holders[index as usize] = 1;
         Id(index, PhantomData)
     }
 
     #[cold]
     fn add_slot(&mut self) -> u32 {
-        self.slots.push(Slot {
-            holders: 0,
-            value: T::default(),
-        });
+        self.slots.push(Slot(T::default()));
+        self.holders.push(0);
         u32::try_from(self.slots.len() - 1).expect("an arena holds fewer than 2^32 slots")
     }
 }
@@ -80,27 +79,43 @@ impl<T> Arena<T> {
     /// Adds one holder to slot `id`.
     #[inline]
     pub fn retain(&mut self, id: Id<T>) {
-        self.slots[id.index()].holders += 1;
+        self.holders[id.index()] += 1;
     }
 
     /// Removes one holder from slot `id`. Without holders the slot is free.
     #[inline]
     pub fn release(&mut self, id: Id<T>) {
-        let slot = &mut self.slots[id.index()];
+        let holders = &mut self.holders[id.index()];
         assert!(
-            slot.holders > 0,
+            *holders > 0,
             "a slot is released at most once for each claim and retain"
         );
-        slot.holders -= 1;
-        if slot.holders == 0 {
+        *holders -= 1;
+        if *holders == 0 {
             self.free.push(id.0);
         }
     }
 
+    /// Begins to load the first `bytes` bytes of slot `id`, if there is such a slot.
+    #[inline]
+    pub fn prefetch(&self, id: Id<T>, bytes: usize) {
+        if let Some(slot) = self.slots.get(id.index()) {
+            prefetch(slot, 0..bytes);
+        }
+    }
+
+    /// The value left over in the free slot that is claimed after `others` other ones, if no slot is released before.
+    #[inline]
+    pub fn next_free(&self, others: usize) -> Option<&T> {
+        let index = self.free.iter().rev().nth(others)?;
+        self.slots.get(*index as usize).map(|slot| &slot.0)
+    }
+
     /// Returns the values of all slots that have a holder.
     pub fn held(&self) -> impl Iterator<Item = &T> {
-        let held = self.slots.iter().filter(|slot| slot.holders > 0);
-        held.map(|slot| &slot.value)
+        let held = self.slots.iter().zip(&self.holders);
+        held.filter(|(_, holders)| **holders > 0)
+            .map(|(slot, _)| &slot.0)
     }
 
     /// Returns the number of slots that have a holder.
@@ -113,6 +128,7 @@ impl<T> Default for Arena<T> {
     fn default() -> Self {
         Arena {
             slots: Vec::new(),
+            holders: Vec::new(),
             free: Vec::new(),
         }
     }
@@ -122,14 +138,14 @@ impl<T> Index<Id<T>> for Arena<T> {
     type Output = T;
     #[inline]
     fn index(&self, id: Id<T>) -> &T {
-        &self.slots[id.index()].value
+        &self.slots[id.index()].0
     }
 }
 
 impl<T> IndexMut<Id<T>> for Arena<T> {
     #[inline]
     fn index_mut(&mut self, id: Id<T>) -> &mut T {
-        &mut self.slots[id.index()].value
+        &mut self.slots[id.index()].0
     }
 }
 
@@ -147,6 +163,21 @@ mod tests {
         arena.release(first);
         assert_eq!(arena.in_use(), 0);
         assert_eq!(arena.claim(), first);
+    }
+
+    #[test]
+    fn the_slot_that_was_released_last_is_claimed_next() {
+        let mut arena = Arena::<u8>::default();
+        let ids: Vec<_> = (0..3).map(|_| arena.claim()).collect();
+        assert_eq!(arena.next_free(0), None);
+        for (id, value) in ids.into_iter().zip([5, 6, 7]) {
+            arena[id] = value;
+            arena.release(id);
+        }
+        assert_eq!(arena.next_free(1), Some(&6));
+        arena.claim();
+        let next = arena.claim();
+        assert_eq!(arena[next], 6);
     }
 
     #[test]

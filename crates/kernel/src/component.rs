@@ -4,7 +4,7 @@ mod division;
 
 use std::marker::PhantomData;
 
-use crate::{Event, EventQueue, Span, Time};
+use crate::{Event, EventQueue, Span, Time, prefetch};
 
 pub use division::Departure;
 
@@ -61,6 +61,18 @@ pub trait Component: Sized {
     fn receive(&mut self, port: Self::Port, frame: FrameOf<Self>, fx: &mut Effects<'_, Self>);
     /// Handles a timer that this component set and that has expired.
     fn expire(&mut self, timer: Self::Timer, fx: &mut Effects<'_, Self>);
+
+    /// Begins to [load](crate::prefetch) what the component needs for an event that comes soon, as far as nothing must be read to find it.
+    #[inline]
+    fn prefetch(&self, _action: &Action<FrameOf<Self>>) {}
+    /// Begins to load what the component needs for the next event behind what [`prefetch`](Self::prefetch) has loaded.
+    #[inline]
+    fn prefetch_rest(
+        &self,
+        _action: &Action<FrameOf<Self>>,
+        _store: &<Self::Traffic as Traffic>::Store,
+    ) {
+    }
 }
 
 /// The frames of a component's traffic.
@@ -348,6 +360,33 @@ impl<T: Traffic> World<T> {
             return None;
         }
         self.take_until(limit.min(self.last))
+    }
+
+    /// The event that comes after `others` other ones, if it is known already and nothing comes between.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<Occurrence<T::Frame>> {
+        let event = self.queue.ahead(others)?;
+        Some(Occurrence {
+            rank: Rank(event.rank),
+            frame: event.payload,
+        })
+    }
+
+    /// Begins to load the wires of a component.
+    #[inline]
+    pub fn prefetch_wires(&self, of: ComponentId) {
+        if let Some(ports) = self.wires.get(of.0 as usize) {
+            prefetch(ports, 0..size_of_val(ports));
+        }
+    }
+
+    /// Begins to load the wire at a port of a component, whose [wires](Self::prefetch_wires) are loaded.
+    #[inline]
+    pub fn prefetch_wire(&self, of: ComponentId, port: u32) {
+        let ports = self.wires.get(of.0 as usize);
+        if let Some(wire) = ports.and_then(|ports| ports.get(port as usize)) {
+            prefetch(wire, 0..size_of_val(wire));
+        }
     }
 
     /// Takes the next event of the present time.

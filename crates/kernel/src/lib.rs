@@ -4,6 +4,7 @@ mod agenda;
 mod arena;
 mod component;
 mod parameters;
+mod prefetch;
 mod quantity;
 mod queue;
 mod random;
@@ -16,6 +17,7 @@ pub use component::{
     PortEffects, Traffic, World,
 };
 pub use parameters::*;
+pub use prefetch::prefetch;
 pub use quantity::*;
 pub use queue::{Event, EventQueue};
 pub use random::Stream;

@@ -202,6 +202,13 @@ impl<P: Copy> EventQueue<P> {
         self.today.pop()
     }
 
+    /// The event that is popped after `others` other ones, if it is known already and no earlier one is pushed. That of a later day is not
+    /// known.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<&Event<P>> {
+        self.today.iter().rev().nth(others)
+    }
+
     /// Returns the time of the next event.
     pub fn next_time(&mut self) -> Option<Time> {
         self.turn_to_next()?;
@@ -415,6 +422,13 @@ mod tests {
                 queue.push(Time::from_fs(time), rank, rank);
                 model.insert((time, rank));
                 if magnitude % 3 == 0 {
+                    queue.next_time();
+                    let mut ahead = model.iter();
+                    for others in 0..3 {
+                        if let Some(event) = queue.ahead(others) {
+                            prop_assert_eq!(Some(&(event.time.as_fs(), event.payload)), ahead.next());
+                        }
+                    }
                     let event = queue.pop().expect("one was just pushed");
                     let first = model.pop_first().expect("one was just pushed");
                     prop_assert_eq!((event.time.as_fs(), event.payload), first);

@@ -48,13 +48,18 @@ impl LinkTimer {
     }
 }
 
-/// The timers of one link end.
+/// The timers of one link end that packets set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarms {
-    wire: Alarm,
+    pub(crate) wire: Alarm,
     pub(crate) acknowledge: Alarm,
     pub(crate) replay: Alarm,
     pub(crate) update: Alarm,
+}
+
+/// The other timers of one link end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RareAlarms {
     pub(crate) refresh: Alarm,
     pub(crate) channels: Alarm,
     pub(crate) errors: Alarm,
@@ -69,6 +74,11 @@ impl Alarms {
         acknowledge: Alarm::IDLE,
         replay: Alarm::IDLE,
         update: Alarm::IDLE,
+    };
+}
+
+impl RareAlarms {
+    pub(crate) const IDLE: RareAlarms = RareAlarms {
         refresh: Alarm::IDLE,
         channels: Alarm::IDLE,
         errors: Alarm::IDLE,
@@ -76,22 +86,6 @@ impl Alarms {
         framing: Alarm::IDLE,
         power: Alarm::IDLE,
     };
-
-    #[inline(always)]
-    pub(crate) fn of(&mut self, timer: LinkTimer) -> &mut Alarm {
-        match timer {
-            LinkTimer::Wire => &mut self.wire,
-            LinkTimer::Acknowledge => &mut self.acknowledge,
-            LinkTimer::Replay => &mut self.replay,
-            LinkTimer::UpdateCredit => &mut self.update,
-            LinkTimer::RefreshCredit => &mut self.refresh,
-            LinkTimer::InitializeChannels => &mut self.channels,
-            LinkTimer::Errors => &mut self.errors,
-            LinkTimer::Training => &mut self.training,
-            LinkTimer::Framing => &mut self.framing,
-            LinkTimer::Power => &mut self.power,
-        }
-    }
 }
 
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.

@@ -1,31 +1,34 @@
 //! The counters of a direction of a link.
 
+use std::mem::offset_of;
+
 use kernel::Span;
 use protocol::DLLP_BYTES;
 
 use crate::WireTiming;
 
-/// Counters of one direction of a link.
+/// Counters of one direction of a link. Those that each packet changes are the first ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Counters {
+    /// TLPs sent for the first time.
+    pub packets: u64,
     /// Payload of TLPs sent for the first time, in bytes.
     pub payload_bytes: u64,
     /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
     pub overhead_bytes: u64,
-    /// The bytes of replayed and nullified TLPs alone.
-    pub replayed_bytes: u64,
+    /// Time in which the wire was busy, including ordered sets.
+    pub busy: Span,
     /// DLLPs, in bytes.
     pub dllp_bytes: u64,
+    /// The bytes of replayed and nullified TLPs alone.
+    pub replayed_bytes: u64,
     /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
     pub ordered_set_bytes: u64,
-    /// TLPs sent for the first time.
-    pub packets: u64,
     /// TLPs sent again.
     pub replays: u64,
     /// Time in which the wire was free and a packet waited only for credit.
     pub credit_stall: Span,
-    /// Time in which the wire was busy, including ordered sets.
-    pub busy: Span,
     /// Time in which the transmitter was in L0s.
     pub in_l0s: Span,
     /// Time in which the link was in L1.
@@ -35,6 +38,9 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The end of the fields that packets and their acknowledgements change.
+    pub(crate) const PACKETS_END: usize = offset_of!(Counters, replayed_bytes);
+
     /// The counts since an `earlier` reading of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -8,12 +8,14 @@ mod receiving;
 mod training;
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::ops::Range;
 
 use kernel::{Span, Time};
 use protocol::{Class, CorrectableError, Dllp, TrafficClass};
 
 use crate::active_state::ActiveState;
-use crate::alarm::{Alarms, Ring};
+use crate::alarm::{Alarm, Alarms, RareAlarms, Ring};
 use crate::channels::{ChannelCounters, ChannelMap};
 use crate::counters::Counters;
 use crate::handshake::Handshake;
@@ -23,48 +25,56 @@ use crate::receiver::{PendingUpdate, Receiver};
 use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Finished, L0s, Transmitter, Turn};
 use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
-use packet::Charge;
+use packet::{Charge, Packets};
 use rate::Rates;
 
 /// One end of a link.
+///
+/// A large fabric has thousands of ends, and most events find their end outside the cache. The fields that packets need are
+/// therefore side by side: the last ones of the receiver, those up to the transmitter, and the first ones of the transmitter.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct LinkEnd {
-    transmitter: Transmitter,
     receiver: Receiver,
-    handshake: Handshake,
+
+    /// The time from which on the link is not in L0: it has failed, or, at zero, has left it.
+    leaves_l0_at: Time,
     map: ChannelMap,
-    /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
-    enabled: u8,
-    has_channel_capability: bool,
     acknowledge_now: bool,
     refuse_now: bool,
-    /// The end of a bad packet that is still arriving, when its Nak becomes due.
-    refuse_at: Time,
+    has_channel_capability: bool,
     cut_through: bool,
-    acknowledge_limit: Span,
+    /// Whether packets may end before their last bit, because the link may go down at a known time.
+    may_truncate: bool,
+    /// `REPLAY_NUM`: the number of replays since the last progress.
+    replays: u8,
     /// The number of packets after which an Ack is sent at once, and the number since the last one.
     acknowledge_packets: u32,
     unacknowledged: u32,
-    replay_limit: Span,
+    acknowledge_limit: Span,
+    /// The end of a bad packet that is still arriving, when its Nak becomes due.
+    refuse_at: Time,
     /// The longest time from freeing credit to its UpdateFC.
     update_delay: Span,
+    replay_limit: Span,
     refresh: Refresh,
+    handshake: Handshake,
+    alarms: Alarms,
+
+    transmitter: Transmitter,
+
+    rare_alarms: RareAlarms,
+    /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
+    enabled: u8,
     /// Whether this end supports scaled flow control.
     is_scalable: bool,
-    alarms: Alarms,
-    /// `REPLAY_NUM`: the number of replays since the last progress.
-    replays: u8,
     /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
-    /// The time from which on the link is not in L0: it has failed, or, at zero, has left it.
-    leaves_l0_at: Time,
     /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
     down_from: Time,
     fails_at: Time,
     /// The times at which incidents will take the signal from this end.
     cuts: Vec<Time>,
-    /// Whether packets may end before their last bit, because the link may go down at a known time.
-    may_truncate: bool,
     /// The way into L0s and out of it, where software enables it.
     l0s: L0s,
     /// The time without packets after which the far end's transmitter enters L0s.
@@ -106,6 +116,12 @@ impl EndContext for At<'_> {
         end.use_wire(now, self);
     }
 }
+
+/// The bytes of a [`LinkEnd`] that a packet needs that arrives, and those that one needs that leaves.
+const ARRIVAL: Range<usize> =
+    offset_of!(LinkEnd, receiver) + Receiver::PACKETS..offset_of!(LinkEnd, transmitter);
+const DEPARTURE: Range<usize> = offset_of!(LinkEnd, receiver) + Receiver::NEWEST
+    ..offset_of!(LinkEnd, transmitter) + Transmitter::PACKETS_END;
 
 /// The number of values of the two-bit counter `REPLAY_NUM`.
 const REPLAYS: u8 = 4;
@@ -173,6 +189,7 @@ impl LinkEnd {
             is_scalable,
             receiver: Receiver::new(parameters, config),
             alarms: Alarms::IDLE,
+            rare_alarms: RareAlarms::IDLE,
             replays: 0,
             repaired: 0,
         }
@@ -207,6 +224,32 @@ impl LinkEnd {
     fn is_truncated(&self, now: Time, complete: Time) -> bool {
         let mut cuts = self.cuts.iter();
         complete >= self.fails_at || cuts.any(|cut| (now..complete).contains(cut))
+    }
+
+    /// Begins to load what the next packet of this end needs, which arrives or leaves.
+    #[inline]
+    pub fn prefetch(&self, is_arrival: bool) {
+        kernel::prefetch(self, if is_arrival { ARRIVAL } else { DEPARTURE });
+    }
+
+    /// Begins to load the lists of packets that the next event of this end needs: of those that are kept for a replay, the oldest, which an
+    /// Ack releases, and of those that wait, the next, which is itself loaded if probes are told of it.
+    #[inline]
+    pub fn prefetch_packets(&self, packets: &Packets) {
+        self.transmitter.prefetch_packets(packets);
+    }
+
+    /// Begins to load where packets of a source wait for the wire.
+    #[inline]
+    pub fn prefetch_source(&self, source: u16) {
+        self.transmitter.prefetch_source(source);
+    }
+
+    /// The source of the packet on the wire, whose end must be reported.
+    #[inline]
+    pub fn source_on_wire(&self) -> Option<u16> {
+        let on_wire = self.transmitter.on_wire.as_ref();
+        on_wire.map(|finished| finished.source)
     }
 
     /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
@@ -408,7 +451,7 @@ impl LinkEnd {
     /// Handles a wake-up of a timer. Returns `None` if the timer has not expired.
     #[inline(always)]
     fn ring(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<()> {
-        match self.alarms.of(timer).ring(cx.now()) {
+        match self.alarm(timer).ring(cx.now()) {
             Ring::Due => return Some(()),
             Ring::Again(time) => self.wake(timer, time, cx),
             Ring::Stale => {}
@@ -677,8 +720,24 @@ impl LinkEnd {
     }
 
     #[inline(always)]
+    fn alarm(&mut self, timer: LinkTimer) -> &mut Alarm {
+        match timer {
+            LinkTimer::Wire => &mut self.alarms.wire,
+            LinkTimer::Acknowledge => &mut self.alarms.acknowledge,
+            LinkTimer::Replay => &mut self.alarms.replay,
+            LinkTimer::UpdateCredit => &mut self.alarms.update,
+            LinkTimer::RefreshCredit => &mut self.rare_alarms.refresh,
+            LinkTimer::InitializeChannels => &mut self.rare_alarms.channels,
+            LinkTimer::Errors => &mut self.rare_alarms.errors,
+            LinkTimer::Training => &mut self.rare_alarms.training,
+            LinkTimer::Framing => &mut self.rare_alarms.framing,
+            LinkTimer::Power => &mut self.rare_alarms.power,
+        }
+    }
+
+    #[inline(always)]
     fn set(&mut self, timer: LinkTimer, deadline: Time, cx: &mut impl EndContext) {
-        if let Some(time) = self.alarms.of(timer).set(deadline) {
+        if let Some(time) = self.alarm(timer).set(deadline) {
             self.wake(timer, time, cx);
         }
     }

@@ -3,6 +3,7 @@
 mod returned;
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 use kernel::{Span, Time};
 use protocol::{Class, Credit, Generation, lcrc};
@@ -64,36 +65,45 @@ impl Verdict {
     }
 }
 
+/// The receiver of a link end. The fields that packets need are the last ones.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
-    errors: Option<BitErrors>,
-    /// The time at which the last frame was complete.
-    received_until: Time,
-    /// Whether packets begin with tokens, which protect their own fields: Gen3 and later.
-    has_tokens: bool,
-    /// Whether the receiver has stopped to process the data stream, because of a framing error in it (PCIe Base 4.2.2.3.3).
-    is_stream_stopped: bool,
+    /// The buffers of a channel that software enables. Boxed, because few links have such channels.
+    unopened: Option<Box<[ClassBuffers; 3]>>,
     /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
     silent_after: Option<Span>,
-    expected: u16,
-    /// The time at which the last bit of the newest accepted packet arrives.
-    newest_complete: Time,
-    nak_scheduled: bool,
-    channels: PerChannel<[ClassBuffers; 3]>,
-    /// The buffers of a channel that software enables.
-    unopened: [ClassBuffers; 3],
-    /// The packets in the buffers, where software maps classes to channels.
-    ledger: Option<Box<Ledger>>,
+    policy: UpdatePolicy,
     /// Whether the limits are scaled, once they are fixed.
     is_scaled: Option<bool>,
-    policy: UpdatePolicy,
+    /// Whether packets begin with tokens, which protect their own fields: Gen3 and later.
+    has_tokens: bool,
+    /// The time at which the last frame was complete.
+    received_until: Time,
+
+    channels: PerChannel<[ClassBuffers; 3]>,
     /// Packets that are scheduled to leave the buffer, earliest first.
     leaving: VecDeque<Leaving>,
+    /// Boxed, because few links have bit errors.
+    errors: Option<Box<BitErrors>>,
+    /// The packets in the buffers, where software maps classes to channels.
+    ledger: Option<Box<Ledger>>,
+    /// The time at which the last bit of the newest accepted packet arrives.
+    newest_complete: Time,
     /// Classes with a pending UpdateFC, as bits `channel * 3 + class`.
     pending_updates: u32,
+    expected: u16,
+    nak_scheduled: bool,
+    /// Whether the receiver has stopped to process the data stream, because of a framing error in it (PCIe Base 4.2.2.3.3).
+    is_stream_stopped: bool,
 }
 
 impl Receiver {
+    /// The beginning of the fields that packets need.
+    pub(crate) const PACKETS: usize = offset_of!(Receiver, channels);
+    /// The beginning of the fields that tell whether there is anything to send.
+    pub(crate) const NEWEST: usize = offset_of!(Receiver, errors);
+
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
         let sizes = parameters.buffers(config.generation, config.lanes);
         let ids = config.channel_ids();
@@ -127,7 +137,7 @@ impl Receiver {
         let mut others = vec![buffers; channels - 1];
         others.resize(ids - 1, closed);
         Receiver {
-            errors,
+            errors: errors.map(Box::new),
             received_until: Time::ZERO,
             has_tokens: generation.has_tokens(),
             is_stream_stopped: false,
@@ -136,7 +146,7 @@ impl Receiver {
             newest_complete: Time::ZERO,
             nak_scheduled: false,
             channels: PerChannel::new(buffers, others),
-            unopened: buffers.map(ClassBuffers::closed),
+            unopened: has_channel_capability.then(|| Box::new(buffers.map(ClassBuffers::closed))),
             ledger: has_channel_capability.then(Box::default),
             is_scaled: None,
             policy: UpdatePolicy {
@@ -265,7 +275,8 @@ impl Receiver {
     pub(crate) fn set_channel(&mut self, id: usize, is_enabled: bool) {
         let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0).closed());
         let buffers = &mut self.channels[id];
-        *buffers = if is_enabled { self.unopened } else { closed };
+        let unopened = self.unopened.as_deref().filter(|_| is_enabled);
+        *buffers = *unopened.unwrap_or(&closed);
         if let Some(is_scaled) = self.is_scaled {
             for buffer in buffers {
                 buffer.fix_limits(is_scaled, self.policy);

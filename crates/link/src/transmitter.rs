@@ -3,6 +3,8 @@
 mod ordered_sets;
 mod replay_buffer;
 
+use std::mem::offset_of;
+
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
 
@@ -26,33 +28,38 @@ pub struct Finished {
     pub passed: usize,
 }
 
+/// The transmitter of a link end. The fields that packets need are the first ones.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Transmitter {
-    pub(crate) counters: Counters,
-    timing: WireTiming,
-    /// The time from here to the pins.
-    pipeline: Span,
-    skips: Skips,
-    /// Whether the far end is a cut-through port.
-    cut_through: bool,
     /// The time at which the wire is free.
     pub(crate) busy_until: Time,
     /// The packet on the wire, if its end must be reported.
     pub(crate) on_wire: Option<Finished>,
-    /// The source whose packets start at this component.
-    own: Option<u16>,
-    report_finished: bool,
-    channels: PerChannel<Channel>,
     /// The number of packets in the queues of all channels.
     waiting: usize,
-    arbiter: Arbiter,
+    /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
+    expected: Option<PacketId>,
+    skips: Skips,
+    /// The time from here to the pins.
+    pipeline: Span,
+    stalled_since: Option<Time>,
+    /// The source whose packets start at this component.
+    own: Option<u16>,
     next_sequence: u16,
+    /// Whether the far end is a cut-through port.
+    cut_through: bool,
+    report_finished: bool,
     replay_buffer: ReplayBuffer,
+    timing: WireTiming,
+    channels: PerChannel<Channel>,
+    pub(crate) counters: Counters,
+
+    arbiter: Arbiter,
     /// The data credits of the largest packet.
     largest_data: u16,
-    stalled_since: Option<Time>,
-    /// The way into L0s and out of it, where software has enabled it.
-    l0s: Option<L0s>,
+    /// The way into L0s and out of it, where software has enabled it. Boxed, because few links have it.
+    l0s: Option<Box<L0s>>,
 }
 
 /// L0s of a transmitter (PCIe Base 5.4.1.1).
@@ -66,6 +73,7 @@ pub(crate) struct L0s {
 
 /// One virtual channel: its queue and its credit.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Channel {
     queue: Queue,
     budgets: [Budget; 3],
@@ -84,6 +92,9 @@ pub(crate) enum Turn {
 pub(crate) const SEQUENCES: u16 = 1 << 12;
 
 impl Transmitter {
+    /// The end of the fields that packets need.
+    pub(crate) const PACKETS_END: usize = offset_of!(Transmitter, counters) + Counters::PACKETS_END;
+
     pub(crate) fn new(timing: WireTiming, config: &LinkConfig, replay_buffer: u64) -> Self {
         let queue = Queue::new(config.sources, &config.weights);
         let channel = Channel {
@@ -105,12 +116,31 @@ impl Transmitter {
             arbiter: Arbiter::round_robin(config.channels),
             channels: PerChannel::new(channel, others),
             waiting: 0,
+            expected: None,
             next_sequence: 0,
             replay_buffer: ReplayBuffer::new(replay_buffer),
             largest_data: config.max_payload.div_ceil(16),
             stalled_since: None,
             l0s: None,
         }
+    }
+
+    /// Begins to load the oldest packet that is kept, and the next one that waits.
+    #[inline]
+    pub(crate) fn prefetch_packets(&self, packets: &Packets) {
+        self.replay_buffer.prefetch();
+        if self.waiting > 0 {
+            self.channels[0].queue.prefetch();
+            if let Some(next) = self.expected {
+                packets.prefetch(next, false);
+            }
+        }
+    }
+
+    /// Begins to load where packets of a source wait.
+    #[inline]
+    pub(crate) fn prefetch_source(&self, source: u16) {
+        self.channels[0].queue.prefetch_source(source.into());
     }
 
     /// The counters at `now`, including a stall that still lasts and the ordered sets of an idle wire.
@@ -121,7 +151,8 @@ impl Transmitter {
             .map_or(Span::ZERO, |since| now.since(since));
         if now >= self.busy_until {
             // There are no ordered sets in L0s.
-            let l0s = self.l0s.filter(|_| !self.skips.are_suspended());
+            let l0s = self.l0s.as_deref();
+            let l0s = l0s.filter(|_| !self.skips.are_suspended());
             let entry = l0s.map(|l0s| self.busy_until + l0s.entry);
             let until = entry.map_or(now, |entry| entry.min(now));
             if entry.is_some() && until < now {
@@ -491,6 +522,9 @@ impl Transmitter {
     ) {
         self.end_stall(at);
         self.waiting -= 1;
+        if self.own.is_some() {
+            self.expected = self.channels[0].queue.first(sender.0);
+        }
         let Waiting {
             packet,
             charge,
@@ -516,15 +550,23 @@ impl Transmitter {
         (source, passed): (u16, usize),
         cx: &mut impl LinkContext,
     ) {
-        let Waiting { packet, charge, .. } = waiting;
-        let content = &cx.packets()[packet];
+        let Waiting {
+            packet,
+            charge,
+            wire_len,
+            wire_len_to_header,
+            payload_len,
+            ..
+        } = waiting;
+        debug_assert_eq!(u32::from(wire_len), cx.packets()[packet].wire_len());
         let kept = Kept {
             packet,
             sequence: self.next_sequence,
-            wire_len: content.wire_len() as u16,
+            wire_len,
+            wire_len_to_header,
             channel,
         };
-        let (payload, wire_len) = (content.payload().len() as u64, u64::from(kept.wire_len));
+        let (payload, wire_len) = (u64::from(payload_len), u64::from(wire_len));
         if waiting.corrupt {
             return self.nullify(at, kept, waiting.complete, cx);
         }
@@ -597,8 +639,7 @@ impl Transmitter {
         }
         self.occupy(at, length);
         let seen = if self.cut_through {
-            let to_header = cx.packets()[packet].wire_len_to_header();
-            at + self.timing.length(to_header)
+            at + self.timing.length(kept.wire_len_to_header.into())
         } else {
             self.busy_until
         };

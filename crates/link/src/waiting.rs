@@ -16,6 +16,11 @@ pub struct Waiting {
     pub packet: PacketId,
     /// The credits that it needs.
     pub charge: Charge,
+    /// The bytes of the packet on the wire, those of them up to the end of its header, and those of its payload. With these, the packet
+    /// need not be looked at again when it leaves, when it may long have left the cache.
+    pub(crate) wire_len: u16,
+    pub(crate) wire_len_to_header: u8,
+    pub(crate) payload_len: u16,
     /// Whether the packet was found corrupt while it was forwarded.
     pub corrupt: bool,
     /// Whether the packet has relaxed or ID-based ordering.
@@ -136,6 +141,34 @@ impl Queue {
             arrivals: 0,
             marked: Marked::default(),
             phases: None,
+        }
+    }
+
+    /// Begins to load the packets of the first source that has some.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        let [low, high] = self.occupied;
+        let first = if low != 0 {
+            low.trailing_zeros()
+        } else {
+            64 + high.trailing_zeros()
+        };
+        self.prefetch_source(first as usize);
+    }
+
+    /// The oldest posted packet of a source.
+    #[inline]
+    pub(crate) fn first(&self, source: u16) -> Option<PacketId> {
+        let source = self.sources.get(usize::from(source))?;
+        let first = source.classes[Class::Posted.index()].front()?;
+        Some(first.waiting.packet)
+    }
+
+    /// Begins to load the list of packets of a source.
+    #[inline]
+    pub(crate) fn prefetch_source(&self, source: usize) {
+        if let Some(source) = self.sources.get(source) {
+            kernel::prefetch(source, 0..size_of::<Source>());
         }
     }
 
@@ -578,6 +611,9 @@ impl Waiting {
         Waiting {
             packet,
             charge: content.charge(),
+            wire_len: content.wire_len() as u16,
+            wire_len_to_header: content.wire_len_to_header() as u8,
+            payload_len: content.payload().len() as u16,
             corrupt: false,
             relaxed: attributes.relaxed_ordering || attributes.id_ordering,
             ready,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
-use kernel::{Arena, Id, Time};
+use kernel::{Arena, Id, Time, prefetch};
 use protocol::{
     Class, Content, Envelope, Header, Kind, Pasid, Status, TLP_FRAMING, TrafficClass, ecrc,
 };
@@ -29,6 +29,13 @@ impl Packets {
     #[inline]
     pub fn claim(&mut self) -> PacketId {
         let id = self.slots.claim();
+        // In a large fabric the slots of packets are outside the cache. Several are often claimed one after the other.
+        if let Some(next) = self.slots.next_free(0) {
+            prefetch(next.bytes.as_slice(), 0..next.bytes.len());
+        }
+        if let Some(second) = self.slots.next_free(1) {
+            prefetch(second, 0..size_of::<Packet>());
+        }
         self.slots[id].number = self.made;
         self.made += 1;
         id
@@ -98,6 +105,24 @@ impl Packets {
         self.slots.release(id);
     }
 
+    /// Begins to load the packet at `id`, if there is one: all but its bytes, or its route between routers alone.
+    #[inline]
+    pub fn prefetch(&self, id: PacketId, is_route_enough: bool) {
+        let bytes = if is_route_enough {
+            size_of::<Route>()
+        } else {
+            size_of::<Packet>()
+        };
+        self.slots.prefetch(id, bytes);
+    }
+
+    /// Begins to load the bytes of the packet at `id`, which is loaded.
+    #[inline]
+    pub fn prefetch_bytes(&self, id: PacketId) {
+        let bytes = self.slots[id].bytes();
+        prefetch(bytes, 0..bytes.len());
+    }
+
     /// Returns the number of slots in use.
     pub fn in_use(&self) -> usize {
         self.slots.in_use()
@@ -154,7 +179,7 @@ pub struct Stamp {
 
 /// A transaction-layer packet: its header as fields and as bytes, its payload, its stamp, and its route between routers.
 ///
-/// The route is the first field, beside the slot's count of holders, so that routers use a single cache line of the packet.
+/// The route is the first field, beside the stamp, so that routers use a single cache line of the packet.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Packet {

@@ -6,7 +6,7 @@ use device::{AnyLeaf, Leaf};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Time, World};
 use link::{LinkCommand, LinkEnd, LinkTimer};
-use packet::{FlowId, Frame, Pcie};
+use packet::{FlowId, Frame, Packets, Pcie};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
 
 use crate::registry::registry;
@@ -59,6 +59,17 @@ macro_rules! models {
             /// Passes an event to component `id`.
             pub fn happen(&mut self, id: ComponentId, what: Occurrence<Frame>, world: &mut World<Pcie>) {
                 each!(self, model => pass(model, id, what, world));
+            }
+
+            /// Begins to load what an event that comes soon needs, or behind that what the `next` event needs.
+            #[inline(never)]
+            pub fn prefetch(&self, what: &Occurrence<Frame>, is_next: bool, packets: &Packets) {
+                let action = what.action();
+                if is_next {
+                    each!(self, model => model.prefetch_rest(&action, packets));
+                } else {
+                    each!(self, model => model.prefetch(&action));
+                }
             }
 
             /// The device; none for a component that is not a device.

@@ -83,6 +83,15 @@ impl Memory {
         &mut self.pages[number]
     }
 
+    /// Begins to load the `len` bytes at `address`, as far as they have been written.
+    #[inline]
+    pub fn prefetch(&self, address: u64, len: u32) {
+        let (page, start) = (address as usize / PAGE, address as usize % PAGE);
+        if let Some(Some(Page::Own(page))) = self.pages.get(page) {
+            kernel::prefetch(&**page, start..start + len as usize);
+        }
+    }
+
     /// Copies `bytes` to `address`. The memory must contain the range.
     #[inline]
     pub fn write(&mut self, address: u64, bytes: &[u8]) {

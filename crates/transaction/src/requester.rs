@@ -89,6 +89,16 @@ impl Requester {
         }
     }
 
+    /// Begins to load what the next request needs.
+    #[inline]
+    pub fn prefetch(&self) {
+        kernel::prefetch(self, 0..size_of::<Self>());
+        if let [flow] = self.flows.as_slice() {
+            kernel::prefetch(flow, 0..size_of::<Running>());
+            kernel::prefetch(self.live.as_slice(), 0..1);
+        }
+    }
+
     /// The ID of the requester's function.
     pub fn id(&self) -> FunctionId {
         self.id

@@ -15,10 +15,12 @@ mod standing;
 mod timer;
 mod window;
 
-use kernel::{Component, Effects, Port, Span, Time};
+use std::mem::offset_of;
+
+use kernel::{Action, Component, Effects, Label, Port, Span, Time};
 use link::At;
 use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalParameters};
-use packet::{Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
@@ -154,6 +156,35 @@ impl Component for Router {
             }
         }
         self.run_on(fx);
+    }
+
+    #[inline]
+    fn prefetch(&self, _: &Action<Frame>) {
+        kernel::prefetch(self, 0..offset_of!(Router, local));
+    }
+
+    #[inline]
+    fn prefetch_rest(&self, action: &Action<Frame>, _: &Packets) {
+        let fibre = match action {
+            Action::Receive(port, _) => port.checked_sub(1).map(|fibre| fibre as usize),
+            Action::Expire(timer) => match RouterTimer::from_number(*timer) {
+                RouterTimer::Fibre(fibre, _) => Some(fibre.into()),
+                RouterTimer::Input(input) => usize::from(input).checked_sub(1),
+                RouterTimer::Output(output) => usize::from(output).checked_sub(FIRST_FIBRE),
+                RouterTimer::Endpoint(_) => None,
+            },
+        };
+        let Some(fibre) = fibre else {
+            return;
+        };
+        kernel::prefetch(&*self.inputs, 0..size_of_val(&*self.inputs));
+        kernel::prefetch(&*self.outputs, 0..size_of_val(&*self.outputs));
+        if let Some(queue) = self.queues.get((fibre + 1) * self.stride) {
+            kernel::prefetch(queue, 0..self.stride * size_of::<Queue>());
+        }
+        if let Some(end) = self.fibres.get(fibre) {
+            kernel::prefetch(end, 0..256);
+        }
     }
 }
 

@@ -293,6 +293,13 @@ impl MemoryController {
         (done, told)
     }
 
+    /// Begins to load the bytes that a write changes.
+    #[inline]
+    pub(super) fn prefetch(&self, request: &MemoryRequest) {
+        let place = request.first_byte().wrapping_sub(self.base);
+        self.bytes.prefetch(place, request.byte_len());
+    }
+
     /// Performs a write of poisoned data, as [`Self::write`] does, and marks it.
     pub(super) fn write_poisoned(
         &mut self,

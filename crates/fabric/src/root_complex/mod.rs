@@ -27,9 +27,9 @@ mod translation_path;
 use std::sync::Arc;
 
 use coherence::Agent;
-use kernel::{Component, Effects, Port, Span, Stream, Time};
+use kernel::{Action, Component, Effects, Port, Span, Stream, Time};
 use link::{Counters, LinkEnd, LinkTimer};
-use packet::{Charge, Frame, PacketId, Pcie, Refusal};
+use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::coherence::{Line, LineData};
 use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
 use transaction::{FunctionPlace, Functions, Marks, Memory, Pattern};
@@ -192,6 +192,23 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Across => self.finish_crossings(fx),
             RootTimer::Coherence => self.advance_coherence(fx),
             RootTimer::Translation => self.advance_translation(fx),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, action: &Action<Frame>) {
+        if let Action::Receive(port, Frame::Tlp(_)) = action {
+            self.ports.prefetch(Port(*port as u16));
+        }
+    }
+
+    #[inline]
+    fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
+        if let Action::Receive(_, Frame::Tlp(frame)) = action {
+            packets.prefetch_bytes(frame.packet);
+            if let Kind::MemoryWrite(request) = &packets[frame.packet].header().kind {
+                self.memory.prefetch(request);
+            }
         }
     }
 }

@@ -121,6 +121,14 @@ impl RootPorts {
         self.ports.iter().map(|port| &port.link)
     }
 
+    /// Begins to load what a packet needs that arrives at `port`.
+    #[inline]
+    pub(super) fn prefetch(&self, port: Port) {
+        if let Some(port) = self.ports.get(port.index()) {
+            port.link.prefetch(true);
+        }
+    }
+
     /// Applies the registers of the root ports.
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
         for (index, port) in self.ports.iter_mut().enumerate() {

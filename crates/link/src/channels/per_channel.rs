@@ -5,15 +5,16 @@ use std::ops::{Index, IndexMut};
 /// A value for each virtual channel, by VC ID. Every link has VC0, and nearly all links have it alone: its value is not behind a
 /// pointer.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct PerChannel<T> {
-    first: T,
     others: Vec<T>,
+    first: T,
 }
 
 impl<T> PerChannel<T> {
     /// The value of VC0, and those of the channels after it.
     pub(crate) fn new(first: T, others: Vec<T>) -> Self {
-        PerChannel { first, others }
+        PerChannel { others, first }
     }
 
     /// The number of channels.

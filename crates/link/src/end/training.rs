@@ -277,8 +277,8 @@ impl LinkEnd {
         self.is_asked_to_retrain = false;
         self.alarms.acknowledge.clear();
         self.alarms.update.clear();
-        self.alarms.refresh.clear();
-        self.alarms.channels.clear();
+        self.rare_alarms.refresh.clear();
+        self.rare_alarms.channels.clear();
         // What waits for the wire is dropped from now on.
         self.set(
             LinkTimer::Wire,
@@ -292,7 +292,7 @@ impl LinkEnd {
     fn rest(&mut self, cx: &mut impl EndContext) {
         self.power.end_handshake();
         self.leave_l0(cx);
-        self.alarms.refresh.clear();
+        self.rare_alarms.refresh.clear();
     }
 
     /// Leaves L0. The replay timer holds its value until the link is in L0 again (PCIe Base 3.6.2.1).
@@ -305,9 +305,9 @@ impl LinkEnd {
         if self.refresh.is_dormant() {
             self.wake_up(cx);
         }
-        self.alarms.power.clear();
+        self.rare_alarms.power.clear();
         self.transmitter.suspend_skips(now, cx);
-        self.alarms.framing.clear();
+        self.rare_alarms.framing.clear();
         if self.alarms.replay.is_set() {
             self.replay_left = Some(self.alarms.replay.deadline().since(now));
             self.alarms.replay.clear();

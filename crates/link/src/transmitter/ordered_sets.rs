@@ -14,7 +14,7 @@ impl Transmitter {
     pub(crate) fn next_slot(&mut self, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = if now == self.busy_until {
             now
-        } else if let Some(l0s) = self.l0s {
+        } else if let Some(l0s) = self.l0s.as_deref().copied() {
             self.leave_l0s(l0s, now, cx)
         } else {
             now.round_up(self.timing.symbol())
@@ -77,7 +77,7 @@ impl Transmitter {
 
     /// Lets the transmitter enter L0s, or not.
     pub(crate) fn set_l0s(&mut self, l0s: Option<L0s>) {
-        self.l0s = l0s;
+        self.l0s = l0s.map(Box::new);
     }
 
     pub(crate) fn has_l0s(&self) -> bool {

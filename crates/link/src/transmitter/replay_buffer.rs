@@ -14,6 +14,8 @@ pub(super) struct Kept {
     pub(super) sequence: u16,
     /// The bytes of the packet on the wire.
     pub(super) wire_len: u16,
+    /// Those of them up to the end of its header.
+    pub(super) wire_len_to_header: u8,
     /// The channel in which the packet was charged, as in [`TlpFrame`].
     pub(super) channel: u8,
 }
@@ -37,6 +39,14 @@ impl ReplayBuffer {
             bytes: 0,
             capacity,
             replaying: None,
+        }
+    }
+
+    /// Begins to load the oldest packet and those behind it.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        if let Some(oldest) = self.kept.front() {
+            kernel::prefetch(oldest, 0..size_of::<Kept>());
         }
     }
 

@@ -245,11 +245,8 @@ impl Pair {
     /// Sends a packet that was found corrupt while it was forwarded.
     pub fn send_corrupt(&mut self, side: Side, header: Header) {
         let now = self.now();
-        let (_, waiting) = self.waiting_packet(0, header, now);
-        let waiting = Waiting {
-            corrupt: true,
-            ..waiting
-        };
+        let (_, mut waiting) = self.waiting_packet(0, header, now);
+        waiting.corrupt = true;
         self.at(side, |end, cx| ((), end.enqueue(0, waiting, cx)));
     }
 

@@ -1,11 +1,15 @@
 //! Latencies: their mean, extremes, quantiles and histogram.
 
+mod counts;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use kernel::Span;
 use serde::Serialize;
+
+use counts::Counts;
 
 /// The latencies of a flow's requests, in nanoseconds; quantiles to three digits, the rest exact.
 #[derive(Clone, Debug, Serialize)]
@@ -60,34 +64,21 @@ impl LatencyHistogram {
 }
 
 /// A collection of latencies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    /// Histogram, in picoseconds.
-    histogram: Histogram<u32>,
+    /// The number of latencies in each bucket of a histogram, in picoseconds.
+    counts: Counts,
     /// Minimum and maximum, in femtoseconds.
     extremes: Option<(u64, u64)>,
     sum: u128,
     count: u64,
 }
 
-impl Default for Latencies {
-    fn default() -> Self {
-        Latencies {
-            histogram: Histogram::new(3).expect("three digits are a legal precision"),
-            extremes: None,
-            sum: 0,
-            count: 0,
-        }
-    }
-}
-
 impl Latencies {
     /// Records one latency.
     pub fn record(&mut self, latency: Span) {
         let fs = latency.as_fs();
-        self.histogram
-            .record(fs / 1000)
-            .expect("the histogram grows with what it holds");
+        self.counts.add(fs / 1000, 1);
         self.sum += u128::from(fs);
         self.count += 1;
         let (least, most) = self.extremes.unwrap_or((fs, fs));
@@ -96,19 +87,30 @@ impl Latencies {
 
     /// Adds the latencies of another collection.
     pub fn add(&mut self, other: &Self) {
-        self.histogram
-            .add(&other.histogram)
-            .expect("the histogram grows with what it holds");
+        for (value, count) in other.counts.iter() {
+            self.counts.add(value, count);
+        }
         self.sum += other.sum;
         self.count += other.count;
         let both = self.extremes.into_iter().chain(other.extremes);
         self.extremes = both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
+    /// The histogram, in picoseconds.
+    fn histogram(&self) -> Histogram<u32> {
+        let mut histogram = Histogram::new(3).expect("three digits are a legal precision");
+        for (value, count) in self.counts.iter() {
+            histogram
+                .record_n(value, count)
+                .expect("the histogram grows with what it holds");
+        }
+        histogram
+    }
+
     /// Lower bound and count of each histogram step of `ns` nanoseconds that is not empty.
     pub fn steps(&self, ns: u64) -> Vec<(f64, u64)> {
         let mut steps: Vec<(u64, u64)> = Vec::new();
-        for recorded in self.histogram.iter_recorded() {
+        for recorded in self.histogram().iter_recorded() {
             let bound = recorded.value_iterated_to() / (ns * 1000) * ns;
             let count = recorded.count_at_value().into();
             match steps.last_mut() {
@@ -123,10 +125,11 @@ impl Latencies {
     /// Summary of the latencies; `None` if there are none.
     pub fn told(&self) -> Option<Latency> {
         let (least, most) = self.extremes?;
+        let histogram = self.histogram();
         let ns = |fs: u64| fs as f64 / 1e6;
         // A quantile is a bucket's bound: never outside what was seen.
         let quantile = |share: f64| {
-            (self.histogram.value_at_quantile(share) as f64 / 1e3).clamp(ns(least), ns(most))
+            (histogram.value_at_quantile(share) as f64 / 1e3).clamp(ns(least), ns(most))
         };
         Some(Latency {
             min: ns(least),
@@ -136,17 +139,17 @@ impl Latencies {
             p999: quantile(0.999),
             max: ns(most),
             mean: self.sum as f64 / self.count as f64 / 1e6,
-            histogram_ps: self.encoded(),
+            histogram_ps: encoded(&histogram),
         })
     }
+}
 
-    /// The histogram as text.
-    fn encoded(&self) -> String {
-        let mut bytes = Vec::new();
-        let written = V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes);
-        written.expect("memory takes every histogram");
-        BASE64.encode(bytes)
-    }
+/// A histogram as text.
+fn encoded(histogram: &Histogram<u32>) -> String {
+    let mut bytes = Vec::new();
+    let written = V2DeflateSerializer::new().serialize(histogram, &mut bytes);
+    written.expect("memory takes every histogram");
+    BASE64.encode(bytes)
 }
 
 #[cfg(test)]
@@ -168,6 +171,11 @@ mod tests {
         #[test]
         fn a_histogram_holds_every_latency(mut ps in prop::collection::vec(1_u64..1_000_000_000, 1..200)) {
             let latency = told(&ps);
+            let mut histogram = Histogram::<u32>::new(3).expect("three digits are a legal precision");
+            for one in &ps {
+                histogram.record(*one).expect("the histogram grows");
+            }
+            prop_assert_eq!(&latency.histogram_ps, &encoded(&histogram));
             let read = LatencyHistogram::read(&latency.histogram_ps).expect("it was just written");
             let buckets = read.buckets();
             prop_assert_eq!(buckets.iter().map(|one| one.2).sum::<u64>(), ps.len() as u64);

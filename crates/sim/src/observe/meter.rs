@@ -280,6 +280,17 @@ impl Meter {
         self.progress
     }
 
+    /// Begins to load what an observation of a packet changes.
+    #[inline]
+    pub fn prefetch(&self, what: &Observation) {
+        let (Observation::Sent { flow, .. } | Observation::Delivered { flow, .. }) = what else {
+            return;
+        };
+        if let Some(meter) = self.flows.get(flow.0 as usize) {
+            kernel::prefetch(meter, 0..size_of::<FlowMeter>());
+        }
+    }
+
     /// Takes in an observation made at `now`.
     #[inline]
     pub fn observe(&mut self, now: Time, what: &Observation) {

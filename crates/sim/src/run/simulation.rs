@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use device::Router;
-use kernel::{ComponentId, Occurrence, Span, Time, World};
+use kernel::{Action, ComponentId, Occurrence, Span, Time, World, prefetch};
 use link::LinkEnd;
 use packet::{Frame, Observation, Pcie};
 use protocol::QueuePairId;
@@ -51,6 +51,8 @@ pub struct Simulation {
     pub(crate) models: Vec<Model>,
     /// Time, events, wires and packets; of a divided fabric time alone, because its regions have the rest.
     pub(crate) world: World<Pcie>,
+    /// Whether the loads of the next events [begin early](Self::prefetch_next).
+    prefetches: bool,
     pub(super) regions: Option<Box<Regions>>,
     pub(super) threads: Threads,
     pub(crate) meter: Meter,
@@ -88,6 +90,13 @@ const PASSAGE: Span = Span::from_us(1_000);
 /// Steps of a divided fabric on one thread after some windows, and where there was no window.
 const STEPS_BETWEEN: u32 = 16;
 const STEPS_APART: u32 = 128;
+
+/// Components from which on the loads of the next events begin early. Measured: with 70 components, which fit into the cache, this costs as
+/// much as it gains.
+const PREFETCHED: usize = 192;
+
+/// Observations between the one whose meter begins to load and the one that is heard.
+const METERS_AHEAD: usize = 3;
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -132,6 +141,7 @@ impl Simulation {
                 .map(|region| region.map(Spare::of).unwrap_or_default())
                 .collect(),
             opened: Vec::new(),
+            prefetches: models.len() >= PREFETCHED,
             watchers,
             models,
             world,
@@ -429,11 +439,45 @@ impl Simulation {
 
     #[inline(always)]
     fn happen(&mut self, what: Occurrence<Frame>) {
+        if self.prefetches {
+            self.prefetch_next();
+        }
         let id = what.target();
         let model = &mut self.models[id.0 as usize];
         model.happen(id, what, &mut self.world);
         if let Some(captures) = &mut self.captures {
             captures.note_event(id, model, &self.world);
+        }
+    }
+
+    /// Begins to load what the next three events need, beside the present one: of the third what can be found without reading it, then
+    /// what is behind that.
+    #[inline]
+    fn prefetch_next(&self) {
+        let packets = &self.world.store;
+        if let Some(next) = self.world.ahead(0) {
+            let id = next.target();
+            self.models[id.0 as usize].prefetch(&next, true, packets);
+            let port = match next.action() {
+                Action::Receive(port, _) => port,
+                Action::Expire(_) => 0,
+            };
+            self.world.prefetch_wire(id, port);
+        }
+        if let Some(second) = self.world.ahead(1) {
+            let id = second.target();
+            self.models[id.0 as usize].prefetch(&second, false, packets);
+        }
+        if let Some(third) = self.world.ahead(2) {
+            let id = third.target();
+            // Only its first line, which has the kind of the component.
+            prefetch(&self.models[id.0 as usize], 0..1);
+            self.world.prefetch_wires(id);
+            if let Action::Receive(_, frame) = third.action()
+                && let Some(packet) = frame.packet()
+            {
+                packets.prefetch(packet, matches!(frame, Frame::Fibre(_)));
+            }
         }
     }
 
@@ -556,7 +600,10 @@ impl Simulation {
                 .retain(|told| !told.what.is_detail());
         }
         self.world.observations.sort_by_key(|told| told.by);
-        for told in &self.world.observations {
+        for (place, told) in self.world.observations.iter().enumerate() {
+            if let Some(later) = self.world.observations.get(place + METERS_AHEAD) {
+                self.meter.prefetch(&later.what);
+            }
             match told.what {
                 Observation::Refused { why, .. } => {
                     *self.refusals.entry((told.by.0, why)).or_default() += 1;
