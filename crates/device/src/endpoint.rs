@@ -19,6 +19,7 @@ use kernel::{Component, Effects, Port, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
@@ -46,7 +47,7 @@ pub struct EndpointConfig {
 }
 
 /// The PCI Express core of a device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Endpoint {
     parameters: EndpointParameters,
     /// Boxed, because few packets need it.
@@ -66,6 +67,7 @@ pub struct Endpoint {
     tables: Option<Box<Tables>>,
     /// Boxed, because few endpoints are reset.
     resets: Option<Box<Resets>>,
+    #[serde(with = "kernel::checkpoint::shared")]
     patterns: Arc<[Pattern]>,
     marking: Marking,
     /// The datapath from the engine.

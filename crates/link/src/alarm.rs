@@ -1,6 +1,7 @@
 //! The timers of a link end. Deadlines move often, but a scheduled wake-up of the kernel cannot be cancelled.
 
 use kernel::Time;
+use serde::{Deserialize, Serialize};
 
 /// A timer of a link end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl LinkTimer {
 }
 
 /// The timers of one link end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Alarms {
     wire: Alarm,
     pub(crate) acknowledge: Alarm,
@@ -95,7 +96,7 @@ impl Alarms {
 }
 
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Alarm {
     deadline: Time,
     /// The next wake-up of the kernel, and one after it, which serves later deadlines.

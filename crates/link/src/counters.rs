@@ -2,11 +2,12 @@
 
 use kernel::Span;
 use protocol::DLLP_BYTES;
+use serde::{Deserialize, Serialize};
 
 use crate::WireTiming;
 
 /// Counters of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Payload of TLPs sent for the first time, in bytes.
     pub payload_bytes: u64,

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use protocol::{Class, CorrectableError, Dllp, TrafficClass};
+use serde::{Deserialize, Serialize};
 
 use crate::active_state::ActiveState;
 use crate::alarm::{Alarms, Ring};
@@ -27,7 +28,7 @@ use packet::Charge;
 use rate::Rates;
 
 /// One end of a link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkEnd {
     transmitter: Transmitter,
     receiver: Receiver,

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use protocol::{Class, Credit, Generation, lcrc};
+use serde::{Deserialize, Serialize};
 
 use crate::channels::{Ledger, PerChannel};
 use crate::credit::{ClassBuffers, UpdatePolicy};
@@ -64,7 +65,7 @@ impl Verdict {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Receiver {
     errors: Option<BitErrors>,
     /// The time at which the last frame was complete.
@@ -454,7 +455,7 @@ impl Receiver {
 }
 
 /// A packet that is scheduled to leave the buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Leaving {
     due: Time,
     channel: u8,

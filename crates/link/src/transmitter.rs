@@ -5,6 +5,7 @@ mod replay_buffer;
 
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
+use serde::{Deserialize, Serialize};
 
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
 use crate::counters::Counters;
@@ -16,7 +17,7 @@ use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 use replay_buffer::{Kept, ReplayBuffer};
 
 /// A packet whose last bit has left, so that its sender can free the buffer it came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// The source of the packet, among the sources that share the wire.
     pub source: u16,
@@ -26,7 +27,7 @@ pub struct Finished {
     pub passed: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Transmitter {
     pub(crate) counters: Counters,
     timing: WireTiming,
@@ -56,7 +57,7 @@ pub(crate) struct Transmitter {
 }
 
 /// L0s of a transmitter (PCIe Base 5.4.1.1).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct L0s {
     /// The time without packets after which the transmitter enters it.
     pub(crate) entry: Span,
@@ -65,7 +66,7 @@ pub(crate) struct L0s {
 }
 
 /// One virtual channel: its queue and its credit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Channel {
     queue: Queue,
     budgets: [Budget; 3],
