@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use kernel::Span;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The latencies of a flow's requests, in nanoseconds; quantiles to three digits, the rest exact.
 #[derive(Clone, Debug, Serialize)]
@@ -60,9 +60,10 @@ impl LatencyHistogram {
 }
 
 /// A collection of latencies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Latencies {
     /// Histogram, in picoseconds.
+    #[serde(with = "stored")]
     histogram: Histogram<u32>,
     /// Minimum and maximum, in femtoseconds.
     extremes: Option<(u64, u64)>,
@@ -146,6 +147,36 @@ impl Latencies {
         let written = V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes);
         written.expect("memory takes every histogram");
         BASE64.encode(bytes)
+    }
+}
+
+/// A histogram in a checkpoint, in its own encoding.
+mod stored {
+    use hdrhistogram::Histogram;
+    use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Serialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        histogram: &Histogram<u32>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        let written = V2Serializer::new().serialize(histogram, &mut bytes);
+        written.map_err(S::Error::custom)?;
+        bytes.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Histogram<u32>, D::Error> {
+        let bytes = Vec::<u8>::deserialize(from)?;
+        let read = Deserializer::new().deserialize(&mut bytes.as_slice());
+        let mut histogram: Histogram<u32> = read.map_err(D::Error::custom)?;
+        // It grows with what it holds, as before.
+        histogram.auto(true);
+        Ok(histogram)
     }
 }
 
