@@ -99,13 +99,17 @@ pub fn assert_same_course(text: &str, share: f64, probes: &dyn Fn(&mut Simulatio
         let traced = Traced::of(simulation);
         finish(simulation, &traced)
     });
-    for (name, course) in ["interrupted", "resumed"].into_iter().zip(&courses) {
-        assert_eq!(course.result, whole.result, "{name} at {time}\n{text}");
-        assert_eq!(course.wires, whole.wires, "{name} at {time}\n{text}");
-        assert_eq!(course.end, whole.end, "{name} at {time}\n{text}");
-    }
-    // Idle links need fewer events, and send other updates, before somebody traces them: the whole run was traced from its beginning.
     let [interrupted, resumed] = courses;
+    // Idle links need fewer events before somebody traces them, and samples show when: the whole run was traced from its beginning.
+    if !whole.result.contains("\"series\":{") {
+        assert_eq!(resumed.result, whole.result, "at {time}\n{text}");
+    }
+    assert_eq!(resumed.wires, whole.wires, "at {time}\n{text}");
+    assert_eq!(resumed.end, whole.end, "at {time}\n{text}");
+    assert!(
+        resumed.result == interrupted.result,
+        "another result at {time}\n{text}"
+    );
     assert_eq!(resumed.events, interrupted.events, "at {time}\n{text}");
     let is_same = resumed.trace == interrupted.trace;
     assert!(is_same, "another trace after {time}\n{text}");
