@@ -9,6 +9,7 @@ __all__ = [
     "ENVELOPE_BYTES",
     "FIBRE_BLOCK_BITS",
     "TLP_FRAMING_BYTES",
+    "CheckpointError",
     "DeviceModel",
     "HostThread",
     "Job",
@@ -37,6 +38,8 @@ __all__ = [
     "call_model",
     "cards",
     "catalogue",
+    "checkpoint",
+    "checkpoint_scenario",
     "frame_cycles",
     "histogram_buckets",
     "histogram_quantile",
@@ -54,6 +57,8 @@ __all__ = [
     "read_size",
     "real_time",
     "register_model",
+    "resume",
+    "run_to",
     "send_back",
     "take_outcomes",
     "write_bitstream",
@@ -77,6 +82,9 @@ class UnitError(RuntimeError):
 
 class ModelError(RuntimeError):
     """The failure of a device model, which ends the run; an exception in Python is its cause."""
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be written, or from which no run can go on."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
@@ -332,3 +340,9 @@ def link_bytes_per_second(gigatransfers: float, lanes: int) -> float: ...
 def frame_cycles(length: int, lanes: int) -> int: ...
 def read_size(text: str) -> int: ...
 def read_bandwidth(text: str) -> int: ...
+def run_to(
+    simulation: Simulation, time_ns: float, progress: Callable[[float], object] | None = None
+) -> bool: ...
+def checkpoint(simulation: Simulation) -> bytes: ...
+def resume(checkpoint: bytes) -> Simulation: ...
+def checkpoint_scenario(checkpoint: bytes) -> tuple[str, str]: ...

@@ -7,12 +7,13 @@ use protocol::coherence::{
     AgentId, Content, Data, Grant, Line, LineAtomic, Message, Request, Snoop, State, TransactionId,
     Word, WriteRange,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::numbered::Numbered;
 use crate::{Geometry, SetAssociative};
 
 /// A requesting agent with a cache.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Agent<D> {
     id: AgentId,
     lines: SetAssociative<CachedLine<D>>,
@@ -25,7 +26,7 @@ pub struct Agent<D> {
 }
 
 /// The cache's entry for a line.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct CachedLine<D> {
     state: State,
     /// None while the line's first data is awaited.
@@ -35,7 +36,7 @@ struct CachedLine<D> {
 }
 
 /// An outstanding request to the home agent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Transaction<D> {
     /// A request for a line, whose cache entry is reserved.
     Fill(Line),
@@ -56,7 +57,7 @@ impl<D> Transaction<D> {
 }
 
 /// The access that a user of the agent needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Need {
     /// A read of a part of the line.
     Read,

@@ -1,6 +1,7 @@
 //! A set-associative table with least-recently-used replacement.
 
 use protocol::coherence::{LINE_BYTES, Line};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The size of a cache: its sets and ways.
@@ -67,7 +68,7 @@ impl Geometry {
 }
 
 /// A table from lines to `T`; in a full set the least recently used line is replaced.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SetAssociative<T> {
     ways: usize,
     sets: usize,

@@ -4,6 +4,7 @@
 use kernel::{Bandwidth, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
+use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
@@ -29,7 +30,7 @@ kernel::parameters! {
 }
 
 /// A DMA engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dma {
     endpoint: Endpoint,
     /// The requester of the physical function, and of each virtual function.

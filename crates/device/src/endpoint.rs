@@ -21,6 +21,7 @@ use kernel::{Action, Component, Effects, Port, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
@@ -48,7 +49,7 @@ pub struct EndpointConfig {
 }
 
 /// The PCI Express core of a device. The fields that packets need are the last ones, beside those of the link end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Endpoint {
     /// Boxed, because few packets need it.
@@ -63,6 +64,7 @@ pub struct Endpoint {
     bar: Memory,
     /// Boxed, because few endpoints have it.
     virtual_memory: Option<Box<VirtualMemory>>,
+    #[serde(with = "kernel::checkpoint::shared")]
     patterns: Arc<[Pattern]>,
     marking: Marking,
     parameters: EndpointParameters,

@@ -3,6 +3,7 @@
 use kernel::Effects;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{FunctionId, Header, Kind};
+use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, written};
 
 use crate::leaf::one_port;
@@ -14,7 +15,7 @@ kernel::parameters! {
 }
 
 /// The target of a flow's reflected writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Reply {
     /// The flow.
     pub flow: FlowId,
@@ -23,7 +24,7 @@ pub struct Reply {
 }
 
 /// A reflector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reflector {
     endpoint: Endpoint,
     replies: Vec<Reply>,

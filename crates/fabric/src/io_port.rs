@@ -14,6 +14,7 @@ use packet::{
 use protocol::{
     Class, Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status,
 };
+use serde::{Deserialize, Serialize};
 use transaction::{
     AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
     Outstanding, OutstandingLimits, refuse,
@@ -21,6 +22,7 @@ use transaction::{
 
 kernel::parameters! {
     /// The parameters of a port for an endpoint. Cycles are of the crossbar's clock.
+    #[derive(Serialize, Deserialize)]
     pub struct IoPortParameters {
         /// Controller of the port; needed where there are several.
         controller: Option<String> = None, from "the only one there is";
@@ -41,7 +43,7 @@ kernel::parameters! {
 }
 
 /// A function of the endpoint and its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owned {
     /// The function.
     pub id: FunctionId,
@@ -73,7 +75,7 @@ pub struct IoPortConfig {
 }
 
 /// A port for an endpoint.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct IoPort {
     parameters: IoPortParameters,
     functions: Functions,

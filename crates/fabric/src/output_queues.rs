@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Bytes, Port};
 use packet::Charge;
+use serde::{Deserialize, Serialize};
 
 /// The queues of all pairs of ports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct OutputQueues {
     /// The size of each queue in flow-control units of 16 bytes.
     size: u64,
@@ -17,7 +18,7 @@ pub(crate) struct OutputQueues {
 }
 
 /// The queue of one class from one port to another.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct OutputQueue {
     used: u64,
     /// The number of packets in the queue.

@@ -7,6 +7,7 @@ use kernel::{Action, Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::{ConfigRequest, Header, Kind, Message};
+use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::access_control::{PeerRoute, is_violation, peer_route};
@@ -90,7 +91,7 @@ pub struct SwitchConfig {
 }
 
 /// A switch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Switch {
     functions: Functions,
     /// Latency of the core.
@@ -104,7 +105,7 @@ pub struct Switch {
     damages: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.

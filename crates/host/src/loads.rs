@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
+use serde::{Deserialize, Serialize};
 use transaction::{Outstanding, RequesterLimits};
 
 use crate::ThreadId;
 
 /// The outstanding loads of threads. They use the tags of a phantom function, separate from the tags of flows (PCIe Base 2.2.6.2).
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Loads {
     id: FunctionId,
     waiting: VecDeque<(ThreadId, u64, u32)>,

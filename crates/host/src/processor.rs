@@ -2,6 +2,7 @@
 
 mod look;
 mod resets;
+mod stored;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -10,6 +11,7 @@ use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TableChange, TranslationOrder}
 use kernel::Time;
 use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{Completion, FunctionId, Header};
+use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
 use crate::loads::Loads;
@@ -20,7 +22,7 @@ use look::Look;
 use resets::Resets;
 
 /// The cores of a host and the threads that run on them.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Processor {
     requester: Requester,
     id: FunctionId,

@@ -3,12 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Time;
 
 /// Items with due times.
 ///
 /// Only indices are sorted. Each item is moved twice, whatever its size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Agenda<T> {
     order: BinaryHeap<Reverse<(Time, u64, u32)>>,
     places: Vec<Option<T>>,

@@ -1,13 +1,19 @@
 //! Reference-counted slots that are reused without calls to the allocator.
 
+mod stored;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use serde::{Deserialize, Serialize};
+
 use crate::prefetch;
 
 /// The identifier of a slot that holds a `T`.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Id<T>(u32, PhantomData<fn() -> T>);
 
 impl<T> Id<T> {

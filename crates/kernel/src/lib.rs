@@ -2,6 +2,7 @@
 
 mod agenda;
 mod arena;
+pub mod checkpoint;
 mod component;
 mod parameters;
 mod prefetch;

@@ -8,6 +8,8 @@ mod scale;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::Span;
 use scale::{BANDWIDTH, BIT_RATE, FREQUENCY, FS_PER_SECOND, LENGTH, SIZE, TIME};
 
@@ -58,7 +60,9 @@ pub trait Quantity: Sized {
 }
 
 /// A number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
@@ -79,7 +83,9 @@ impl Bytes {
 }
 
 /// Cycles per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Frequency(pub u64);
 
 impl Frequency {
@@ -96,7 +102,9 @@ impl Frequency {
 }
 
 /// Bytes per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Bandwidth(pub u64);
 
 impl Bandwidth {
@@ -110,7 +118,9 @@ impl Bandwidth {
 }
 
 /// Bits per second on a serial lane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct BitRate(pub u64);
 
 impl BitRate {
@@ -130,7 +140,9 @@ impl BitRate {
 }
 
 /// The length of a cable, in millimetres.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Length(pub u64);
 
 impl Length {

@@ -1,6 +1,7 @@
 //! The timers of a link end. Deadlines move often, but a scheduled wake-up of the kernel cannot be cancelled.
 
 use kernel::Time;
+use serde::{Deserialize, Serialize};
 
 /// A timer of a link end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl LinkTimer {
 }
 
 /// The timers of one link end that packets set.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Alarms {
     pub(crate) wire: Alarm,
     pub(crate) acknowledge: Alarm,
@@ -58,7 +59,7 @@ pub(crate) struct Alarms {
 }
 
 /// The other timers of one link end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct RareAlarms {
     pub(crate) refresh: Alarm,
     pub(crate) channels: Alarm,
@@ -89,7 +90,7 @@ impl RareAlarms {
 }
 
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Alarm {
     deadline: Time,
     /// The next wake-up of the kernel, and one after it, which serves later deadlines.

@@ -4,11 +4,12 @@ use std::mem::offset_of;
 
 use kernel::Span;
 use protocol::DLLP_BYTES;
+use serde::{Deserialize, Serialize};
 
 use crate::WireTiming;
 
 /// Counters of one direction of a link. Those that each packet changes are the first ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Counters {
     /// TLPs sent for the first time.

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use protocol::{Class, CorrectableError, Dllp, TrafficClass};
+use serde::{Deserialize, Serialize};
 
 use crate::active_state::ActiveState;
 use crate::alarm::{Alarm, Alarms, RareAlarms, Ring};
@@ -32,7 +33,7 @@ use rate::Rates;
 ///
 /// A large fabric has thousands of ends, and most events find their end outside the cache. The fields that packets need are
 /// therefore side by side: the last ones of the receiver, those up to the transmitter, and the first ones of the transmitter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct LinkEnd {
     receiver: Receiver,

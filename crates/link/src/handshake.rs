@@ -2,11 +2,12 @@
 //! before any TLP is sent (3.4).
 
 use protocol::{Class, Credit, Dllp};
+use serde::{Deserialize, Serialize};
 
 use crate::channels::{ChannelEffect, Negotiation};
 
 /// The state of flow-control initialisation at one end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Handshake {
     phase: Phase,
     channels: usize,
@@ -18,7 +19,7 @@ pub(crate) struct Handshake {
     has_far_features: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
     /// `DL_Feature`, the exchange of features.
     Feature,

@@ -7,6 +7,7 @@ use std::mem::offset_of;
 
 use kernel::{Span, Time};
 use protocol::{Class, Credit, Generation, lcrc};
+use serde::{Deserialize, Serialize};
 
 use crate::channels::{Ledger, PerChannel};
 use crate::credit::{ClassBuffers, UpdatePolicy};
@@ -66,7 +67,7 @@ impl Verdict {
 }
 
 /// The receiver of a link end. The fields that packets need are the last ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// The buffers of a channel that software enables. Boxed, because few links have such channels.
@@ -465,7 +466,7 @@ impl Receiver {
 }
 
 /// A packet that is scheduled to leave the buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Leaving {
     due: Time,
     channel: u8,

@@ -7,6 +7,7 @@ use std::mem::offset_of;
 
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
+use serde::{Deserialize, Serialize};
 
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
 use crate::counters::Counters;
@@ -18,7 +19,7 @@ use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 use replay_buffer::{Kept, ReplayBuffer};
 
 /// A packet whose last bit has left, so that its sender can free the buffer it came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// The source of the packet, among the sources that share the wire.
     pub source: u16,
@@ -29,7 +30,7 @@ pub struct Finished {
 }
 
 /// The transmitter of a link end. The fields that packets need are the first ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Transmitter {
     /// The time at which the wire is free.
@@ -63,7 +64,7 @@ pub(crate) struct Transmitter {
 }
 
 /// L0s of a transmitter (PCIe Base 5.4.1.1).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct L0s {
     /// The time without packets after which the transmitter enters it.
     pub(crate) entry: Span,
@@ -72,7 +73,7 @@ pub(crate) struct L0s {
 }
 
 /// One virtual channel: its queue and its credit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 struct Channel {
     queue: Queue,

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use protocol::{Arbitration, Class, Passing, TrafficClass};
+use serde::{Deserialize, Serialize};
 
 use crate::channels::{OTHERS, Phases};
 use crate::credit::Budget;
 use packet::{Charge, FlowId, Packet, PacketId, Packets};
 
 /// A packet that waits for the wire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Waiting {
     /// The packet.
     pub packet: PacketId,
@@ -52,14 +53,14 @@ impl Concern {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Queued {
     arrival: u64,
     waiting: Waiting,
 }
 
 /// The packets of one source, oldest first within each class.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Source {
     classes: [VecDeque<Queued>; 3],
     /// One bit for each class that has packets.
@@ -69,7 +70,7 @@ struct Source {
 }
 
 /// Packets of several sources that share a wire by weighted round robin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
     /// One bit for each source that has packets. Two words, because operations on one of 128 bits take many instructions.
@@ -86,7 +87,7 @@ pub(crate) struct Queue {
 }
 
 /// The numbers of waiting packets that the ordering table lets pass more than by default.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Marked {
     /// Packets with relaxed or ID-based ordering, which may leave before an older packet of their class.
     relaxed: u32,

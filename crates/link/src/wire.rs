@@ -2,9 +2,10 @@
 
 use kernel::{Span, Stream, Time};
 use protocol::{Generation, SkipOrderedSet};
+use serde::{Deserialize, Serialize};
 
 /// The timing of one direction of a link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WireTiming {
     /// The time of a byte on all lanes, in 2^-16 fs. The value is exact, except for 12 lanes.
     byte_fs_x65536: u64,
@@ -146,7 +147,7 @@ impl WireTiming {
 }
 
 /// The schedule of skip ordered sets. An idle transmitter sends them when they are due.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Skips {
     next: Time,
 }
@@ -236,7 +237,7 @@ impl Skips {
 }
 
 /// The bit errors of one direction of a wire: every bit has the same independent probability of error.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BitErrors {
     rate: f64,
     stream: Stream,

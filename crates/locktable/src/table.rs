@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Bytes of a cache line; a cache that changes a word takes the whole line from all other caches.
@@ -11,7 +12,7 @@ const LINE_BYTES: u64 = 64;
 ///
 /// Two record versions in the same bucket share its lock: one may wait for the other although no record is used twice (a false
 /// conflict), and an owner of both finds that it already has the lock. More buckets make this rarer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Table {
     base: u64,
     buckets: u64,
@@ -20,7 +21,7 @@ pub struct Table {
 }
 
 /// Width of a bucket's word, which one compare-and-swap changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Width {
     /// Four slots.
     Bits64,
@@ -29,7 +30,7 @@ pub enum Width {
 }
 
 /// The location of one bucket's queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bucket {
     address: u64,
     width: Width,

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use kernel::checkpoint::name::Name;
 use protocol::register::ADVISORY_NON_FATAL;
 use protocol::{CorrectableError, Detected, FunctionId, Generation, Severity, UncorrectableError};
+use serde::{Deserialize, Serialize};
 
 /// The part of a component at which something has happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Site {
     /// The component itself, such as a host bridge.
     Node,
@@ -17,7 +19,7 @@ pub enum Site {
 }
 
 /// An incident: an error that a function or a port has detected, or another rare event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Incident {
     /// An uncorrectable error, and what its function makes of it (PCIe Base 6.2.2).
     Uncorrectable(UncorrectableError, Detected),
@@ -34,7 +36,7 @@ pub enum Incident {
     /// A link has gone through Recovery, with this rate and width.
     Retrained(Generation, u8),
     /// Any other event, in the words of the specification. Each has a line of its own in the log.
-    Event(&'static str),
+    Event(#[serde(with = "kernel::checkpoint::name")] Name),
 }
 
 impl Incident {

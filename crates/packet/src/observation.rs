@@ -2,6 +2,7 @@
 
 use kernel::{Span, Time};
 use protocol::Kind;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Block, FibreFrame, FlowId, Incident, Note, OrderedSet, PackedNote, Packet, PacketId, Refusal,
@@ -9,7 +10,7 @@ use crate::{
 };
 
 /// A report of a component to the probes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Observation {
     /// A TLP begins to leave a port. Reported only if a probe needs details.
     Packet {
@@ -198,7 +199,7 @@ pub enum Observation {
 }
 
 /// The decision of the data-link layer on a TLP or DLLP that has arrived (PCIe Base 3.6.2.2, 3.6.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// Accepted.
     Accepted,

@@ -7,6 +7,7 @@ use kernel::{Arena, Id, Time, prefetch};
 use protocol::{
     Class, Content, Envelope, Header, Kind, Pasid, Status, TLP_FRAMING, TrafficClass, ecrc,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{Carried, Route};
 
@@ -17,7 +18,7 @@ pub type PacketId = Id<Packet>;
 const TD: (usize, u8) = (2, 0x80);
 
 /// The store of all packets in the fabric.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Packets {
     slots: Arena<Packet>,
     /// The number of packets created so far.
@@ -161,11 +162,11 @@ impl IndexMut<PacketId> for Packets {
 }
 
 /// The number of a flow of the workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FlowId(pub u32);
 
 /// Data that the simulator keeps about a packet and that is not sent on any wire.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Stamp {
     /// The flow of the packet, if it has one.
     pub flow: Option<FlowId>,
@@ -180,7 +181,7 @@ pub struct Stamp {
 /// A transaction-layer packet: its header as fields and as bytes, its payload, its stamp, and its route between routers.
 ///
 /// The route is the first field, beside the stamp, so that routers use a single cache line of the packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Packet {
     /// The route between routers.
@@ -423,7 +424,7 @@ impl Packet {
 }
 
 /// The flow-control credits of a packet: one header credit, and one data credit for each 16 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// The traffic class, which determines the virtual channel.
     pub traffic_class: TrafficClass,

@@ -1,7 +1,9 @@
 //! The route of a packet between routers.
 
+use serde::{Deserialize, Serialize};
+
 /// The route of a packet in a network of routers, as in its envelope.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// The destination node.
     pub destination: u16,
@@ -18,7 +20,7 @@ pub struct Route {
 }
 
 /// The part of a packet that is carried between routers, and its effect at the destination.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Carried {
     /// The whole TLP with its header.
     #[default]

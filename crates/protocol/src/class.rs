@@ -1,7 +1,9 @@
 //! Flow-control classes, traffic classes and attributes of a TLP.
 
+use serde::{Deserialize, Serialize};
+
 /// Flow-control and ordering class of a TLP (PCIe Base 2.4, 2.6.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Class {
     /// Memory writes and messages: no completion comes back.
     Posted,
@@ -23,7 +25,9 @@ impl Class {
 }
 
 /// Traffic class, 0..=7 (PCIe Base 2.2.6.6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct TrafficClass(u8);
 
 impl TrafficClass {
@@ -49,7 +53,7 @@ impl TrafficClass {
 }
 
 /// The attribute bits of a TLP (PCIe Base 2.2.6.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Attributes {
     /// Relaxed ordering (RO): the packet may pass older posted requests.
     pub relaxed_ordering: bool,

@@ -1,9 +1,11 @@
 //! Requests to memory or to a configuration space.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{FunctionId, Page, Tag, TlpError};
 
 /// A memory read or write: its address, its length, and the byte enables of its first and last dword (PCIe Base 2.2.7.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MemoryRequest {
     /// Requester ID.
     pub requester: FunctionId,
@@ -17,7 +19,7 @@ pub struct MemoryRequest {
 }
 
 /// The type of a memory request's address: the field AT (PCIe Base 10.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AddressType {
     /// An untranslated address. A translation agent on the way may translate it.
     #[default]
@@ -265,7 +267,7 @@ impl MemoryRequest {
 }
 
 /// A configuration read or write of one dword (PCIe Base 2.2.7.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ConfigRequest {
     /// Requester ID.
     pub requester: FunctionId,
@@ -287,7 +289,7 @@ impl ConfigRequest {
 }
 
 /// Type of a configuration request: whether its target is on the bus of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ConfigKind {
     /// The target is the device at the end of this link.
     Type0,

@@ -4,6 +4,8 @@ mod message;
 mod prefix;
 mod translation;
 
+use serde::{Deserialize, Serialize};
+
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
@@ -15,7 +17,7 @@ use crate::{
 pub const TLP_FRAMING: u32 = 8;
 
 /// Header of a TLP (PCIe Base 2.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Header {
     /// Traffic class.
     pub traffic_class: TrafficClass,
@@ -30,7 +32,7 @@ pub struct Header {
 }
 
 /// The type of a TLP, with the fields of its own header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A memory read request.
     MemoryRead(MemoryRequest),

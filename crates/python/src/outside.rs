@@ -24,7 +24,9 @@ thread_local! {
 type Ended<'py> = (u32, f64, Bound<'py, PyBytes>, Option<PyErr>);
 
 /// The simulation, unless the caller is one of its callbacks.
-fn idle<'py>(simulation: &Bound<'py, Simulation>) -> PyResult<PyRefMut<'py, Simulation>> {
+pub(crate) fn idle<'py>(
+    simulation: &Bound<'py, Simulation>,
+) -> PyResult<PyRefMut<'py, Simulation>> {
     simulation.try_borrow_mut().map_err(|_| {
         PyRuntimeError::new_err(
             "the simulation is running; do this between its runs, and in a callback use the device itself",

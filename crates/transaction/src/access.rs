@@ -1,9 +1,10 @@
 //! Configuration accesses as software makes them, independent of packets.
 
 use protocol::{ConfigKind, ConfigRequest, FunctionId, Tag};
+use serde::{Deserialize, Serialize};
 
 /// An access to a configuration space. A read without a completion returns all ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigAccess {
     /// The function.
     pub target: FunctionId,
@@ -14,7 +15,7 @@ pub struct ConfigAccess {
 }
 
 /// The operation of a configuration access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Reads the register.
     Read,

@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Span, Time};
 use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Passing, Status, Tag};
+use serde::{Deserialize, Serialize};
 
 use crate::{AnsweredPart, Completions, Outstanding, OutstandingLimits, writes, written};
 use outgoing::{Outgoing, Waiting, words};
 
 /// A non-transparent bridge.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bridge {
     config: BridgeConfig,
     outgoing: Outgoing,
@@ -33,7 +34,7 @@ pub struct Bridge {
 }
 
 /// The configuration of a bridge.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct BridgeConfig {
     /// The number of this side's processor.
     pub processor: u8,
@@ -57,7 +58,7 @@ pub struct BridgeSide {
 }
 
 /// A write request of an incoming store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct BridgedStore {
     /// The earliest time at which the request may be sent.
     pub due: Time,
@@ -83,14 +84,14 @@ pub struct BridgedLoad {
 }
 
 /// An outstanding load of this side.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Asked {
     request: Header,
     stamp: Stamp,
 }
 
 /// An incoming load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Load {
     request: MemoryRequest,
     header: Header,

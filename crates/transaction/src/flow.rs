@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::FlowId;
 use protocol::{FunctionId, Header, Kind, MemoryRequest};
+use serde::{Deserialize, Serialize};
 
 use crate::{Addresses, Pattern, RequesterLimits, Spread};
 
 /// The direction of a flow's payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     /// Posted writes to the target.
     Write,
@@ -20,7 +21,7 @@ pub enum Direction {
 }
 
 /// The end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Extent {
     /// The flow ends after this many bytes.
     Bytes(u64),
@@ -29,7 +30,7 @@ pub enum Extent {
 }
 
 /// The payload of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
     /// The flow's own pattern.
     Pattern(Pattern),
@@ -38,7 +39,7 @@ pub enum Content {
 }
 
 /// Fields of headers as a faulty or malicious function writes them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disguise {
     /// Requester ID of another function.
     pub requester: Option<FunctionId>,
@@ -61,7 +62,7 @@ impl Disguise {
 }
 
 /// A stream of requests to one region of addresses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Flow {
     /// The number of the flow for the probes.
     pub id: FlowId,
@@ -103,7 +104,7 @@ impl Flow {
 }
 
 /// An active flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Running {
     pub(crate) flow: Flow,
     pub(crate) issued: u64,
@@ -124,7 +125,7 @@ pub(crate) struct Running {
 }
 
 /// A read request of one or more packets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct OpenRead {
     number: u64,
     len: u64,

@@ -1,11 +1,12 @@
 //! The limits on the requests of a function.
 
 use kernel::{Bandwidth, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::OutstandingLimits;
 
 /// The limits on the requests of a function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RequesterLimits {
     /// Max payload size in bytes.
     pub max_payload: u32,
@@ -19,7 +20,7 @@ pub struct RequesterLimits {
 
 /// The time that a request takes in an engine, outside the life of its tag. An engine has any number of requests in staging at once,
 /// so that this is a latency, and no limit to the rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staging {
     /// The time from the making of a request to its tag and its first packet.
     pub latency: Span,

@@ -12,13 +12,14 @@ use kernel::{Span, Stream, Time};
 use locktable::{Owner, RecordVersion, Table};
 use packet::FlowId;
 use protocol::coherence::LINE_BYTES;
+use serde::{Deserialize, Serialize};
 
 pub use note::LockNote;
 pub use steps::{LockedLoop, Step};
 pub use word::{WordAccess, WordOperation};
 
 /// A sequence of pieces of work under the locks of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockedWork {
     /// The number of the flow for the probes.
     pub flow: FlowId,
@@ -45,7 +46,7 @@ pub struct LockedWork {
 }
 
 /// The work under a lock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Under {
     /// Holds the lock for a time.
     Hold {
@@ -59,7 +60,7 @@ pub enum Under {
 }
 
 /// Updates of the rows of a table. Each row is a line that begins with its version and its value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Update {
     /// The address of the first row.
     pub rows: u64,
@@ -74,7 +75,7 @@ pub struct Update {
 }
 
 /// The unit that one lock of a database protects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Granularity {
     /// One row.
     Row,

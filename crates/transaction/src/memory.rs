@@ -1,9 +1,12 @@
 //! Memory with real bytes. Only pages that were written use host memory.
 
 mod poison;
+mod stored;
 
 use std::fmt::Debug;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::Pattern;
 use poison::Poison;
@@ -27,7 +30,7 @@ enum Page {
 }
 
 /// A memory that is zero until it is written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
     /// The pages up to the last one written.
     pages: Vec<Option<Page>>,

@@ -4,9 +4,10 @@ use kernel::{Agenda, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::Header;
 use protocol::coherence::{LineData, Message, PacketFormat};
+use serde::{Deserialize, Serialize};
 
 /// The rules for packing messages into packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packing {
     /// The header format of the packets.
     pub format: PacketFormat,
@@ -17,7 +18,7 @@ pub struct Packing {
 }
 
 /// The messages that wait at one end of a link.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Outbox {
     packing: Packing,
     waiting: Agenda<Message<LineData>>,

@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use protocol::{Completion, Tag};
+use serde::{Deserialize, Serialize};
 
 use crate::CompletionBuffer;
 use crate::completion_buffer::Space;
 
 /// The limits of a function's outstanding requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutstandingLimits {
     /// The number of outstanding requests.
     pub tags: u16,
@@ -24,7 +25,7 @@ pub struct OutstandingLimits {
 }
 
 /// Outstanding requests by tag. `T` is the requester's data about each request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outstanding<T> {
     /// The limits that the function supports.
     limits: OutstandingLimits,
@@ -42,14 +43,14 @@ pub struct Outstanding<T> {
 }
 
 /// The state of a tag.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Slot<T> {
     Free,
     Waiting(Waiting<T>),
     Quarantined(Space),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting<T> {
     what: T,
     len: u32,
@@ -60,7 +61,7 @@ struct Waiting<T> {
 }
 
 /// The part of a request that a completion answers, or that a timeout ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnsweredPart<T> {
     /// The requester's data about the request.
     pub what: T,

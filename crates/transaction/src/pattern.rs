@@ -1,7 +1,9 @@
 //! The payload of a flow: bytes that depend on the flow and their offset, so that any misplaced byte is detected.
 
+use serde::{Deserialize, Serialize};
+
 /// The infinite payload of one flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern(u64);
 
 impl Pattern {

@@ -5,6 +5,7 @@ mod standing;
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
+use serde::{Deserialize, Serialize};
 
 use crate::flow::{Content, Direction, Flow, Running};
 use crate::{AnsweredPart, Outstanding, RequesterLimits};
@@ -12,7 +13,7 @@ use crate::{AnsweredPart, Outstanding, RequesterLimits};
 pub use standing::Standing;
 
 /// An outstanding read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Read {
     flow: usize,
     offset: u64,
@@ -59,7 +60,7 @@ pub struct Taken {
 }
 
 /// The flows and tags of one function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Requester {
     id: FunctionId,
     limits: RequesterLimits,

@@ -5,12 +5,13 @@
 
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{AddressSpace, Mapping, PageSize};
 
 /// Translations of pages in the address spaces of functions. Each set replaces its least recently used entry (LRU).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TranslationCache {
     ways: usize,
     /// The entries of each set, most recently used first.
@@ -19,7 +20,7 @@ pub struct TranslationCache {
     present: [u32; PageSize::ALL.len()],
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     who: AddressSpace,
     mapping: Mapping,

@@ -25,6 +25,7 @@ from peerlane.cli.options import FAILED, WRONG_USE
 from peerlane.cli.plan import plan_app
 from peerlane.cli.plot import plot
 from peerlane.cli.reproduce import reproduce
+from peerlane.cli.resume import resume
 from peerlane.cli.run import run
 from peerlane.cli.show import show
 from peerlane.cli.sweep import sweep
@@ -48,6 +49,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(resume)
 app.command()(explain)
 app.command()(top)
 app.command()(show)
@@ -75,6 +77,7 @@ def run_command_line(arguments: list[str]) -> int:
         complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
         return WRONG_USE
     except (
+        peerlane.CheckpointError,
         peerlane.ScenarioError,
         ListingError,
         UnknownNameError,

@@ -11,7 +11,7 @@ from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo, Models, Scenario, Seed, Settings, ShowAll
-from peerlane.cli.run import judge_failures
+from peerlane.cli.outcome import judge_failures
 from peerlane.cli.tables.explain import explain as tables
 from peerlane.explaining.explain import explain as find_out
 from peerlane.fabric.paths import read_setting

@@ -50,6 +50,18 @@ def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) ->
             )
 
 
+def keep_from_tables(files: Mapping[str, str | None], folder: str | None) -> None:
+    """Refuses files, by their options, that the tables of `--parquet` could replace."""
+    for option, path in files.items():
+        if folder is None or path is None or Path(path).suffix != ".parquet":
+            continue
+        if Path(path).resolve().parent == Path(folder).resolve():
+            raise typer.BadParameter(
+                f"{path} may be replaced by a table of --parquet; name a file elsewhere",
+                param_hint=option,
+            )
+
+
 def scenario_text(file: str) -> tuple[str, str]:
     """The text of a scenario, and its name in messages; - is standard input.
 

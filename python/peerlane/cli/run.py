@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,14 +22,17 @@ from peerlane.cli.captures import (
     Window,
     capture,
     check_only,
-    empty,
-    incomplete,
 )
-from peerlane.cli.console import complain, emit, progress, warn
-from peerlane.cli.files import keep_apart, open_simulation
-from peerlane.cli.head import head
+from peerlane.cli.checkpoints import (
+    CheckpointAt,
+    CheckpointEvery,
+    CheckpointTo,
+    check,
+    read_checkpoints,
+)
+from peerlane.cli.console import warn
+from peerlane.cli.files import keep_apart, keep_from_tables, open_simulation
 from peerlane.cli.options import (
-    FAILED,
     JsonTo,
     Models,
     ParquetTo,
@@ -39,10 +41,10 @@ from peerlane.cli.options import (
     Seed,
     Settings,
 )
+from peerlane.cli.outcome import Outputs, conclude, simulate
 from peerlane.cli.repeat import run_repeated
 from peerlane.cli.report import open_folder, origin, write_pages
 from peerlane.cli.tables.cells import duration
-from peerlane.cli.tables.run import run as tables
 from peerlane.explaining.hints import hints
 from peerlane.fabric.paths import read_setting
 
@@ -58,20 +60,8 @@ FINEST = "100 ns"
 """The interval of the samples of a report, where none is given. The simulator doubles it until the
 samples of the whole run have room, so that one run is enough, however long it is."""
 
-MOST_FAILURES = 8
-"""Told in one message; the table and JSON have all."""
-
 MOST_HINTS = 8
 """Flows of which a line says what they wait for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """A run: what it measured, what broke it off, and which captures are incomplete."""
-
-    result: RunResult
-    interrupt: KeyboardInterrupt | None
-    lost: list[str]
 
 
 def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
@@ -142,6 +132,9 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             "threads.",
         ),
     ] = 1,
+    checkpoint: CheckpointTo = None,
+    checkpoint_at: CheckpointAt = None,
+    checkpoint_every: CheckpointEvery = None,
     *,
     explain: Annotated[
         bool,
@@ -222,12 +215,20 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
-    keep_apart([file], {"--json": json_to, **captures})
-    _keep_from_tables({"FILE": file, "--json": json_to, **captures}, parquet_to)
+    outputs = {"--json": json_to, "--checkpoint": checkpoint, **captures}
+    keep_apart([file], outputs)
+    keep_from_tables({"FILE": file, **outputs}, parquet_to)
+    checkpoints = read_checkpoints(checkpoint, checkpoint_at, checkpoint_every)
+    if checkpoints is not None and threads > 1:
+        raise typer.BadParameter(
+            "a run with --checkpoint has one thread; leave out one of the two",
+            param_hint="--threads",
+        )
     if repeat is not None:
         single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
         single |= {"--parquet": parquet_to, "--report": report_to}
         single["--threads"] = threads if threads > 1 else None
+        single["--checkpoint"] = checkpoint
         _refuse_with_repeat({**captures, **single})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
@@ -237,12 +238,13 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
     simulation = open_simulation(file, seed=seed, settings=settings, circuits=names)
     _watch(simulation, check_coherence, explain=explain or folder is not None)
+    check(simulation, checkpoints)
     capture(simulation, captures, only)
-    outputs = (json_to, parquet_to, report_to)
-    interval_ns = None if interval is None else _sample(simulation, interval, outputs)
+    kept = (json_to, parquet_to, report_to)
+    interval_ns = None if interval is None else _sample(simulation, interval, kept)
     if folder is not None and interval is None:
         simulation.sample(every=FINEST)
-    outcome = _simulate(simulation, f"running {Path(file).stem}", threads)
+    outcome = simulate(simulation, f"running {Path(file).stem}", threads, checkpoints)
     result = outcome.result
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]
@@ -251,42 +253,16 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     told = result if interval is not None else replace(result, series=None)
     if not explain:
         told = replace(told, waits=None)
-    made = head("result", scenario_digest=simulation.scenario_digest)
-    emit(made | told.to_json(), tables(result, tree, lines), json_to)
-    _write_tables(told, made, parquet_to)
-    is_written = write_pages(folder, lambda: [_page(simulation, result, settings)])
-    if result.series and interval_ns and result.series.interval_ns > interval_ns:
-        longer = duration(result.series.interval_ns).replace(" ", "")
-        warn(f"there were too many samples, so that each is of {longer}; write --interval {longer}")
-    if outcome.interrupt is not None:
-        sys.stdout.flush()
-        if outcome.lost:
-            warn("; ".join(outcome.lost))
-        raise outcome.interrupt
-    for warning in empty(simulation, only):
-        warn(warning)
-    _judge(simulation, result, outcome.lost)
-    if not is_written:
-        raise typer.Exit(FAILED)
 
+    def more() -> bool:
+        is_written = write_pages(folder, lambda: [_page(simulation, result, settings)])
+        if result.series and interval_ns and result.series.interval_ns > interval_ns:
+            longer = duration(result.series.interval_ns).replace(" ", "")
+            too_many = f"there were too many samples, so that each is of {longer}"
+            warn(f"{too_many}; write --interval {longer}")
+        return is_written
 
-def _write_tables(result: RunResult, made: Mapping[str, Any], folder: str | None) -> None:
-    """Writes the tables of a result, and what made it, where `--parquet` is given."""
-    if folder is not None:
-        known = {key: made[key] for key in ("version", "scenario_digest", "command")}
-        replace(result, **known).to_parquet(folder)
-
-
-def _keep_from_tables(files: Mapping[str, str | None], folder: str | None) -> None:
-    """Refuses files, by their options, that the tables of `--parquet` could replace."""
-    for option, path in files.items():
-        if folder is None or path is None or Path(path).suffix != ".parquet":
-            continue
-        if Path(path).resolve().parent == Path(folder).resolve():
-            raise typer.BadParameter(
-                f"{path} may be replaced by a table of --parquet; name a file elsewhere",
-                param_hint=option,
-            )
+    conclude(simulation, outcome, told, Outputs(json_to, parquet_to, only, lines, more))
 
 
 def _refuse_with_repeat(options: Mapping[str, object]) -> None:
@@ -295,53 +271,11 @@ def _refuse_with_repeat(options: Mapping[str, object]) -> None:
         raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
 
 
-def _simulate(simulation: Simulation, what: str, threads: int) -> _Outcome:
-    """Runs to the end, or until the user interrupts; `what` is said of the progress."""
-    interrupt = full = None
-    with progress(what) as bar:
-        try:
-            result = simulation.run(lambda fraction: bar(what, fraction), threads=threads)
-        except KeyboardInterrupt as raised:
-            interrupt, result = raised, simulation.result()
-        except OSError as raised:
-            full, result = raised, simulation.result()
-    return _Outcome(result, interrupt, list(incomplete(simulation, full)))
-
-
 def _page(simulation: Simulation, result: RunResult, settings: Sequence[str] | None) -> Page:
     from peerlane.report.run import run_page  # noqa: PLC0415 - for reports alone
 
     page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
     return page.with_settings(dict(map(read_setting, settings or ())))
-
-
-def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
-    """Warns of what may be no mistake, and ends with a failure if there is one.
-
-    Args:
-        simulation: The simulation that ran.
-        result: The result of the run.
-        lost: The captures that are incomplete.
-    """
-    if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
-        warn(
-            f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
-            "measures nothing; write an earlier from, or longer flows"
-        )
-    if simulation.fewer_threads:
-        warn(simulation.fewer_threads)
-    for warning in result.warnings:
-        warn(warning)
-    judge_failures([*lost, *result.failures])
-
-
-def judge_failures(failures: Sequence[str]) -> None:
-    """Ends with a failure if there is one."""
-    if failures:
-        more = len(failures) - MOST_FAILURES
-        shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
-        complain("; ".join(shown))
-        raise typer.Exit(FAILED)
 
 
 def _watch(simulation: Simulation, check_coherence: int | None, *, explain: bool) -> None:

@@ -5,12 +5,13 @@ use kernel::{Span, Time};
 use protocol::coherence::{
     AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
 };
+use serde::{Deserialize, Serialize};
 use transaction::{Outbox, Packing};
 
 use super::parameters::{AcceleratorParameters, WholeLineRequest};
 
 /// The cache, and the messages that wait for the link.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lines {
     agent: Agent<LineData>,
     /// The lines in the first of two levels; it contains only lines that the cache has.
@@ -29,7 +30,7 @@ pub(super) struct Lines {
     counters: CacheCounters,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Latencies {
     cache: Span,
     second: Span,
@@ -43,7 +44,7 @@ struct Latencies {
 }
 
 /// Counters of a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCounters {
     /// Accesses that hit.
     pub hits: u64,
@@ -54,7 +55,7 @@ pub struct CacheCounters {
 }
 
 /// A part of an access: some bytes of a line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LineAccess {
     /// The origin of the access.
     pub(super) initiator: Initiator,
@@ -69,7 +70,7 @@ pub(super) struct LineAccess {
 }
 
 /// The origin of an access, with its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Initiator {
     /// A sequence of accesses.
     Work(usize),
@@ -78,7 +79,7 @@ pub(super) enum Initiator {
 }
 
 /// An operation on some bytes of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Operation {
     /// A read.
     Read,

@@ -16,6 +16,7 @@ use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
     AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
 };
+use serde::{Deserialize, Serialize};
 use transaction::{
     AccessKind, AccessLoop, Accesses, FunctionPlace, LockedWork, Mapping, OneAccess, Packing,
     messages,
@@ -48,7 +49,7 @@ pub struct AcceleratorConfig {
 }
 
 /// An accelerator.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Accelerator {
     endpoint: Endpoint,
     lines: Lines,
@@ -64,7 +65,7 @@ pub struct Accelerator {
 }
 
 /// A sequence of accesses, with the current one.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Work {
     accesses: AccessLoop,
     /// Whether the number of accesses was reported.
@@ -74,7 +75,7 @@ struct Work {
     current: Option<Current>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Current {
     one: OneAccess,
     /// Bytes for which a part has begun.

@@ -9,6 +9,7 @@ mod transfer;
 use kernel::{Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::{Bar, Kind};
+use serde::{Deserialize, Serialize};
 use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Outstanding};
 
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
@@ -35,7 +36,7 @@ kernel::parameters! {
 }
 
 /// A DMA engine for blocks.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct BlockDma {
     endpoint: Endpoint,
     /// Outstanding requests, with their offsets in the transfer.

@@ -3,6 +3,7 @@
 use kernel::Time;
 use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::{AtomicOperation, Completion, FunctionId, Header, MemoryRequest, Status};
+use serde::{Deserialize, Serialize};
 use transaction::{
     AccessKind, AccessLoop, Accesses, AnsweredPart, AtomicAccess, Memory, OneAccess, Outstanding,
 };
@@ -16,7 +17,7 @@ pub(super) struct Limits {
 }
 
 /// A transfer in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Transfer {
     work: usize,
     one: OneAccess,

@@ -7,13 +7,14 @@ use kernel::Effects;
 use packet::{Packet, PacketId, Stamp};
 use protocol::register::{MSI, MSI_CAPABLE_SHIFT};
 use protocol::{Header, Kind, MemoryRequest, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::{Completions, FunctionPlace, Memory, arrived, written};
 
 use super::vectors::{Message, Raised, VectorCounts, VectorTable};
 use super::{BOUNDARY, CLOSED, Device, Endpoint};
 
 /// The MSI-X tables of an endpoint with that capability.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tables {
     /// The table of the physical function, then of each virtual function that has existed.
     all: Vec<Table>,
@@ -22,7 +23,7 @@ pub(super) struct Tables {
 }
 
 /// The table of one function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Table {
     /// Address of the BAR with the table.
     base: u64,

@@ -7,12 +7,13 @@ use kernel::{Effects, Time};
 use link::DownCause;
 use packet::{Incident, Observation, PacketId, Site};
 use protocol::{FunctionId, Kind};
+use serde::{Deserialize, Serialize};
 use transaction::FunctionPlace;
 
 use super::{Device, Endpoint};
 
 /// The resets of an endpoint that has had one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Resets {
     /// The functions that were in reset, each with the end of its last reset.
     ends: Vec<(FunctionPlace, Time)>,

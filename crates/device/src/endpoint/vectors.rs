@@ -3,6 +3,7 @@
 
 use protocol::register::{MSIX_ENTRY, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK};
 use protocol::{MsixTable, Signalling};
+use serde::{Deserialize, Serialize};
 
 /// Address and data of the memory write that signals an interrupt.
 pub(super) type Message = (u64, u32);
@@ -19,7 +20,7 @@ pub(super) enum Raised {
 }
 
 /// Numbers of interrupts of a vector since the beginning of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VectorCounts {
     /// Messages sent.
     pub sent: u64,
@@ -32,7 +33,7 @@ pub struct VectorCounts {
 }
 
 /// The MSI-X table of a function and its pending bits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct VectorTable {
     place: MsixTable,
     signalling: Signalling,

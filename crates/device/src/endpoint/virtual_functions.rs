@@ -5,13 +5,14 @@
 use kernel::Effects;
 use packet::{PacketId, Refusal};
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
+use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Memory, Requester, deliver};
 
 use super::{Device, Endpoint};
 use crate::EndpointParameters;
 
 /// The memory behind BAR 0 of all virtual functions, one function after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct VirtualMemory {
     memory: Memory,
     /// Bytes of each function.

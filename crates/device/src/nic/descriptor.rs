@@ -19,6 +19,7 @@
 
 use packet::{Fault, FlowId};
 use protocol::QueuePairId;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A request to a queue pair.
@@ -42,7 +43,7 @@ pub struct Descriptor {
 }
 
 /// The identity of a message for measurements; real hardware has no such field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// Its flow, if it has one.
     pub flow: Option<FlowId>,
@@ -76,7 +77,7 @@ pub enum Body {
 }
 
 /// A range of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// The first address.
     pub address: u64,

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
+use serde::{Deserialize, Serialize};
 
 use super::registers::{Doorbell, FUNCTIONS};
 
 /// The arbitration between functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arbiter {
     /// The functions are served in turn.
     RoundRobin,
@@ -25,7 +26,7 @@ impl Arbiter {
 kernel::choices!(Arbiter);
 
 /// A doorbell that was rung.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bell {
     /// The queue pair.
     pub(super) pair: u8,
@@ -37,7 +38,7 @@ pub(super) struct Bell {
 }
 
 /// The waiting doorbells, with a queue for each function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Doorbells {
     fifos: [VecDeque<Bell>; FUNCTIONS],
     depth: usize,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use packet::Fault;
+use serde::{Deserialize, Serialize};
 
 use protocol::{MemoryRequest, QueuePairId};
 
@@ -11,7 +12,7 @@ use super::event::Event;
 use super::registers::{FUNCTIONS, NAP_BUFFER, PAIRS, offset};
 
 /// The queue pairs of all functions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Pairs {
     processor: u8,
     functions: Box<[[Pair; PAIRS]; FUNCTIONS]>,
@@ -104,7 +105,7 @@ impl Pairs {
 }
 
 /// A queue pair with the state of its registers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Pair {
     is_open: bool,
     key: u16,
@@ -118,7 +119,7 @@ pub(super) struct Pair {
 }
 
 /// A ring of events in memory. It never overflows: an event is written only into a free entry.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ring {
     address: u64,
     entries: u64,
@@ -180,7 +181,7 @@ impl Ring {
 }
 
 /// Buffers for NAPs: a ring of addresses in memory; the next addresses are prefetched.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Buffers {
     ring: u64,
     entries: u64,

@@ -4,6 +4,7 @@
 use kernel::{Effects, Span, Time};
 use packet::{BusFrame, Fault, FlowId, Observation, PacketId, Refusal};
 use protocol::{FunctionId, NetworkHeader, QueuePairId};
+use serde::{Deserialize, Serialize};
 use transaction::BridgeSide;
 
 use super::bus::Bus;
@@ -17,7 +18,7 @@ use crate::Endpoint;
 use crate::endpoint_parameters::class;
 
 /// The parts of the controller that both engines use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Shared {
     endpoint: Endpoint,
     parameters: NicParameters,
@@ -31,7 +32,7 @@ pub(super) struct Shared {
 }
 
 /// A function, with the state of its configuration space.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Function {
     id: FunctionId,
     /// Whether it exists and may send requests.

@@ -5,21 +5,22 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{BusFrame, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{FunctionId, Header, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::writes;
 
 /// The waiting write requests.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Uploads(VecDeque<Upload>);
 
 /// A write request to memory, or an interrupt.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Upload {
     due: Time,
     what: Uploaded,
 }
 
 /// A packet to memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Uploaded {
     /// A write request.
     Write {

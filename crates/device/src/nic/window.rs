@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kernel::{Effects, Span, Time};
 use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind};
+use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Bridge, BridgeConfig};
 
 use super::reads::{Purpose, Reads};
@@ -15,13 +16,14 @@ use super::shared::Shared;
 use super::{BUS, Nic, return_space};
 
 /// The window, with loads and stores in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Window {
     bridge: Bridge,
     /// Size of each processor's part of the address space, and of the whole window.
     space: u64,
     size: u64,
     /// The port to each processor.
+    #[serde(with = "kernel::checkpoint::shared")]
     reach: Arc<[Option<u8>]>,
 }
 

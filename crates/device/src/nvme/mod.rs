@@ -20,6 +20,7 @@ use std::ops::Range;
 use kernel::{Bandwidth, Bytes, Effects, Span, Time};
 use packet::{PacketId, Packets, Refusal};
 use protocol::{Bar, Header, Identity, Kind, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::leaf::{Engine, one_port};
@@ -32,6 +33,7 @@ use work::{Limits, Work};
 
 kernel::parameters! {
     /// The parameters of an NVM Express drive.
+    #[derive(Serialize, Deserialize)]
     pub struct NvmeParameters {
         /// Size of a block.
         block_size: Bytes = Bytes(512), among [Bytes(512), Bytes(4096)], from "common: LBA formats of 512 B and 4 KiB";
@@ -107,7 +109,7 @@ impl NvmeParameters {
 }
 
 /// A drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Nvme {
     endpoint: Endpoint,
     parameters: NvmeParameters,
@@ -141,7 +143,7 @@ pub struct Nvme {
 }
 
 /// A posted request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Posted {
     Write(PacketId),
     /// The interrupt after a completion entry.
@@ -163,7 +165,7 @@ impl Posted {
 }
 
 /// A range of host memory to read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Read {
     purpose: Purpose,
     address: u64,
@@ -171,7 +173,7 @@ struct Read {
 }
 
 /// The purpose of a read of host memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Purpose {
     resets: u32,
     target: Target,
@@ -179,7 +181,7 @@ struct Purpose {
     offset: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Target {
     /// Entries of the submission queue.
     Entries,

@@ -1,9 +1,11 @@
 //! The pair of queues, as the controller sees it.
 
+use serde::{Deserialize, Serialize};
+
 use super::entries::{COMPLETION, CompletionEntry, SUBMISSION, Status};
 
 /// A ring of entries in host memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Ring {
     address: u64,
     entries: u32,
@@ -27,7 +29,7 @@ impl Ring {
 }
 
 /// The queues of an enabled controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Queues {
     submission: Ring,
     completion: Ring,

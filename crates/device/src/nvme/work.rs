@@ -2,6 +2,7 @@
 
 use kernel::Time;
 use packet::{FlowId, Stamp};
+use serde::{Deserialize, Serialize};
 
 use super::entries::{NAMESPACE, Operation, Status, SubmissionEntry};
 
@@ -9,7 +10,7 @@ use super::entries::{NAMESPACE, Operation, Status, SubmissionEntry};
 pub(super) const PAGE: u64 = 4096;
 
 /// A command in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) entry: SubmissionEntry,
     pub(super) operation: Operation,
@@ -28,7 +29,7 @@ pub(super) struct Work {
 }
 
 /// The stage of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
     /// The list of pages is read from host memory.
     List,

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::PacketId;
+use serde::{Deserialize, Serialize};
 
 use super::routing::Hops;
 use super::{FIRST_FIBRE, TO_PCIE, TO_USER};
 
 /// A packet in the router.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) packet: PacketId,
     /// Its length in cycles, in the buffer of its input.
@@ -24,7 +25,7 @@ pub(super) struct Entry {
 }
 
 /// The arbitration between several packets that wait for an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arbitration {
     /// The queues are served in turn.
     RoundRobin,
@@ -45,7 +46,7 @@ impl Arbitration {
 kernel::choices!(Arbitration);
 
 /// A queue of an input: a virtual channel of a fibre, or a queue that the node itself fills.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Queue {
     pub(super) entries: VecDeque<Entry>,
     /// Length of its packets together, in cycles.
@@ -59,7 +60,7 @@ pub(super) struct Queue {
 }
 
 /// The outputs for the first packet of a queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Exits {
     /// The user logic.
     User,
@@ -84,14 +85,14 @@ impl Exits {
 }
 
 /// An input: its queues share a path into the crossbar, which each packet occupies for its length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Input {
     pub(super) free_at: Time,
     pub(super) wake: Time,
 }
 
 /// An output, with the queues that request it, one bit each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Output {
     pub(super) asked: u64,
     /// The queue after the one that was served last, where round robin begins.

@@ -6,10 +6,11 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{Carried, FlowId, PacketId, Packets, Route, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
+use serde::{Deserialize, Serialize};
 use transaction::Memory;
 
 /// The program of one node in a collective.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// The numbers of the collective's flows, one for each node.
     pub flows: Range<u32>,
@@ -22,7 +23,7 @@ pub struct Program {
 }
 
 /// Messages to send, and data that must have arrived before the next step.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Messages to send; they take turns packet by packet.
     pub sends: Vec<Message>,
@@ -31,7 +32,7 @@ pub struct Step {
 }
 
 /// A part of a node's memory to send to another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// The destination node.
     pub to: u16,
@@ -46,7 +47,7 @@ pub struct Message {
 }
 
 /// A program in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     program: Program,
     step: usize,
@@ -60,13 +61,13 @@ pub(super) struct Running {
     state: State,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sending {
     bytes: u64,
     begun: Time,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Waiting,
     Working,

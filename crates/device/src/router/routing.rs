@@ -1,7 +1,9 @@
 //! Routing: the next fibre of a packet, and its virtual channels.
 
+use serde::{Deserialize, Serialize};
+
 /// The routing of a router.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Routing {
     /// By coordinates in a ring, mesh or torus.
     Grid(Grid),
@@ -10,7 +12,7 @@ pub enum Routing {
 }
 
 /// A routing table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// The fibre towards each node; none for this node and for unreachable nodes.
     pub fibres: Vec<Option<u8>>,
@@ -19,7 +21,7 @@ pub struct Table {
 }
 
 /// The position of a router in a ring, mesh or torus, and its routing rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grid {
     /// The dimensions; the first one varies fastest with the node number.
     pub dimensions: Vec<Dimension>,
@@ -32,7 +34,7 @@ pub struct Grid {
 }
 
 /// One dimension, from the view of a router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dimension {
     /// Number of nodes in this dimension.
     pub size: u16,
@@ -48,7 +50,7 @@ pub struct Dimension {
 pub type Hop = (u8, u8);
 
 /// The possible fibres of a packet, in order of preference: at most two in each of three dimensions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hops {
     hops: [Hop; 7],
     len: u8,

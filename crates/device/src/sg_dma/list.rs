@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use protocol::MemoryRequest;
+use serde::{Deserialize, Serialize};
 
 use super::registers::{DESCRIPTOR, Descriptor, Registers, Unit};
 
 /// A list of descriptors, and the time at which each is available.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct List {
     unit: Unit,
     origin: Origin,
@@ -24,7 +25,7 @@ pub(super) struct List {
     free: Time,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Origin {
     /// The engine's own memory, with the next index.
     Memory(u64),

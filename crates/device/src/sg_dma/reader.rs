@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{FlowId, Observation, Packets, Stamp};
 use protocol::{FunctionId, Header, Status, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Outstanding, Pattern};
 
 use super::list::{List, Lookup};
@@ -13,7 +14,7 @@ use super::sender::{Ended, Offer};
 use super::user::Fifo;
 
 /// The purpose of a read request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Purpose {
     /// Data: the number of the request in the transfer, the offset of its first byte, and the time of the request.
     Data {
@@ -26,7 +27,7 @@ pub(super) enum Purpose {
 }
 
 /// A transfer in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Reader {
     label: Option<FlowId>,
     list: List,
@@ -43,7 +44,7 @@ pub(super) struct Reader {
 }
 
 /// A request that is not fully answered, or with an answer that waits for older ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Awaited {
     missing: u32,
     bytes: Vec<u8>,

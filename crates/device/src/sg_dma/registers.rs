@@ -23,6 +23,7 @@
 //! a circuit reserved words stay 0 and counters are read-only, where the model has memory.
 
 use protocol::{MemoryRequest, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::Memory;
 
 /// Size of BAR 2 in bytes.
@@ -44,7 +45,7 @@ pub const DESCRIPTOR: u64 = 16;
 pub const MOST_DESCRIPTORS: u32 = 4096;
 
 /// A unit that transfers data, with its own registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     /// Transfers from `TX_FIFO` to the addresses of a list.
     Write,
@@ -192,7 +193,7 @@ pub enum Status {
 }
 
 /// A range of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Descriptor {
     /// The first address.
     pub address: u64,
@@ -235,7 +236,7 @@ pub(super) fn begun(at: u64, len: u32) -> impl Iterator<Item = Unit> {
 }
 
 /// The memory behind BAR 2.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Registers(Memory);
 
 impl Registers {

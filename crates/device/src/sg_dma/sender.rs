@@ -3,6 +3,7 @@
 use kernel::{Span, Time};
 use packet::{FlowId, PacketId, Packets, Stamp};
 use protocol::{FunctionId, Header, TrafficClass};
+use serde::{Deserialize, Serialize};
 use transaction::Pattern;
 
 use super::list::{List, Lookup};
@@ -44,7 +45,7 @@ pub(super) struct Ended {
 }
 
 /// A transfer in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Sender {
     label: Option<FlowId>,
     list: List,

@@ -8,11 +8,12 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use packet::{BusFrame, Charge, ReturnedSpace};
+use serde::{Deserialize, Serialize};
 
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 
 /// A crossbar.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Crossbar {
     order: Order,
     /// Number of queues of an input.
@@ -28,7 +29,7 @@ struct Crossbar {
 }
 
 /// The ordering rule between the queues of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Order {
     /// No order.
     None,
@@ -37,7 +38,7 @@ enum Order {
 }
 
 /// A waiting packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     frame: BusFrame,
     output: usize,
@@ -49,7 +50,7 @@ struct Entry {
     charge: Charge,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Output {
     free_at: Time,
     /// Free words in the buffers behind the output, for each virtual channel.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{Completion, MemoryRequest};
+use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, FunctionPlace, Next, Taken};
 
 use crate::{CoreAccess, Ram, TranslationOrder};
@@ -49,7 +50,7 @@ pub trait Cpu: Debug {
 }
 
 /// An event that the root complex reports to the CPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Notice {
     /// An interrupt with this message.
     Interrupt(u32),
@@ -64,7 +65,7 @@ pub(super) enum Notice {
 const CPU_WINDOW: usize = 16;
 
 /// The requests of the CPU that wait for a wire or are in transmission.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RequestWindow {
     count: usize,
     /// A store of a program that waits for its place in the window.
@@ -102,7 +103,7 @@ impl RequestWindow {
 }
 
 /// The notices on their way to the CPU, in order of time.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Notices(VecDeque<(Time, Notice)>);
 
 impl Notices {

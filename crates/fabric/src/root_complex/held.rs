@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::Port;
 use packet::Charge;
+use serde::{Deserialize, Serialize};
 
 /// The packets of all pairs of ports.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct HeldBuffers(BTreeMap<(Port, Port, u8, usize), VecDeque<Held>>);
 
 /// A packet with parts that have not left.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Held {
     charge: Charge,
     parts: usize,

@@ -1,10 +1,12 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Frequency, Span};
+use serde::{Deserialize, Serialize};
 use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
 
 kernel::parameters! {
     /// The parameters of a host.
+    #[derive(Serialize, Deserialize)]
     pub struct RootComplexParameters {
         /// Number of root ports.
         ports: u32 = 8, within 1..=60, from "common among servers";

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use kernel::{Bandwidth, Port, Span, Time};
 use link::Counters;
 use packet::{Packet, PacketId};
+use serde::{Deserialize, Serialize};
 
 use super::RootComplexParameters;
 use super::posted_order::PostedOrder;
 
 /// The sockets of a host that has more than one.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sockets {
     /// The socket of each root port.
     of_ports: Vec<usize>,
@@ -33,7 +34,7 @@ pub(super) struct Sockets {
 }
 
 /// The origin of a packet that may go to another socket, which also determines what happens to it there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Crossing {
     /// The packet came in by a root port.
     In(Port),

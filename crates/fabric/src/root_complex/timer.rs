@@ -3,6 +3,7 @@
 use kernel::{Component, Label, Port, Time};
 use link::LinkTimer;
 use packet::Pcie;
+use serde::{Deserialize, Serialize};
 
 /// A timer of a root complex.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +71,7 @@ impl From<(Port, LinkTimer)> for RootTimer {
 }
 
 /// The time at which a part of the root complex is woken next, or [`Time::NEVER`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct WakeUp(Time);
 
 impl Default for WakeUp {

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::Processor;
 
 /// A watched range of memory, and whether a device has written to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Look {
     range: Range<u64>,
     is_changed: bool,

@@ -4,17 +4,18 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use kernel::Time;
+use serde::{Deserialize, Serialize};
 
 use super::{Processor, State};
 use crate::ThreadId;
 use crate::system::{DeviceRequest, ResetPhase, Wake};
 
 /// The resets of devices, by the messages of their interrupts.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Resets(BTreeMap<u32, Device>);
 
 /// The state of the resets of a device, as its drivers are told of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Device {
     /// The number of resets that have begun.
     begun: u32,

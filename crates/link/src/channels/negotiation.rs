@@ -2,9 +2,10 @@
 //! and the link is up, while the other channels carry traffic.
 
 use protocol::{Class, Credit, Dllp, MOST_CHANNELS};
+use serde::{Deserialize, Serialize};
 
 /// The state of the initialisation of each channel, by VC ID.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Negotiation {
     states: [State; MOST_CHANNELS],
     /// The `InitFC` DLLPs to send, as bits `channel * 3 + class`.
@@ -13,7 +14,7 @@ pub(crate) struct Negotiation {
     limits: [[Option<Credit>; 3]; MOST_CHANNELS],
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     #[default]
     Disabled,

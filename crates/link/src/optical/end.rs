@@ -3,6 +3,7 @@
 use kernel::{Span, Time};
 use protocol::Envelope;
 use protocol::aurora::{COMPENSATION_CYCLES, cycles};
+use serde::{Deserialize, Serialize};
 
 use crate::alarm::{Alarm, Ring};
 use crate::{BitErrors, LinkContext, LinkTimer};
@@ -34,7 +35,7 @@ pub enum OpticalEvent {
 ///
 /// A large network has thousands of ends, and most events find their end outside the cache. The fields that most events use are
 /// therefore first, in one cache line for each group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct OpticalEnd {
     pub(super) timing: Timing,

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::Outgoing;
 
 /// The retransmission state of one end, for both directions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Resend {
     /// Frames that are not acknowledged, oldest first, each with its cycles.
     kept: VecDeque<(Outgoing, u32)>,

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use packet::{PacketId, TlpFrame};
+use serde::{Deserialize, Serialize};
 
 use super::SEQUENCES;
 use crate::LinkContext;
 
 /// A packet in the replay buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) packet: PacketId,
     pub(super) sequence: u16,
@@ -21,7 +22,7 @@ pub(super) struct Kept {
 }
 
 /// The packets that are kept until they are acknowledged, oldest first. They have consecutive sequence numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ReplayBuffer {
     kept: VecDeque<Kept>,
     /// The bytes of all packets on the wire.

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
+use serde::{Deserialize, Serialize};
+
 use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, TransactionId, Word};
 
 /// The data of a cache line: its bytes, or in a model of the protocol any value that can be compared.
@@ -14,9 +16,10 @@ pub trait Data: Clone + Eq + Ord + Hash + Debug {
 }
 
 /// The bytes of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LineData {
     /// The bytes.
+    #[serde(with = "crate::array")]
     pub bytes: [u8; LINE_BYTES],
     /// The poisoned words: a bit for each [`POISON_WORD`] bytes.
     pub poison: u8,
@@ -85,7 +88,7 @@ impl Data for LineData {
 }
 
 /// A contiguous part of a line, at least one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WriteRange {
     offset: u8,
     len: u8,
@@ -130,7 +133,7 @@ impl WriteRange {
 }
 
 /// A message from one agent to another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Message<D> {
     /// The agent that sends the message.
     pub source: AgentId,
@@ -143,7 +146,7 @@ pub struct Message<D> {
 }
 
 /// The content of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Content<D> {
     /// An agent's request to the home agent, for a line.
     Request(Line, Request<D>),
@@ -163,7 +166,7 @@ pub enum Content<D> {
 }
 
 /// A request of an agent for a line.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Request<D> {
     /// Reads the line without caching it.
     ReadOnce,
@@ -194,7 +197,7 @@ impl<D> Request<D> {
 }
 
 /// The rights that a snooped agent must give up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Snoop {
     /// `SnpToAny`: none; the agent returns the data if memory is out of date.
     ToAny,
@@ -205,7 +208,7 @@ pub enum Snoop {
 }
 
 /// The rights to a line that the end of a request gives to the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Grant {
     /// None: the agent does not cache the line.
     Nothing,

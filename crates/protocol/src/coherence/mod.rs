@@ -11,6 +11,8 @@ mod packet;
 
 use std::num::NonZeroU64;
 
+use serde::{Deserialize, Serialize};
+
 pub use atomic::{AtomicChange, AtomicFunction, LineAtomic, Word};
 pub use message::{
     Content, Data, Grant, LineData, Message, POISON_WORD, Request, Snoop, WriteRange,
@@ -22,7 +24,7 @@ pub use packet::{CoherencePacket, PacketFormat};
 pub const LINE_BYTES: usize = 64;
 
 /// A cache line, identified by its physical address, a multiple of 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Line(
     /** One more than its number, so that an `Option` takes no more room. */ NonZeroU64,
 );
@@ -54,7 +56,7 @@ impl Line {
 }
 
 /// ID of an agent, 0 to 63: agent IDs have 6 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AgentId(u8);
 
 impl AgentId {
@@ -80,11 +82,11 @@ impl AgentId {
 }
 
 /// Transaction ID, 0 to 4095 (12 bits); each agent numbers its own transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TransactionId(pub u16);
 
 /// The state of a line in an agent's cache, which gives the agent's rights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum State {
     /// I: the agent does not hold the line.
     Invalid,

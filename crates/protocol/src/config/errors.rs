@@ -2,6 +2,8 @@
 
 pub(super) mod root;
 
+use serde::{Deserialize, Serialize};
+
 use super::header::{COMMAND, SERR, SIGNALED_SYSTEM_ERROR};
 use super::{ConfigSpace, PortType, express};
 use crate::Pasid;
@@ -56,7 +58,7 @@ const FATAL_DETECTED: u32 = 1 << 2;
 const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 
 /// The severity of an error that a function has detected (PCIe Base 6.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Severity {
     /// Hardware corrects the error, or it is an advisory non-fatal error.
     Correctable,
@@ -95,7 +97,7 @@ impl Severity {
 }
 
 /// An uncorrectable error; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum UncorrectableError {
     /// The link below the port went down unexpectedly.
     SurpriseDown = 5,
@@ -152,7 +154,7 @@ impl UncorrectableError {
 }
 
 /// A correctable error, which the link repairs; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CorrectableError {
     /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
     ReceiverError = 0,
@@ -223,7 +225,7 @@ pub struct ErrorControl {
 }
 
 /// An error as its function treats it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Detected {
     /// The severity; that of an advisory non-fatal error is correctable.
     pub severity: Severity,

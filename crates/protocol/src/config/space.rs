@@ -1,10 +1,16 @@
 //! The bytes of one function's configuration space, and the bits that software may change.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ConfigRequest;
 
 /// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSpace {
+    #[serde(
+        serialize_with = "crate::array::serialize",
+        deserialize_with = "crate::array::boxed"
+    )]
     dwords: Box<[u32; ConfigRequest::REGISTERS as usize]>,
     /// The writable registers, in order of their numbers.
     fields: Vec<Field>,
@@ -13,7 +19,7 @@ pub struct ConfigSpace {
 }
 
 /// The writable bits of one register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Field {
     register: u16,
     writable: u32,
@@ -28,7 +34,7 @@ struct Field {
 }
 
 /// The registers of an arbitration table, as they were when software last set the bit that loads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LoadedTable {
     /// The first register.
     pub(super) first: u16,

@@ -1,5 +1,7 @@
 //! Invalidations: which addresses a device must remove from its cache, and the completion that confirms it (PCIe Base 10.3).
 
+use serde::{Deserialize, Serialize};
+
 use crate::TlpError;
 
 use super::PageRange;
@@ -14,15 +16,17 @@ pub struct Invalidation {
 }
 
 /// `ITag`, 0..=31: tells the outstanding Invalidate Requests of a device apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct InvalidateTag(u8);
 
 /// `ITag` Vector: a set of tags, with bit n for tag n.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct InvalidateTags(pub u32);
 
 /// Number of Invalidate Completions for a request, 1..=8: one in each traffic class that may contain older writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CompletionCount(u8);
 
 impl Invalidation {

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use host::queue_pair::MessageNote;
 use kernel::Time;
 use packet::{FlowId, Observation, PackedNote, Refusal};
+use serde::{Deserialize, Serialize};
 use transaction::CallNote;
 
 use super::latency::Latencies;
 
 /// The meter of all flows of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meter {
     flows: Vec<FlowMeter>,
     /// Latencies of workloads whose flows are measured together.
@@ -31,7 +32,7 @@ pub struct Meter {
 const MOST_MISSING: usize = 64;
 
 /// Measurements of one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FlowMeter {
     /// Bytes requested in total, once that is known.
     pub asked: Option<u64>,

@@ -1,11 +1,12 @@
 //! The accesses from outside that are in flight.
 
 use packet::FlowId;
+use serde::{Deserialize, Serialize};
 
 use crate::observe::meter::Meter;
 
 /// An access that has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InFlight {
     pub(crate) node: usize,
     pub(crate) flow: FlowId,
@@ -13,7 +14,7 @@ pub(crate) struct InFlight {
 }
 
 /// The accesses in flight.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Accesses {
     all: Vec<InFlight>,
     /// The number of ends of flows when all accesses were last looked at.
@@ -26,6 +27,11 @@ impl Accesses {
     /// Adds an access.
     pub(crate) fn add(&mut self, access: InFlight) {
         self.all.push(access);
+    }
+
+    /// Whether no access is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// Takes the accesses that have ended.

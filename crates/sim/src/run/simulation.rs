@@ -1,6 +1,7 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
 mod captures;
+mod checkpoint;
 mod incidents;
 mod models;
 mod progress;
@@ -35,6 +36,8 @@ use crate::workload::{Loading, Seen, Watchers};
 use super::in_flight::Accesses;
 use super::spare::Spare;
 pub use captures::CaptureFormat;
+use checkpoint::Origin;
+pub use checkpoint::{DamagedCheckpoint, NoCheckpoint, NotResumed, Paused};
 use incidents::Happened;
 pub use models::ModelFailure;
 pub use regions::Shares;
@@ -44,6 +47,8 @@ use regions::{Outcome, Regions, Threads};
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) plan: Plan,
+    /// The text that the plan was read from, if it was read from one.
+    origin: Option<Origin>,
     /// Unused memory of each host.
     pub(crate) spare: Vec<Spare>,
     /// The queue pairs that were opened for programs.
@@ -71,6 +76,8 @@ pub struct Simulation {
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
+    /// The time at which a run pauses; zero once it has, and [`Time::NEVER`] where it does not.
+    pause_at: Time,
     /// Whether a circuit, or a model from outside, cannot go on.
     pub(crate) has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
@@ -119,7 +126,10 @@ impl Simulation {
     ) -> Result<Self, ScenarioError> {
         let mut plan = Plan::read_with(text, file, models)?;
         plan.fabric.seed = seed.unwrap_or(plan.seed);
-        Ok(Self::new(plan))
+        Ok(Simulation {
+            origin: Some(Origin::new(text, file)),
+            ..Self::new(plan)
+        })
     }
 
     /// Builds the fabric of `plan`.
@@ -160,6 +170,8 @@ impl Simulation {
             happened: Happened::default(),
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
+            origin: None,
+            pause_at: Time::NEVER,
             started: false,
             has_stopped: false,
             stuck: false,
@@ -215,6 +227,7 @@ impl Simulation {
             if self.old.0 != patient {
                 limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
             }
+            limit = limit.min(self.pause_at);
             let steps = match self.run_windows(limit) {
                 Outcome::Again => {
                     self.begin_time();
@@ -236,6 +249,9 @@ impl Simulation {
                     if self.is_open() {
                         continue;
                     }
+                } else if limit == self.pause_at && limit < Time::NEVER {
+                    self.pause_at = Time::ZERO;
+                    return false;
                 } else if limit < patient {
                     self.old = (patient, Some(self.made()));
                     limit = patient;

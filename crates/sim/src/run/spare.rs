@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::Region;
 
 /// Free ranges of a host's memory: the length of each by its first address. No two ranges touch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Spare(BTreeMap<u64, u64>);
 
 /// Page size of allocations.

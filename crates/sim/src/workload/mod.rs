@@ -17,8 +17,10 @@ use std::ops::Range;
 
 use host::interrupts::{self, Interrupt, vector_control};
 use host::{DriverParameters, System, ThreadId};
+use kernel::checkpoint::refuse;
 use kernel::{Span, Time};
 use packet::{FlowId, Observation};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use transaction::Mark;
 
 use crate::model::Model;
@@ -285,6 +287,22 @@ pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
 /// All watchers of a run.
 #[derive(Debug)]
 pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
+
+impl Serialize for Watchers {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_empty() {
+            ().serialize(to)
+        } else {
+            Err(refuse("a workload has a meter of its own"))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Watchers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <()>::deserialize(from).map(|()| Watchers(Vec::new()))
+    }
+}
 
 impl Watchers {
     pub(crate) fn new(workloads: &[PlannedWorkload]) -> Self {

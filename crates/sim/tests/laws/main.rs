@@ -12,6 +12,7 @@ mod captures;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
 mod channels;
+mod checkpoint;
 mod classes;
 mod coherence;
 mod commands;

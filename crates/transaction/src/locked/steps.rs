@@ -8,11 +8,12 @@ use locktable::{
 };
 use packet::Observation;
 use protocol::coherence::LINE_BYTES;
+use serde::{Deserialize, Serialize};
 
 use super::{LockNote, LockedWork, Under, WordAccess, WordOperation, successor};
 
 /// The next action of the party that does the work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Step {
     /// Works for this time.
     Work(Span),
@@ -27,7 +28,7 @@ pub enum Step {
 }
 
 /// The progress of work under locks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockedLoop {
     work: LockedWork,
     done: u64,
@@ -37,7 +38,7 @@ pub struct LockedLoop {
     stage: Stage,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Stage {
     /// The next piece of work has not started.
     Between,
@@ -48,7 +49,7 @@ enum Stage {
 }
 
 /// One piece of work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Piece {
     born: Time,
     /// The number and the address of the bucket.
@@ -60,7 +61,7 @@ struct Piece {
     swaps: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Point {
     /// The lock is being requested; the current compare-and-swap started at this time.
     Requesting(Acquire, Time),

@@ -2,9 +2,10 @@
 
 use locktable::{Bucket, Operation};
 use protocol::coherence::{AtomicChange, LINE_BYTES, LineAtomic};
+use serde::{Deserialize, Serialize};
 
 /// An access to one word of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WordAccess {
     /// The address, a multiple of `width`.
     pub address: u64,
@@ -15,7 +16,7 @@ pub struct WordAccess {
 }
 
 /// The operation on a word, which is little-endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WordOperation {
     /// Reads the word.
     Load,

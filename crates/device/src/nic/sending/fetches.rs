@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use protocol::QueuePairId;
+use serde::{Deserialize, Serialize};
 
 use super::stream::Stream;
 use super::{Read, Sharing};
@@ -11,7 +12,7 @@ use crate::nic::reads::Purpose;
 use crate::nic::registers::FUNCTIONS;
 
 /// The descriptors that are being read, or wait for the begin of their messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Fetches {
     queue: VecDeque<Fetch>,
     sharing: Sharing,
@@ -22,7 +23,7 @@ pub(super) struct Fetches {
 }
 
 /// A descriptor that is being read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Fetch {
     pub(super) number: u64,
     pub(super) owner: QueuePairId,

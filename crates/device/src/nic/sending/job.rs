@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
+use serde::{Deserialize, Serialize};
 
 use super::stream::Stream;
 use crate::nic::descriptor::{Item, Probe};
 
 /// The source and the destination of a message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(in crate::nic) struct Address {
     pub(in crate::nic) source: QueuePairId,
     /// The epoch of the source at the begin.
@@ -28,7 +29,7 @@ pub(in crate::nic) struct Address {
 }
 
 /// A message with data that is being read and packed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) number: u64,
     pub(super) address: Address,
@@ -40,7 +41,7 @@ pub(super) struct Job {
 }
 
 /// The destination of a message's data.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Transfer {
     /// The data is for these addresses.
     Put(VecDeque<Item>),

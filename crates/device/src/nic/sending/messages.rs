@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::job::{Job, Transfer};
 use super::stream::Stream;
 use super::{Read, Sharing};
@@ -10,7 +12,7 @@ use crate::nic::reads::Purpose;
 use crate::nic::registers::FUNCTIONS;
 
 /// The messages in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Messages {
     /// Queues that take turns: one for each function, or one for all if a message follows the other.
     queues: Box<[VecDeque<Job>]>,

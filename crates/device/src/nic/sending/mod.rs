@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use kernel::{Effects, Time};
 use packet::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
+use serde::{Deserialize, Serialize};
 
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::{Bell, Doorbells};
@@ -27,7 +28,7 @@ use stream::Stream;
 pub(super) use job::Address;
 
 /// The sending engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Sender {
     fetches: Fetches,
     messages: Messages,

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use protocol::MemoryRequest;
+use serde::{Deserialize, Serialize};
 
 use crate::nic::descriptor::Item;
 
 /// A sequence of bytes to read: what was requested, and what has arrived.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stream {
     /// The ranges to request.
     ranges: VecDeque<Item>,
@@ -23,7 +24,7 @@ pub(super) struct Stream {
     is_broken: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Slot {
     missing: u32,
     bytes: Vec<u8>,

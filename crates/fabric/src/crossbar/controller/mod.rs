@@ -14,6 +14,7 @@ use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{LinkEnd, LinkTimer};
 use packet::{BusFrame, Frame, Incident, Observation, Pcie, Site};
 use protocol::{Class, Kind, PacketType};
+use serde::{Deserialize, Serialize};
 
 use super::{Crossbar, Entry, Next, Order};
 use cable::CableEnd;
@@ -58,8 +59,9 @@ pub struct ControllerConfig {
 }
 
 /// A controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Controller {
+    #[serde(with = "kernel::checkpoint::shared")]
     routes: Arc<[Option<u8>]>,
     processor_space: u64,
     get_channel: bool,
@@ -73,7 +75,7 @@ pub struct Controller {
 }
 
 /// The two planes, each with its crossbar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Plane {
     /// The plane of messages.
     Messages,

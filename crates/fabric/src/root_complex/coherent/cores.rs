@@ -7,11 +7,12 @@ use kernel::{Span, Time};
 use protocol::coherence::{
     AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{CoherenceParameters, CoreAtomics};
 
 /// An access of a program to a part of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreAccess {
     /// Number under which the end of the access is reported.
     pub ticket: u32,
@@ -24,7 +25,7 @@ pub struct CoreAccess {
 }
 
 /// An operation on a part of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CoreOperation {
     /// Reads so many bytes.
     Load(usize),
@@ -38,7 +39,7 @@ pub enum CoreOperation {
 pub(super) type Done = (Time, u32, Option<Vec<u8>>);
 
 /// A core with its cache.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Core {
     agent: Agent<LineData>,
     /// The first-level cache; it contains only lines that the core's cache has.
@@ -51,7 +52,7 @@ pub(super) struct Core {
     latency: Latency,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Latency {
     first: Span,
     second: Span,

@@ -12,6 +12,7 @@ use kernel::{Agenda, Port, Span, Time};
 use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use protocol::{Header, Kind};
+use serde::{Deserialize, Serialize};
 use transaction::{Memory, Outbox, messages};
 
 use crate::root_complex::memory::{self, MemoryController};
@@ -48,7 +49,7 @@ impl CoherenceConfig {
 }
 
 /// The home agent and the agents that share its memory.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Coherent {
     home: Home<LineData>,
     /// The lines in the system cache.
@@ -75,7 +76,7 @@ pub(super) struct Coherent {
 }
 
 /// The messages for an agent below a root port.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Below {
     outbox: Outbox,
     /// Packets that wait for the wire or are in transmission.
@@ -83,7 +84,7 @@ struct Below {
 }
 
 /// An event within the host.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Event {
     /// A message arrives at the home agent.
     Home(Message<LineData>),

@@ -3,6 +3,7 @@
 use coherence::{Geometry, GeometryError};
 use kernel::{Bytes, Span};
 use protocol::coherence::PacketFormat;
+use serde::{Deserialize, Serialize};
 use transaction::Packing;
 
 kernel::parameters! {
@@ -62,7 +63,7 @@ pub enum PacketHeader {
 }
 
 /// The location at which cores execute atomic operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CoreAtomics {
     /// In the core's cache.
     Near,

@@ -6,19 +6,20 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Port, Time};
 use packet::{PacketId, Packets};
 use protocol::{AddressType, Header, Kind, Passing};
+use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping};
 
 use super::{Outcome, Purpose};
 use crate::root_complex::cpu::is_interrupt;
 
 /// The waiting packets of each root port, in order of arrival.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Untranslated {
     waiting: BTreeMap<u16, VecDeque<Waiting>>,
 }
 
 /// A waiting packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Waiting {
     pub(super) packet: PacketId,
     pub(super) progress: Progress,
@@ -27,7 +28,7 @@ pub(super) struct Waiting {
 }
 
 /// The state of a waiting packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Progress {
     /// The translation agent has not answered.
     Asked,

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Span, Time};
 use link::LinkEnd;
 use packet::FlowId;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Model;
 use crate::plan::{FabricPlan, Plan};
@@ -41,7 +42,7 @@ const FIRST_PART: u64 = 64;
 const PART: u64 = 2048;
 
 /// The probe.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Waits {
     wires: Wires,
     ways: Vec<Way>,
@@ -62,7 +63,7 @@ pub struct Waits {
 }
 
 /// One way of a flow, with the time that it waited for each cause: until its first byte arrived, and after.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Way {
     workload: usize,
     /// The clock of the flow's rate. It tells which time counts for a flow without a requester.

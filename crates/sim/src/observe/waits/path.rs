@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::build;
 use crate::plan::FabricPlan;
 use crate::workload::flow::FlowPlan;
@@ -10,7 +12,7 @@ use crate::workload::flow::FlowPlan;
 pub(super) type End = (usize, usize);
 
 /// The transmitter of one direction of a link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Wire {
     /// The transmitter.
     pub(super) end: End,
@@ -19,7 +21,7 @@ pub(super) struct Wire {
 }
 
 /// A place where the packets of a flow may wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Station {
     /// A transmitter.
     Wire(Wire),
@@ -34,7 +36,7 @@ pub(super) enum Station {
 }
 
 /// All directions of all links, by their transmitters, and the nodes where packets leave a tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Wires {
     by_transmitter: BTreeMap<End, Wire>,
     /// The first router in each tree, for each network.

@@ -1,6 +1,7 @@
 //! The incidents of a run: each happens at its time, before the events of this time.
 
 use kernel::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use host::ThreadId;
 
@@ -10,7 +11,7 @@ use crate::model::Model;
 use crate::run::simulation::Simulation;
 
 /// What has happened of the incidents of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Happened {
     /// The time at which all links were up, from which the times of incidents count; none before.
     up: Option<Span>,

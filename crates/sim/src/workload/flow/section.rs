@@ -2,6 +2,7 @@
 
 use host::message::Primitive;
 use kernel::{Bytes, Quantity, Span, Value};
+use serde::{Deserialize, Serialize};
 
 use ::scenario::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
@@ -39,7 +40,7 @@ impl Direction {
 }
 
 /// Clock on which the rate of a flow is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clock {
     /// Time from the first byte sent to the last byte at its destination.
     Arrival,

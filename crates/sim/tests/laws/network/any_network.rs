@@ -10,6 +10,7 @@ use proptest::sample::{Index, select};
 
 use super::*;
 use crate::cases::cases;
+use crate::checkpoint::{Outcome, assert_same_course};
 
 /// A network, which shrinks to fewer nodes, fewer flows and fewer lines. It is shown as the text of its scenario.
 #[derive(Clone)]
@@ -381,5 +382,13 @@ proptest! {
             simulation.run_until(rest, &mut || true);
             assert_nothing_is_held(&simulation, &text);
         }
+    }
+
+    #[test]
+    fn a_network_goes_on_from_a_checkpoint(network in network(true), share in 0.0..1.0) {
+        let text = network.text();
+        let outcome = assert_same_course(&text, share, &|simulation| simulation.watch_waits(false));
+        let is_idle = !text.contains("[[flows]]") && !text.contains("[[traffic]]");
+        prop_assert!(matches!(outcome, Outcome::WentOn(_)) || share > 0.5 || is_idle, "{outcome:?}");
     }
 }

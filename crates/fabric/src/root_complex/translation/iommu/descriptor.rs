@@ -5,16 +5,17 @@
 
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
 use transaction::{Mapping, PageSize, Rights};
 
 /// A translation table and its level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TranslationTable {
     level: Level,
     base: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum Level {
     Zero,
     One,
@@ -23,7 +24,7 @@ enum Level {
 }
 
 /// The result of a descriptor for an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// The walk continues in this table.
     Table(TranslationTable),

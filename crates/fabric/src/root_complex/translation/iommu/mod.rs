@@ -16,6 +16,7 @@ use std::ops::RangeInclusive;
 
 use kernel::{Agenda, Span, Time};
 use protocol::Pasid;
+use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, GeometryError, Mapping, PageSize, Rights, TranslationCache};
 
 pub use descriptor::{Step, TranslationTable};
@@ -29,7 +30,7 @@ use walk_cache::WalkCache;
 use walkers::{Miss, Walk, Walkers};
 
 /// A translation agent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Iommu {
     lookup_latency: Span,
     request_latency: Span,
@@ -49,7 +50,7 @@ pub struct Iommu {
 }
 
 /// The translation of the addresses of an address space.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Context {
     Bypass,
     Table {
@@ -59,7 +60,7 @@ enum Context {
     },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Event {
     Lookup(IommuRequest),
     /// A walker's descriptor has been read.
@@ -67,7 +68,7 @@ enum Event {
 }
 
 /// Counters of a translation agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IommuCounters {
     /// Lookups in the IOTLB.
     pub lookups: u64,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use transaction::{Mapping, Memory, PageSize, Rights};
 
@@ -11,7 +12,7 @@ use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, ROOT_BITS, Step, TABLE, Transl
 ///
 /// After `unmap` or `protect`, a translation agent may still have the old page in its caches. It must be invalidated there before
 /// anything else is mapped, because tables that become empty are reused.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PageTable {
     root: TranslationTable,
     pool: TablePool,
@@ -20,7 +21,7 @@ pub struct PageTable {
 }
 
 /// The memory pages for tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct TablePool {
     /// Pages that were never used.
     fresh: Range<u64>,

@@ -1,6 +1,7 @@
 //! Parameters of a translation agent.
 
 use kernel::{Bytes, Span};
+use serde::{Deserialize, Serialize};
 use transaction::{GeometryError, PageSize, TranslationCache};
 
 use super::Processes;
@@ -53,7 +54,7 @@ kernel::parameters! {
 }
 
 /// The translations that an invalidation by software removes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InvalidationScope {
     /// The pages that the function has used.
     Pages,

@@ -1,9 +1,10 @@
 //! Requests to a translation agent, and its answers.
 
+use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping};
 
 /// A request for the translation of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IommuRequest {
     /// The address space of the address.
     pub who: AddressSpace,
@@ -16,7 +17,7 @@ pub struct IommuRequest {
 }
 
 /// The purpose of a translation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     /// A read.
     Read,
@@ -27,7 +28,7 @@ pub enum Purpose {
 }
 
 /// The answer to an [`IommuRequest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IommuAnswer {
     /// The ticket of the [`IommuRequest`].
     pub ticket: u32,
@@ -36,7 +37,7 @@ pub struct IommuAnswer {
 }
 
 /// The reason why an address cannot be translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TranslationFault {
     /// The page is not present.
     NotPresent,

@@ -170,6 +170,8 @@ impl Simulation {
             Some("memory was filled or shared from outside")
         } else if self.models.iter().any(is_from_outside) {
             Some("models from outside and circuits run on one thread")
+        } else if self.pause_at < Time::NEVER {
+            Some("a checkpoint is written from one thread")
         } else if !self.plan.incidents.is_empty() {
             Some("incidents happen to the whole fabric at one time")
         } else {
@@ -261,6 +263,8 @@ impl Simulation {
     /// Begins the run again, which went until `until` without an end.
     fn repeat(&mut self, until: Time) {
         let mut again = Simulation::new(self.plan.clone());
+        again.origin = self.origin.take();
+        again.pause_at = self.pause_at;
         again.world.watched = self.world.watched;
         let captures = match self.threads.before.take() {
             Some(before) if before.captures.is_some() => before.captures,

@@ -1,0 +1,73 @@
+//! Checkpoints of a simulation, as bytes, and simulations that go on from them.
+
+use kernel::Time;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use sim::{NoCheckpoint, NotResumed, Paused};
+
+use crate::outside::idle;
+use crate::{CheckpointError, Simulation, watched};
+
+/// Runs to a time in nanoseconds, and calls `progress` with the share done. Returns false if the run has ended before.
+#[pyfunction]
+#[pyo3(signature = (simulation, time_ns, progress = None))]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its own")]
+fn run_to(
+    py: Python<'_>,
+    simulation: &Bound<'_, Simulation>,
+    time_ns: f64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<bool> {
+    let time = Time::from_fs((time_ns * 1e6).round() as u64);
+    let mut simulation = idle(simulation)?;
+    let core = &mut simulation.0;
+    let ran = watched(py, |watch| {
+        core.run_to(time, &mut |share| {
+            watch(&|py| match &progress {
+                Some(progress) => progress.call1(py, (share,)).map(drop),
+                None => Ok(()),
+            })
+        })
+    });
+    let ran = simulation.captured(ran)?;
+    Ok(ran == Paused::Reached)
+}
+
+/// Returns the checkpoint of a simulation.
+#[pyfunction]
+fn checkpoint<'py>(
+    py: Python<'py>,
+    simulation: &Bound<'py, Simulation>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let simulation = &mut idle(simulation)?.0;
+    let refused = |error: NoCheckpoint| CheckpointError::new_err(error.to_string());
+    let bytes = py.detach(|| simulation.checkpoint()).map_err(refused)?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Returns the simulation that a checkpoint has.
+#[pyfunction]
+fn resume(py: Python<'_>, checkpoint: &[u8]) -> PyResult<Simulation> {
+    let resumed = py.detach(|| sim::Simulation::resume(checkpoint));
+    let simulation = resumed.map_err(|error| not_resumed(&error))?;
+    Ok(Simulation(simulation, Vec::new()))
+}
+
+/// Returns the text of the scenario in a checkpoint, and its file as messages call it.
+#[pyfunction]
+fn checkpoint_scenario(checkpoint: &[u8]) -> PyResult<(String, String)> {
+    sim::Simulation::scenario_in(checkpoint).map_err(|error| not_resumed(&error))
+}
+
+fn not_resumed(error: &NotResumed) -> PyErr {
+    CheckpointError::new_err(error.to_string())
+}
+
+/// Adds the functions of this file to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("CheckpointError", module.py().get_type::<CheckpointError>())?;
+    module.add_function(wrap_pyfunction!(run_to, module)?)?;
+    module.add_function(wrap_pyfunction!(checkpoint, module)?)?;
+    module.add_function(wrap_pyfunction!(resume, module)?)?;
+    module.add_function(wrap_pyfunction!(checkpoint_scenario, module)?)
+}
