@@ -77,9 +77,9 @@ mod tests {
     fn a_value_is_counted_in_the_bucket_that_begins_nearest_below_it() {
         for bits in 0..64 {
             for value in [
-                1 << bits,
+                1_u64 << bits,
                 (1 << bits) + 1,
-                (1_u64 << bits) * 3 / 2,
+                (1_u64 << bits) + (1 << bits) / 2,
                 u64::MAX >> bits,
             ] {
                 let bucket = bucket(value);
