@@ -15,7 +15,7 @@ pub(super) struct Kept {
     pub(super) sequence: u16,
     /// The bytes of the packet on the wire.
     pub(super) wire_len: u16,
-    /// Those of them up to the end of its header.
+    /// The bytes of the packet on the wire up to the end of its header.
     pub(super) wire_len_to_header: u8,
     /// The channel in which the packet was charged, as in [`TlpFrame`].
     pub(super) channel: u8,

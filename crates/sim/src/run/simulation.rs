@@ -56,8 +56,6 @@ pub struct Simulation {
     pub(crate) models: Vec<Model>,
     /// Time, events, wires and packets; of a divided fabric time alone, because its regions have the rest.
     pub(crate) world: World<Pcie>,
-    /// Whether the loads of the next events [begin early](Self::prefetch_next).
-    prefetches: bool,
     pub(super) regions: Option<Box<Regions>>,
     pub(super) threads: Threads,
     pub(crate) meter: Meter,
@@ -151,7 +149,6 @@ impl Simulation {
                 .map(|region| region.map(Spare::of).unwrap_or_default())
                 .collect(),
             opened: Vec::new(),
-            prefetches: models.len() >= PREFETCHED,
             watchers,
             models,
             world,
@@ -455,7 +452,7 @@ impl Simulation {
 
     #[inline(always)]
     fn happen(&mut self, what: Occurrence<Frame>) {
-        if self.prefetches {
+        if self.models.len() >= PREFETCHED {
             self.prefetch_next();
         }
         let id = what.target();

@@ -18,6 +18,33 @@ memory_bandwidth = "25.6 GB/s"
 memory_line = "64 B"
 "#;
 
+/// Reads, writes and peers below a switch, with bit errors.
+pub const BUSY: &str = r#"
+    seed = 7
+    [links]
+    generation = 3
+    lanes = 4
+    bit_error_rate = 1e-5
+    [hosts.h0]
+    memory_read_jitter = "50 ns"
+    [switches.s]
+    upstream = "h0"
+    [devices.a]
+    upstream = "s"
+    [devices.b]
+    upstream = "s"
+    [[flows]]
+    from = "a"
+    to = "h0"
+    direction = "both"
+    size = "128 KiB"
+    [[flows]]
+    from = "b"
+    to = "a"
+    direction = "both"
+    size = "32 KiB"
+"#;
+
 pub fn simulation(text: &str) -> Simulation {
     Simulation::read(text, "law.toml", None).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }

@@ -2,32 +2,6 @@
 
 use crate::fixture::*;
 
-const BUSY: &str = r#"
-    seed = 7
-    [links]
-    generation = 3
-    lanes = 4
-    bit_error_rate = 1e-5
-    [hosts.h0]
-    memory_read_jitter = "50 ns"
-    [switches.s]
-    upstream = "h0"
-    [devices.a]
-    upstream = "s"
-    [devices.b]
-    upstream = "s"
-    [[flows]]
-    from = "a"
-    to = "h0"
-    direction = "both"
-    size = "128 KiB"
-    [[flows]]
-    from = "b"
-    to = "a"
-    direction = "both"
-    size = "32 KiB"
-"#;
-
 fn json(result: &sim::result::RunResult) -> String {
     serde_json::to_string(result).expect("a result is JSON")
 }
