@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -196,8 +197,15 @@ def test_an_access_under_way_keeps_a_simulation_here(tmp_path: Path) -> None:
         simulation.checkpoint_to(tmp_path / "c.ckpt")
 
 
-def test_an_interrupted_run_goes_on_from_its_checkpoint(
-    peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("number", "ended"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_run_that_was_told_to_end_goes_on_from_its_checkpoint(
+    peerlane: Run,
+    scenario: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    ended: type[BaseException],
 ) -> None:
     file = scenario(('"16 KiB"', '"4 MiB"\nwindow = "16 KiB"'))
     whole = peerlane("run", file, "--json", "-")
@@ -208,13 +216,13 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(
 
         def bar(*_: object) -> None:
             if next(calls) == 1:
-                raise KeyboardInterrupt
+                signal.raise_signal(number)
 
         yield bar
 
     with monkeypatch.context() as patched:
         patched.setattr("peerlane.cli.outcome.progress", impatient)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(ended):
             peerlane("run", file, "--checkpoint", "c.ckpt")
     assert 1000 < Simulation.resume("c.ckpt").now_ns < 0.9 * document(whole.out)["simulated_ns"]
     assert document(peerlane("resume", "c.ckpt", "--json", "-").out) == document(whole.out)

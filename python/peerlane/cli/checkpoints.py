@@ -35,8 +35,8 @@ CheckpointTo = Annotated[
         callback=_file,
         help="Write a checkpoint to FILE, from which `peerlane resume FILE` goes on with the same "
         "results: when --checkpoint-at or --checkpoint-every says so, and at an interrupt "
-        "(Ctrl-C). Not for hosts that run programs, such as drivers. docs/reference/checkpoints.md "
-        "has more.",
+        "(Ctrl-C) or a SIGTERM. Not for hosts that run programs, such as drivers. "
+        "docs/reference/checkpoints.md has more.",
     ),
 ]
 

@@ -86,23 +86,27 @@ def open_simulation(
     *,
     seed: int | None = None,
     settings: Sequence[str] | None = None,
-    circuits: Sequence[str] = (),
+    circuits: str | None = None,
 ) -> Simulation:
     """The simulation of a scenario, as `scenario_text` reads it, with some keys set otherwise.
 
-    The devices named in `circuits` are circuits instead of models.
+    The devices named in `circuits`, the value of --rtl, are circuits instead of models.
     """
     text, source = scenario_text(file)
-    if not settings and not circuits:
+    if not settings and circuits is None:
         return Simulation(text, source=source, seed=seed)
     tables = parsed(text, source)
     values = dict(map(read_setting, settings or ()))
-    values |= dict.fromkeys(_implementations(tables, circuits), "rtl")
+    if circuits is not None:
+        values |= dict.fromkeys(_implementations(tables, circuits), "rtl")
     return variant(tables, values, source=source, seed=seed)
 
 
-def _implementations(tables: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """The keys that make circuits of devices."""
+def _implementations(tables: Mapping[str, Any], circuits: str) -> list[str]:
+    """The keys that make circuits of devices, whose names are separated by commas."""
+    names = [name.strip() for name in circuits.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
     devices = tables.get("devices", {})
     for name in names:
         if name not in devices:

@@ -202,3 +202,13 @@ Settings = Annotated[
         "stands for every name. May be repeated.",
     ),
 ]
+
+Circuits = Annotated[
+    str | None,
+    typer.Option(
+        "--rtl",
+        metavar="NAME[,NAME]",
+        help="Take the circuits of these devices in the place of their models, as `make gateware` "
+        "builds them.",
+    ),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
+from peerlane.cli.termination import Terminated, termination_raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +34,7 @@ class Outcome:
     """A run: what it measured, what broke it off, and which captures are incomplete."""
 
     result: RunResult
-    interrupt: KeyboardInterrupt | None
+    interrupt: KeyboardInterrupt | Terminated | None
     lost: list[str]
 
 
@@ -52,13 +54,16 @@ class Outputs:
 def simulate(
     simulation: Simulation, what: str, threads: int, checkpoints: Checkpoints | None
 ) -> Outcome:
-    """Runs to the end, or until the user interrupts; `what` is said of the progress."""
+    """Runs to the end, or until the user interrupts; `what` is said of the progress.
+
+    With checkpoints, a SIGTERM ends the run as an interrupt does.
+    """
     interrupt = full = result = None
-    with progress(what) as bar:
+    with progress(what) as bar, termination_raised() if checkpoints else nullcontext():
         try:
             if save(simulation, checkpoints, lambda fraction: bar(what, fraction)):
                 result = simulation.run(lambda fraction: bar(what, fraction), threads=threads)
-        except KeyboardInterrupt as raised:
+        except (KeyboardInterrupt, Terminated) as raised:
             interrupt = raised
         except OSError as raised:
             if checkpoints is not None and raised.filename == checkpoints.path:
@@ -84,6 +89,8 @@ def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs:
         sys.stdout.flush()
         if outcome.lost:
             warn("; ".join(outcome.lost))
+        if isinstance(outcome.interrupt, Terminated):
+            complain("terminated")
         raise outcome.interrupt
     for warning in empty(simulation, outputs.only):
         warn(warning)

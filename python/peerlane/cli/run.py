@@ -33,6 +33,7 @@ from peerlane.cli.checkpoints import (
 from peerlane.cli.console import warn
 from peerlane.cli.files import keep_apart, keep_from_tables, open_simulation
 from peerlane.cli.options import (
+    Circuits,
     JsonTo,
     Models,
     ParquetTo,
@@ -86,14 +87,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     address: Address = None,
     flow: Flow = None,
     window: Window = None,
-    rtl: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME[,NAME]",
-            help="Run the circuits of these devices in the place of their models, as `make "
-            "gateware` builds them.",
-        ),
-    ] = None,
+    rtl: Circuits = None,
     check_coherence: Annotated[
         int | None,
         typer.Option(
@@ -233,10 +227,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     folder = open_folder(report_to)
-    names = [name.strip() for name in (rtl or "").split(",") if name.strip()]
-    if rtl is not None and not names:
-        raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
-    simulation = open_simulation(file, seed=seed, settings=settings, circuits=names)
+    simulation = open_simulation(file, seed=seed, settings=settings, circuits=rtl)
     _watch(simulation, check_coherence, explain=explain or folder is not None)
     check(simulation, checkpoints)
     capture(simulation, captures, only)

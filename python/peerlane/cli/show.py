@@ -5,7 +5,7 @@ from __future__ import annotations
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Models, Scenario, Settings
+from peerlane.cli.options import Circuits, JsonTo, Models, Scenario, Settings
 from peerlane.cli.tables.fabric import tree as drawing
 
 
@@ -13,6 +13,7 @@ def show(
     file: Scenario,
     settings: Settings = None,
     _models: Models = None,
+    rtl: Circuits = None,
     json_to: JsonTo = None,
 ) -> None:
     """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses.
@@ -22,7 +23,7 @@ def show(
     how many there are; JSON has every one.
     """
     keep_apart([file], {"--json": json_to})
-    simulation = open_simulation(file, settings=settings)
+    simulation = open_simulation(file, settings=settings, circuits=rtl)
     tree = simulation.tree()
     document = head("fabric", scenario_digest=simulation.scenario_digest) | tree.to_json()
     emit(document, drawing(tree), json_to)
