@@ -62,16 +62,21 @@ ALLOWED = {
         "nvme",
         "peerlane-device",
     },
+    "checkpoint": {"kernel", "sim"},
     "server": {"kernel", "session", "sim"},
-    "python": {"protocol", "kernel", "sim", "server", "library", "peerlane-device"},
+    "python": {"checkpoint", "protocol", "kernel", "sim", "server", "library", "peerlane-device"},
     "bench": {"kernel", "sim"},
     "xtask": {"protocol", "device", "transaction"},
-    "fuzz": {"kernel", "packet", "protocol", "transaction", "sim", "session", "server"},
+    "fuzz": {"checkpoint", "kernel", "packet", "protocol", "transaction", "sim", "session", "server"},
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""
 
+FOR_TESTS = {"sim": {"checkpoint"}}
+"""What the tests of a crate may use besides."""
+
 
 def dependencies() -> dict[str, set[str]]:
+    """The crates of ours that each crate depends on, but for those of its tests alone."""
     metadata = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"],
         cwd=Path(__file__).parent.parent,
@@ -80,7 +85,15 @@ def dependencies() -> dict[str, set[str]]:
     )
     packages = json.loads(metadata.stdout)["packages"]
     ours = {package["name"] for package in packages}
-    return {p["name"]: {d["name"] for d in p["dependencies"]} & ours for p in packages}
+    return {
+        package["name"]: {
+            one["name"]
+            for one in package["dependencies"]
+            if one["kind"] != "dev" or one["name"] not in FOR_TESTS.get(package["name"], ())
+        }
+        & ours
+        for package in packages
+    }
 
 
 def test_every_crate_has_its_place() -> None:

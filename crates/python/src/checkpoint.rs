@@ -1,9 +1,10 @@
 //! Checkpoints of a simulation, as bytes, and simulations that go on from them.
 
+use ::checkpoint::{NoCheckpoint, NotResumed};
 use kernel::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sim::{NoCheckpoint, NotResumed, Paused};
+use sim::Paused;
 
 use crate::outside::idle;
 use crate::{CheckpointError, Simulation, watched};
@@ -35,20 +36,22 @@ fn run_to(
 
 /// Returns the checkpoint of a simulation.
 #[pyfunction]
-fn checkpoint<'py>(
+#[pyo3(name = "checkpoint")]
+fn write<'py>(
     py: Python<'py>,
     simulation: &Bound<'py, Simulation>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let simulation = &mut idle(simulation)?.0;
     let refused = |error: NoCheckpoint| CheckpointError::new_err(error.to_string());
-    let bytes = py.detach(|| simulation.checkpoint()).map_err(refused)?;
+    let bytes = py.detach(|| ::checkpoint::write(simulation));
+    let bytes = bytes.map_err(refused)?;
     Ok(PyBytes::new(py, &bytes))
 }
 
 /// Returns the simulation that a checkpoint has.
 #[pyfunction]
 fn resume(py: Python<'_>, checkpoint: &[u8]) -> PyResult<Simulation> {
-    let resumed = py.detach(|| sim::Simulation::resume(checkpoint));
+    let resumed = py.detach(|| ::checkpoint::resume(checkpoint));
     let simulation = resumed.map_err(|error| not_resumed(&error))?;
     Ok(Simulation(simulation, Vec::new()))
 }
@@ -56,7 +59,8 @@ fn resume(py: Python<'_>, checkpoint: &[u8]) -> PyResult<Simulation> {
 /// Returns the text of the scenario in a checkpoint, and its file as messages call it.
 #[pyfunction]
 fn checkpoint_scenario(checkpoint: &[u8]) -> PyResult<(String, String)> {
-    sim::Simulation::scenario_in(checkpoint).map_err(|error| not_resumed(&error))
+    let origin = ::checkpoint::origin(checkpoint).map_err(|error| not_resumed(&error))?;
+    Ok((origin.text, origin.file))
 }
 
 fn not_resumed(error: &NotResumed) -> PyErr {
@@ -67,7 +71,7 @@ fn not_resumed(error: &NotResumed) -> PyErr {
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CheckpointError", module.py().get_type::<CheckpointError>())?;
     module.add_function(wrap_pyfunction!(run_to, module)?)?;
-    module.add_function(wrap_pyfunction!(checkpoint, module)?)?;
+    module.add_function(wrap_pyfunction!(write, module)?)?;
     module.add_function(wrap_pyfunction!(resume, module)?)?;
     module.add_function(wrap_pyfunction!(checkpoint_scenario, module)?)
 }

@@ -1,12 +1,13 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
 mod captures;
-mod checkpoint;
 mod incidents;
 mod models;
+mod pause;
 mod progress;
 mod readings;
 mod regions;
+mod state;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -36,19 +37,19 @@ use crate::workload::{Loading, Seen, Watchers};
 use super::in_flight::Accesses;
 use super::spare::Spare;
 pub use captures::CaptureFormat;
-use checkpoint::Origin;
-pub use checkpoint::{DamagedCheckpoint, NoCheckpoint, NotResumed, Paused};
 use incidents::Happened;
 pub use models::ModelFailure;
+pub use pause::Paused;
 pub use regions::Shares;
 use regions::{Outcome, Regions, Threads};
+pub use state::Origin;
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) plan: Plan,
-    /// The text that the plan was read from, if it was read from one.
-    origin: Option<Origin>,
+    /// The text that the plan was read from, if it was read from one, and its file.
+    origin: Option<(String, String)>,
     /// Unused memory of each host.
     pub(crate) spare: Vec<Spare>,
     /// The queue pairs that were opened for programs.
@@ -125,7 +126,7 @@ impl Simulation {
         let mut plan = Plan::read_with(text, file, models)?;
         plan.fabric.seed = seed.unwrap_or(plan.seed);
         Ok(Simulation {
-            origin: Some(Origin::new(text, file)),
+            origin: Some((text.to_owned(), file.to_owned())),
             ..Self::new(plan)
         })
     }

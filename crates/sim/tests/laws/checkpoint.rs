@@ -88,12 +88,12 @@ pub fn assert_same_course(text: &str, share: f64, probes: &dyn Fn(&mut Simulatio
         Paused::Ended => return Outcome::Ended,
         Paused::Interrupted => panic!("nobody has interrupted the run"),
     }
-    let checkpoint = match interrupted.checkpoint() {
+    let checkpoint = match ::checkpoint::write(&mut interrupted) {
         Ok(checkpoint) => checkpoint,
         Err(error) => return Outcome::Refused(error.to_string()),
     };
     let mut resumed =
-        Simulation::resume(&checkpoint).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        ::checkpoint::resume(&checkpoint).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(resumed.now(), interrupted.now());
     let courses = [&mut interrupted, &mut resumed].map(|simulation| {
         let traced = Traced::of(simulation);
@@ -130,11 +130,11 @@ fn a_checkpoint_of_a_resumed_run_is_that_of_the_whole_run() {
     let [early, late] = [50, 70].map(|us| Time::ZERO + Span::from_us(us));
     let mut simulation = simulation(BUSY);
     assert_eq!(simulation.run_to(early, &mut |_| true), Paused::Reached);
-    let first = simulation.checkpoint().expect("no program runs");
-    let resumed = Simulation::resume(&first).expect("it was just written");
+    let first = ::checkpoint::write(&mut simulation).expect("no program runs");
+    let resumed = ::checkpoint::resume(&first).expect("it was just written");
     let later = [simulation, resumed].map(|mut one| {
         assert_eq!(one.run_to(late, &mut |_| true), Paused::Reached);
-        one.checkpoint().expect("no program runs")
+        ::checkpoint::write(&mut one).expect("no program runs")
     });
     assert!(later[0] == later[1] && later[0] != first);
 }

@@ -50,7 +50,7 @@ fn split<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), DamagedCheckp
 }
 
 /// A payload with all that is around it.
-pub(super) fn sealed(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn sealed(payload: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(FORMAT.to_le_bytes());
     bytes.push(VERSION.len() as u8);
@@ -63,7 +63,7 @@ pub(super) fn sealed(payload: &[u8]) -> Vec<u8> {
 }
 
 /// The payload in the bytes of a checkpoint.
-pub(super) fn opened(bytes: &[u8]) -> Result<&[u8], DamagedCheckpoint> {
+pub(crate) fn opened(bytes: &[u8]) -> Result<&[u8], DamagedCheckpoint> {
     let Some(head) = bytes.strip_prefix(MAGIC) else {
         return Err(if !bytes.is_empty() && MAGIC.starts_with(bytes) {
             DamagedCheckpoint::Damaged
