@@ -64,6 +64,13 @@ pub fn assert_two_are_as_one(text: &str) {
     assert!(two == one, "{text}");
 }
 
+/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows.
+pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
+    let (one, ..) = run_on(text, 1, is_traced);
+    let several = [2, 3].map(|threads| run_on(text, threads, is_traced).0);
+    several.iter().all(|run| *run == one)
+}
+
 /// A torus whose routers send to each other.
 fn torus(side: usize, lines: &str) -> String {
     format!(
@@ -112,21 +119,11 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(16) })]
     #[test]
     fn the_number_of_threads_changes_nothing(network in network(false), is_traced: bool) {
-        let text = network.text();
-        let (one, ..) = run_on(&text, 1, is_traced);
-        for threads in [2, 3] {
-            let (several, ..) = run_on(&text, threads, is_traced);
-            prop_assert!(several == one, "{} threads", threads);
-        }
+        prop_assert!(is_the_same_on_threads(&network.text(), is_traced));
     }
 
     #[test]
     fn the_number_of_threads_changes_nothing_over_bad_and_cut_fibres(network in network(true), is_traced: bool) {
-        let text = network.text();
-        let (one, ..) = run_on(&text, 1, is_traced);
-        for threads in [2, 3] {
-            let (several, ..) = run_on(&text, threads, is_traced);
-            prop_assert!(several == one, "{} threads", threads);
-        }
+        prop_assert!(is_the_same_on_threads(&network.text(), is_traced));
     }
 }
