@@ -40,7 +40,13 @@ fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
         std::fs::remove_file(&path).expect("the trace can be removed");
     }
     let run = told(&simulation, trace);
-    (run, simulation.threads().0, simulation.shares())
+    let (threads, fewer) = simulation.threads();
+    // Nothing takes a link down in the middle of a frame.
+    assert!(
+        !fewer.is_some_and(|why| why.contains("cut short")),
+        "{text}"
+    );
+    (run, threads, simulation.shares())
 }
 
 fn told(simulation: &Simulation, trace: String) -> Run {

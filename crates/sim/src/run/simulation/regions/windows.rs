@@ -34,7 +34,7 @@ const EVENTS_IN_WINDOW: f64 = 8192.0;
 
 /// Looks at the promises of the others before a thread does the work of another one, or lets other threads of the machine run. Our
 /// choice: some microseconds.
-const LOOKS: u32 = 64;
+const LOOKS: u32 = 200;
 
 /// The windows at the beginning of a run, whose course shows how long it will go on. Our choice.
 const FIRST_WINDOWS: u64 = 4;
@@ -100,16 +100,21 @@ impl Shared<'_, '_> {
         }
     }
 
-    /// Lets regions go on until `is_done`, the region `own` if it can.
+    /// Lets regions go on until `is_done`, the region `own` if it can. Who finds work of other threads does not wait before the next look for
+    /// it, until they have come back.
     fn work(&self, own: usize, is_done: impl Fn() -> bool) {
         let mut looks = 0;
+        let mut is_alone = false;
         while !is_done() {
             if self.stride(own) {
-                looks = 0;
+                looks = if is_alone { LOOKS } else { 0 };
             } else if looks < LOOKS {
                 looks += 1;
                 hint::spin_loop();
-            } else if !(0..self.seats.len()).any(|other| self.stride(other)) {
+            } else if (0..self.seats.len()).any(|other| self.stride(other)) {
+                is_alone = true;
+            } else {
+                is_alone = false;
                 // The thread that is waited for may need this processor.
                 self.alarm.check();
                 thread::yield_now();
