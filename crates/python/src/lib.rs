@@ -1,6 +1,7 @@
 //! The Python module `peerlane._core`: bindings of the simulator, without logic of its own.
 
 mod afu;
+mod allocator;
 mod arithmetic;
 mod bench;
 mod checkpoint;
