@@ -95,8 +95,8 @@ impl Leaf for Dma {
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(packet) = self.endpoint.take(fx) {
-            self.take(packet, fx);
+        if self.endpoint.has_work(fx.now()) {
+            self.take_all(fx);
         }
         while self.endpoint.is_open(fx) && self.ask(fx) {}
     }
@@ -133,6 +133,14 @@ impl Dma {
         for (number, requester) in self.requesters.iter_mut().enumerate() {
             self.endpoint
                 .configure_requester_of(place(number), requester);
+        }
+    }
+
+    /// Takes the packets that have reached the engine.
+    #[inline(never)]
+    fn take_all(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
         }
     }
 

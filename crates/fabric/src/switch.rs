@@ -125,6 +125,7 @@ impl Label for PortTimer {
     fn number(self) -> u32 {
         u32::from(self.0.0) * LinkTimer::COUNT + self.1 as u32
     }
+    #[inline]
     fn from_number(number: u32) -> Self {
         PortTimer(
             Port((number / LinkTimer::COUNT) as u16),
@@ -157,13 +158,16 @@ impl Component for Switch {
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
-        match arrival {
-            Some(Arrival::Packet(delivery)) => self.forward(port, delivery, false, fx),
-            Some(Arrival::Corrupt(delivery)) => self.forward(port, delivery, true, fx),
-            None => {}
-        }
+        let next = self.link(port).accept_next(&frame, &mut At::new(fx, port));
+        let arrival = next.map(Arrival::Packet);
+        let Some(arrival) = arrival.or_else(|| self.receive_any(port, frame, fx)) else {
+            return;
+        };
+        let (delivery, corrupt) = match arrival {
+            Arrival::Packet(delivery) => (delivery, false),
+            Arrival::Corrupt(delivery) => (delivery, true),
+        };
+        self.forward(port, delivery, corrupt, fx);
     }
 
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
@@ -214,6 +218,19 @@ fn port_of_event(action: &Action<Frame>) -> usize {
 }
 
 impl Switch {
+    /// Handles a frame that is not just the next packet.
+    #[inline(never)]
+    fn receive_any(
+        &mut self,
+        port: Port,
+        frame: Frame,
+        fx: &mut Effects<'_, Self>,
+    ) -> Option<Arrival> {
+        let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
+        self.settle(port, finished, fx);
+        arrival
+    }
+
     /// Number of sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
     pub const SOURCES: usize = 2;
 
@@ -336,7 +353,15 @@ impl Switch {
     #[inline(always)]
     fn free(&mut self, ingress: Port, charge: Charge, fx: &mut Effects<'_, Self>) {
         let finished = self.link(ingress).free(charge, &mut At::new(fx, ingress));
-        self.settle(ingress, finished, fx);
+        if let Some(finished) = finished {
+            self.release_behind(ingress, finished, fx);
+        }
+    }
+
+    /// Frees the space of a packet that has left the switch by `egress`, as [`release`](Self::release) does, where that is seldom found out.
+    #[inline(never)]
+    fn release_behind(&mut self, egress: Port, finished: Finished, fx: &mut Effects<'_, Self>) {
+        self.release(egress, finished, fx);
     }
 
     /// Passes a packet from `from` to the wire of `to`.
@@ -356,7 +381,9 @@ impl Switch {
                 .free_later(waiting.charge, complete, &mut At::new(fx, from));
         }
         let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
-        self.settle(to, finished, fx);
+        if let Some(finished) = finished {
+            self.release_behind(to, finished, fx);
+        }
     }
 
     fn forward(
@@ -378,24 +405,23 @@ impl Switch {
     #[inline(always)]
     fn route(&mut self, from: Port, delivery: Delivery, corrupt: bool, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
+        let now = fx.now();
         let content = &fx.store()[packet];
-        let (charge, wire_len) = (content.charge(), content.wire_len());
         let Some(to) = self.egress(from, content.header()) else {
             let header = *content.header();
             return self.end(from, delivery, &header, corrupt, fx);
         };
-        if self.link(to).has_failed(fx.now()) {
+        let (ingress, egress) = (&self.ports[from.index()], &self.ports[to.index()]);
+        if egress.link.has_failed(now) {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
         }
         // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
-        if self.ports[from.index()].checked_from == 0
-            && !corrupt
-            && !self.link(to).maps(charge.traffic_class)
-        {
+        let class = content.charge().traffic_class;
+        if ingress.checked_from == 0 && !corrupt && !egress.link.maps(class) {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
-        let ready = self.ready((from, to), complete, wire_len, fx.now());
-        let mut waiting = Waiting::new(packet, fx.store(), ready);
+        let ready = self.ready((ingress, egress), complete, content.wire_len(), now);
+        let mut waiting = Waiting::of(packet, content, ready);
         (waiting.corrupt, waiting.complete) = (corrupt, complete);
         self.pass_on((from, to), waiting, complete, fx);
     }
@@ -436,10 +462,17 @@ impl Switch {
 
     /// The earliest time at which a packet with a complete header may leave: after the latency, and late enough that a faster
     /// egress does not run empty.
-    fn ready(&self, (from, to): (Port, Port), complete: Time, wire_len: u32, now: Time) -> Time {
+    #[inline]
+    fn ready(
+        &self,
+        (from, to): (&SwitchPort, &SwitchPort),
+        complete: Time,
+        wire_len: u32,
+        now: Time,
+    ) -> Time {
         let earliest = now + self.latency;
         let last_bit = complete + self.latency;
-        let length = |port: Port| self.ports[port.index()].link.timing().length(wire_len);
+        let length = |port: &SwitchPort| port.link.timing().length(wire_len);
         let length_out = length(to);
         if self.stores_for_faster_links && length_out < length(from) {
             return last_bit;
@@ -450,7 +483,7 @@ impl Switch {
     }
 
     /// The egress port of a packet; none if it has none, or if it is a configuration request.
-    #[inline]
+    #[inline(always)]
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
         let ingress = &self.ports[from.index()];

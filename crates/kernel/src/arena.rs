@@ -124,6 +124,12 @@ impl<T> Arena<T> {
             .map(|(slot, _)| &slot.0)
     }
 
+    /// The number of slots, with and without holders.
+    #[inline]
+    pub fn slot_count(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Returns the number of slots that have a holder.
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()

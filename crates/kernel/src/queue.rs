@@ -146,14 +146,16 @@ impl<P: Copy> EventQueue<P> {
             payload: *payload,
         };
         let key = event.key();
-        let earlier = self
-            .today
-            .iter()
-            .rev()
-            .take_while(|other| other.key() < key)
-            .count();
-        let at = self.today.len() - earlier;
-        self.today.insert(at, event);
+        // Earlier events are few: each is moved when it is found, from the end, without a call.
+        let mut at = self.today.len();
+        self.today.push(event);
+        while let Some(earlier) = at.checked_sub(1)
+            && self.today[earlier].key() < key
+        {
+            self.today[at] = self.today[earlier];
+            at = earlier;
+        }
+        self.today[at] = event;
         self.census.events += 1;
     }
 

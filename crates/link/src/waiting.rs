@@ -607,7 +607,12 @@ impl Waiting {
     /// A complete packet that may leave from `ready` on.
     #[inline]
     pub fn new(packet: PacketId, packets: &Packets, ready: Time) -> Self {
-        let content = &packets[packet];
+        Self::of(packet, &packets[packet], ready)
+    }
+
+    /// A complete packet that may leave from `ready` on, with this content.
+    #[inline]
+    pub fn of(packet: PacketId, content: &Packet, ready: Time) -> Self {
         let attributes = content.header().attributes;
         Waiting {
             packet,

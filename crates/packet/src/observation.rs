@@ -234,6 +234,15 @@ impl Observation {
         )
     }
 
+    /// Whether the report is of a packet that went its way: meters hear it, and nobody else in the run.
+    #[inline]
+    pub const fn is_of_packet(&self) -> bool {
+        matches!(
+            self,
+            Observation::Sent { .. } | Observation::Delivered { .. }
+        )
+    }
+
     /// Reports that `packet` was dropped for the reason `why`. For a read no payload counts as lost here, but when its completion
     /// fails.
     pub fn refused(packet: &Packet, why: Refusal) -> Self {

@@ -309,8 +309,12 @@ impl Requester {
         } else {
             let header = Header::memory_write(self.id, address, len).expect(LEGAL);
             let lead = (address % 4) as usize;
-            let header = flow.disguised(header);
-            let payload = &mut packets[id].write(header, stamp)[lead..lead + len as usize];
+            let packet = &mut packets[id];
+            let payload = match &flow.disguise {
+                None => packet.write_plain(header, stamp),
+                Some(disguise) => packet.write(disguise.apply(header), stamp),
+            };
+            let payload = &mut payload[lead..lead + len as usize];
             match &flow.content {
                 Content::Pattern(pattern) => pattern.fill(offset, payload),
                 Content::Bytes(bytes) => {

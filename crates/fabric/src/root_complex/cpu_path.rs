@@ -231,6 +231,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
+    #[inline]
     pub(super) fn notify_write(
         &mut self,
         due: Time,

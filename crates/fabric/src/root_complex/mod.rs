@@ -164,9 +164,8 @@ impl<C: Cpu> Component for RootComplex<C> {
     // Within the dispatch of events, this would slow down all other components.
     #[inline(never)]
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        let (packet, sent) = self.ports.receive(port, frame, fx);
-        self.settle(sent, fx);
-        if let Some(packet) = packet {
+        let next = self.ports.accept_next(port, &frame, fx);
+        if let Some(packet) = next.or_else(|| self.receive_any(port, frame, fx)) {
             self.take(port, packet, fx);
         }
     }
@@ -351,15 +350,28 @@ impl<C: Cpu> RootComplex<C> {
 
 /// Packets from below.
 impl<C: Cpu> RootComplex<C> {
+    /// Handles a frame that is not just the next packet.
+    #[inline(never)]
+    fn receive_any(
+        &mut self,
+        port: Port,
+        frame: Frame,
+        fx: &mut Effects<'_, Self>,
+    ) -> Option<PacketId> {
+        let (packet, sent) = self.ports.receive(port, frame, fx);
+        self.settle(sent, fx);
+        packet
+    }
+
     fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let header = *fx.store()[packet].header();
-        let bytes = fx.store()[packet].bytes().len();
-        let passed = self.ports.pass_in(port, bytes, fx.now());
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        let passed = self.ports.pass_in(port, content.bytes().len(), now);
         let inbound = Inbound::new(port, packet, &header, passed);
         if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
             return self.take_messages(inbound, fx);
         }
-        let content = &fx.store()[packet];
         if let Some(why) = self.ports.refusal(port, content, &self.functions) {
             return self.refuse(inbound, why, fx);
         }

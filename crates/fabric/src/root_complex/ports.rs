@@ -309,6 +309,18 @@ impl RootPorts {
         self.settle(port, finished, fx)
     }
 
+    /// The packet of a frame from the wire that is only [accepted](LinkEnd::accept_next).
+    #[inline(always)]
+    pub(super) fn accept_next<K: RootComponent>(
+        &mut self,
+        port: Port,
+        frame: &Frame,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<PacketId> {
+        let next = self.link(port).accept_next(frame, &mut At::new(fx, port))?;
+        Some(next.packet)
+    }
+
     /// Handles a frame from the wire; returns the packet that has arrived, if any.
     pub(super) fn receive<K: RootComponent>(
         &mut self,
@@ -346,7 +358,7 @@ impl RootPorts {
     }
 
     /// Frees the receive buffer of a packet that came in at `port` and leaves it at `due`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn free_later<K: RootComponent>(
         &mut self,
         port: Port,

@@ -140,6 +140,7 @@ impl<T: Traffic> World<T> {
     }
 
     #[cold]
+    #[inline(never)]
     pub(super) fn depart(&mut self, time: Time, rank: Rank, frame: T::Frame) {
         self.departures.push(Departure { time, rank, frame });
     }

@@ -24,6 +24,23 @@ impl LinkEnd {
         self.receive_frame(frame, cx)
     }
 
+    /// Accepts a frame that has arrived, if it is the next packet and nothing else is to be done about it than to take it. Any other frame
+    /// is for [`receive`](Self::receive), and nothing has changed.
+    #[inline(always)]
+    pub fn accept_next(&mut self, frame: &Frame, cx: &mut impl EndContext) -> Option<Delivery> {
+        let Frame::Tlp(frame) = frame else {
+            return None;
+        };
+        let is_acknowledged = self.unacknowledged + 1 == self.acknowledge_packets;
+        let is_urgent = self.refuse_now || self.acknowledge_now || is_acknowledged;
+        if is_urgent || !self.is_regular(frame, cx) || self.is_outside_l0(cx.now()) {
+            return None;
+        }
+        let complete = self.complete(frame, cx);
+        self.receive_traffic(cx);
+        Some(self.accept(frame, complete, cx))
+    }
+
     #[inline(always)]
     pub(super) fn receive_frame(
         &mut self,
@@ -122,13 +139,19 @@ impl LinkEnd {
 
     #[inline(always)]
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
-        let is_regular = self.receiver.expects(frame.sequence) && !frame.nullified;
-        if !is_regular || self.receiver.has_errors() || self.may_truncate || cx.watched() {
+        if !self.is_regular(frame, cx) {
             return self.receive_closely(frame, cx);
         }
         self.receive_traffic(cx);
         let complete = self.complete(frame, cx);
-        Some(self.accept(frame, complete, cx))
+        Some(Arrival::Packet(self.accept(frame, complete, cx)))
+    }
+
+    /// Whether a packet is the next one, on a wire without bit errors and without probes.
+    #[inline(always)]
+    fn is_regular(&self, frame: &TlpFrame, cx: &impl EndContext) -> bool {
+        let is_next = self.receiver.expects(frame.sequence) && !frame.nullified;
+        is_next && !self.receiver.has_errors() && !self.may_truncate && !cx.watched()
     }
 
     /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
@@ -152,7 +175,7 @@ impl LinkEnd {
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
         if matches!(verdict, Verdict::Accept) {
-            return Some(self.accept(frame, complete, cx));
+            return Some(Arrival::Packet(self.accept(frame, complete, cx)));
         }
         self.reject(&verdict, complete, cx);
         // A cut-through port does not start to forward a packet that is out of sequence.
@@ -162,7 +185,7 @@ impl LinkEnd {
 
     /// Takes an accepted packet into its buffer.
     #[inline(always)]
-    fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Arrival {
+    fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Delivery {
         let packet = frame.packet;
         let charge = cx.packets()[packet].charge();
         let now = cx.now();
@@ -178,7 +201,7 @@ impl LinkEnd {
             self.check_credit_at(due, cx);
         }
         self.expect_acknowledgement(complete, cx);
-        Arrival::Packet(Delivery { packet, complete })
+        Delivery { packet, complete }
     }
 
     /// Counts an accepted packet that is complete at `complete`, and makes an Ack due for it.

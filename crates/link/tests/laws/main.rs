@@ -1,5 +1,6 @@
 //! Tests of the data-link layer between two link ends on a wire: the rules of the specification.
 
+mod accepting;
 mod acknowledgement;
 mod between;
 mod cases;

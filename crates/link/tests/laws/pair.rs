@@ -97,6 +97,8 @@ pub struct Pair {
     sent: Vec<(u16, Charge)>,
     /// The changes of the link that each end has told, with their times.
     pub changes: [Vec<(Time, LinkChange)>; 2],
+    /// Whether the ends accept packets by the short way where they can.
+    pub accepts: bool,
 }
 
 impl Pair {
@@ -170,6 +172,7 @@ impl Pair {
             held: [VecDeque::new(), VecDeque::new()],
             sent: Vec::new(),
             changes: [Vec::new(), Vec::new()],
+            accepts: false,
         };
         for side in [Left, Right] {
             pair.at(side, |end, cx| ((), end.start(cx)));
@@ -353,7 +356,14 @@ impl Pair {
     }
 
     fn arrive(&mut self, side: Side, frame: Frame) {
-        let arrival = self.at(side, |end, cx| end.receive(frame, cx));
+        let accepts = self.accepts;
+        let arrival = self.at(side, |end, cx| {
+            let next = accepts.then(|| end.accept_next(&frame, cx)).flatten();
+            match next {
+                Some(delivery) => (Some(Arrival::Packet(delivery)), None),
+                None => end.receive(frame, cx),
+            }
+        });
         let (Delivery { packet, complete }, corrupt) = match arrival {
             Some(Arrival::Packet(delivery)) => (delivery, false),
             Some(Arrival::Corrupt(delivery)) => (delivery, true),

@@ -76,6 +76,7 @@ pub struct Latencies {
 
 impl Latencies {
     /// Records one latency.
+    #[inline]
     pub fn record(&mut self, latency: Span) {
         let fs = latency.as_fs();
         self.counts.add(fs / 1000, 1);

@@ -293,7 +293,7 @@ impl Meter {
     }
 
     /// Takes in an observation made at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn observe(&mut self, now: Time, what: &Observation) {
         match *what {
             Observation::Sent {

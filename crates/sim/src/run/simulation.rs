@@ -62,6 +62,10 @@ pub struct Simulation {
     pub(crate) meter: Meter,
     pub(crate) in_flight: Accesses,
     watchers: Watchers,
+    /// Whether observations that may wait are left for a while, as within [`run`](Self::run).
+    may_wait: bool,
+    /// The observations that wait, of earlier times: the first ones of the world's.
+    unheard: usize,
     refusals: Refusals,
     log: Log,
     interval: Interval,
@@ -103,6 +107,9 @@ const PREFETCHED: usize = 192;
 
 /// Observations between the one whose meter begins to load and the one that is heard.
 const METERS_AHEAD: usize = 3;
+
+/// The most observations that wait to be heard.
+const MOST_UNHEARD: usize = 32;
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -155,6 +162,8 @@ impl Simulation {
             world,
             regions: None,
             threads: Threads::default(),
+            may_wait: false,
+            unheard: 0,
             meter,
             in_flight: Accesses::default(),
             refusals: Refusals::new(),
@@ -211,7 +220,10 @@ impl Simulation {
     /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
     /// arrived, and decides whether the run goes on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        self.may_wait = true;
         let is_over = self.run_on(watch);
+        self.may_wait = false;
+        self.hear_waiting();
         self.return_captures();
         is_over
     }
@@ -220,6 +232,7 @@ impl Simulation {
         self.begin_time();
         self.stuck = false;
         while self.is_open() {
+            self.hear_waiting();
             let patient = self.patient_until();
             let mut limit = patient;
             if self.old.0 != patient {
@@ -373,8 +386,8 @@ impl Simulation {
             // The next step goes on with this time.
             return true;
         }
-        if !self.world.observations.is_empty() {
-            self.listen();
+        if self.world.observations.len() > self.unheard && !self.leave_unheard() {
+            self.hear_time();
         }
         if let Some(watch) = &mut self.watch {
             watch.look((&self.plan, &self.models), &self.world);
@@ -596,6 +609,57 @@ impl Simulation {
         self.end_interval_of_workloads();
     }
 
+    /// Leaves the only observation of this time unheard for a while, if it may wait: that a packet was sent changes what nobody asks for
+    /// within a run, and most times have no other observation. Returns whether it does.
+    #[inline(always)]
+    fn leave_unheard(&mut self) -> bool {
+        let all = &self.world.observations;
+        let is_left = self.may_wait
+            && all.len() == self.unheard + 1
+            && self.unheard < MOST_UNHEARD
+            && matches!(all[self.unheard].what, Observation::Sent { .. })
+            && self.captures.is_none()
+            && self.regions.is_none();
+        if is_left && self.models.len() >= PREFETCHED {
+            self.meter.prefetch(&all[self.unheard].what);
+        }
+        self.unheard += usize::from(is_left);
+        is_left
+    }
+
+    /// Hands on the observations of this time, behind those that wait.
+    #[inline(never)]
+    fn hear_time(&mut self) {
+        let is_simple = match &self.world.observations[self.unheard..] {
+            [only] => only.what.is_of_packet(),
+            _ => false,
+        };
+        if !is_simple || self.captures.is_some() || self.regions.is_some() {
+            return self.listen();
+        }
+        self.hear_packets();
+        self.end_interval_of_workloads();
+    }
+
+    /// Hands on the observations that wait.
+    #[inline(never)]
+    fn hear_waiting(&mut self) {
+        if self.unheard > 0 {
+            self.hear_packets();
+        }
+    }
+
+    /// Hands on observations that [are of packets](Observation::is_of_packet), in their order.
+    #[inline(always)]
+    fn hear_packets(&mut self) {
+        for told in &self.world.observations {
+            self.meter.observe(told.at, &told.what);
+            self.watchers.observe(told.at, &told.what);
+        }
+        self.world.observations.clear();
+        self.unheard = 0;
+    }
+
     /// Ends the measured interval, if it ends with the workloads and they are complete.
     #[inline]
     fn end_interval_of_workloads(&mut self) {
@@ -613,7 +677,8 @@ impl Simulation {
                 .observations
                 .retain(|told| !told.what.is_detail());
         }
-        self.world.observations.sort_by_key(|told| told.by);
+        let of_this_time = &mut self.world.observations[self.unheard..];
+        of_this_time.sort_by_key(|told| told.by);
         for (place, told) in self.world.observations.iter().enumerate() {
             if let Some(later) = self.world.observations.get(place + METERS_AHEAD) {
                 self.meter.prefetch(&later.what);
@@ -634,6 +699,7 @@ impl Simulation {
             self.watchers.observe(told.at, &told.what);
         }
         self.world.observations.clear();
+        self.unheard = 0;
     }
 
     /// The circuits that cannot go on, each with its device, the time and the reason.

@@ -10,6 +10,7 @@ use crate::observe::stores::Stores;
 impl Simulation {
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
     pub(super) fn read_until(&mut self, time: Time) {
+        self.hear_waiting();
         while self.next_reading() <= time && time < Time::NEVER {
             let due = self.next_reading();
             if self.interval.next() == due {
