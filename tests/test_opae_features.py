@@ -81,6 +81,10 @@ def test_metrics_and_counters_are_those_of_the_traffic(programs: Programs) -> No
     assert "performance:fabric performance pcie0_read 0" in right(done, "metrics are right")
 
 
+def test_large_pages_of_a_program_have_aligned_addresses(programs: Programs) -> None:
+    right(programs.run([str(programs.program("pages"))], "nlb_mode_0"), "the pages are right")
+
+
 def test_an_accelerator_with_a_metrics_block_has_metrics(
     programs: Programs, tmp_path: Path
 ) -> None:

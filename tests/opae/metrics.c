@@ -95,7 +95,8 @@ static void of_device(void)
 	fpga_handle device = open_device(), accelerator = open_accelerator(NLB_0);
 	uint64_t reads, writes, stores, clock, clock_value, number = 1000;
 	char unknown[] = "temperature";
-	char *names[] = { unknown, (char[]){ "PCIE0_READ" } };
+	char *names[] = { unknown, (char[]){ "PCIE0_READ" } }, *misplaced = (char[]){ "fabric:pcie0_read" };
+	char *qualified = (char[]){ "performance:fabric:pcie0_read" };
 	fpga_metric found[2];
 	metric_threshold thresholds[4];
 	uint32_t threshold_count = 4;
@@ -134,6 +135,9 @@ static void of_device(void)
 	OK(fpgaGetMetricsByName(device, names, 2, found));
 	CHECK(!found[0].isvalid && found[1].isvalid);
 	CHECK(found[1].value.ivalue == reads + SIZE / LINE);
+	/* A name may have its qualifier. */
+	CHECK(metric(device, qualified) == reads + SIZE / LINE);
+	SAYS(FPGA_NOT_FOUND, fpgaGetMetricsByName(device, &misplaced, 1, found));
 	SAYS(FPGA_NOT_FOUND, fpgaGetMetricsByName(device, names, 1, found));
 	SAYS(FPGA_NOT_FOUND, fpgaGetMetricsByIndex(device, &number, 1, found));
 	SAYS(FPGA_NOT_FOUND, fpgaGetMetricsThresholdInfo(device, thresholds, &threshold_count));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
+use rustix::thread::sched_getaffinity;
 use session::{ChannelError, Listener, Request, Response, Until};
 use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
@@ -219,6 +220,9 @@ impl Server {
     /// a call; then, if there is no other process, without a look at others before each.
     fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
         for _ in 0..MOST_IN_A_ROW {
+            if !watch() {
+                return;
+            }
             if self.pace(number).is_some_and(Pace::begins) {
                 self.await_awake(number, watch);
             }
@@ -229,11 +233,13 @@ impl Server {
         }
     }
 
-    /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep.
+    /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep. On its only core the server does not wait:
+    /// the process may need it.
     fn await_awake(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
         let mut last = Instant::now();
         let mut served = 0;
-        while served < MOST_IN_A_ROW && last.elapsed() < LINGER {
+        let may_wait = !has_one_core();
+        while may_wait && served < MOST_IN_A_ROW && last.elapsed() < LINGER {
             if self.serve_client(number, Patience::None, watch) {
                 last = Instant::now();
                 served += 1;
@@ -310,11 +316,11 @@ impl Server {
     /// Says once what programs have started that the models of accelerators do not have: some tests fail at once, and other programs may wait for ever.
     fn say_missing(&mut self) {
         for card in &mut self.cards {
-            let name = &card.place.name;
-            let Ok(model) = self.simulation.card(name) else {
+            let Some(model) = self.simulation.card_in(&card.place) else {
                 continue;
             };
             for what in &model.missing()[card.said..] {
+                let name = &card.place.name;
                 let _ = writeln!(
                     stderr(),
                     "peerlane: the accelerator in {name} does not model {what}; a program that relies on it gets an error, or may wait for ever"
@@ -340,11 +346,7 @@ impl Server {
 
     /// Signals interrupts to the processes that have subscribed; returns the numbers of these processes.
     pub(crate) fn signal_interrupts(&mut self) -> Vec<u64> {
-        // The host exists.
-        let came = self
-            .simulation
-            .take_interrupts(&self.host)
-            .unwrap_or_default();
+        let came = self.thread.take_interrupts(&mut self.simulation);
         let mut signalled = Vec::new();
         for (message, count) in came {
             for opened in self.handles.iter() {
@@ -384,6 +386,11 @@ fn ready(
     let ready = all.iter().zip(numbers);
     let ready = ready.filter(|(file, _)| !file.revents().is_empty());
     Ok(ready.map(|(_, number)| number).collect())
+}
+
+/// Whether this thread may run on one core alone.
+fn has_one_core() -> bool {
+    sched_getaffinity(None).is_ok_and(|cores| cores.count() == 1)
 }
 
 /// Whether a process makes a call, connects or leaves.

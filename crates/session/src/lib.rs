@@ -24,7 +24,7 @@ pub use memory::SharedMemory;
 pub const SOCKET: &str = "PEERLANE_SESSION";
 
 /// The version of the protocol, which must be the same on both sides.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The frequencies of a user clock in hertz: those that the published library sets.
 pub const USER_CLOCK: RangeInclusive<u64> = 25_000_000..=1_200_000_000;

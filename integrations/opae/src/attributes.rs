@@ -103,10 +103,14 @@ macro_rules! counter {
     };
 }
 
-static DEVICE: [Attribute; 45] = [
+static DEVICE: [Attribute; 48] = [
     text("bitstream_id", |object| {
         format!("{:#x}", object.bitstream_id)
     }),
+    // The date and the seed of its synthesis, of which a model has none; nor has it a cache, or versions of a fabric.
+    text("bitstream_metadata", |_| "0x0".to_owned()),
+    text("cache_size", |_| "0".to_owned()),
+    text("fabric_version", |_| "0".to_owned()),
     text("ports_num", |object| object.slots.to_string()),
     text("socket_id", |object| object.socket.to_string()),
     text("pr/interface_id", |object| digits(&object.guid)),

@@ -30,6 +30,15 @@ fn page_for(len: u64) -> u64 {
     pages.into_iter().find(|&page| len <= page).unwrap_or(HUGE)
 }
 
+/// The page size of `len` bytes of the program's memory at `base`: the largest of which they are whole pages. Software that makes page
+/// tables for devices pins such pages one by one, and takes the lower bits of an address of a device from the program's address.
+fn page_at(base: usize, len: u64) -> u64 {
+    let pages = [HUGE, LARGE];
+    let is_whole = |page: u64| (base as u64 | len).is_multiple_of(page);
+    let largest = pages.into_iter().find(|&page| is_whole(page));
+    largest.unwrap_or(SMALL)
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPrepareBuffer(
     handle: usize,
@@ -65,11 +74,7 @@ impl State {
         given: Option<usize>,
     ) -> Result<(usize, u64), Code> {
         let handle = self.handles.find(name)?.accelerator()?.handle;
-        let page = if given.is_some() {
-            SMALL
-        } else {
-            page_for(len)
-        };
+        let page = given.map_or_else(|| page_for(len), |base| page_at(base, len));
         let size = len.checked_next_multiple_of(page).ok_or(Code::NoMemory)?;
         let room = usize::try_from(size).map_err(|_| Code::NoMemory)?;
         if i64::try_from(size).is_err() {

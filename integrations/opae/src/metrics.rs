@@ -202,6 +202,14 @@ impl Metric {
         }
     }
 
+    /// Whether software means the metric by `name`: its name alone, or the qualifier, a colon and the name.
+    fn is_called(&self, name: &[u8]) -> bool {
+        let whole = format!("{}:{}", self.qualifier, self.name);
+        [&self.name, &whole]
+            .into_iter()
+            .any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+    }
+
     fn info(&self, number: usize) -> MetricInfo {
         MetricInfo {
             number: number as u64,
@@ -291,7 +299,7 @@ extern "C" fn fpgaGetMetricsByName(
         let values = with(|state| {
             let known = state.metrics(handle)?;
             let place = |name: &Vec<u8>| {
-                let is_it = |metric: &Metric| metric.name.as_bytes().eq_ignore_ascii_case(name);
+                let is_it = |metric: &Metric| metric.is_called(name);
                 (known.iter().position(is_it), NO_METRIC)
             };
             let wanted: Vec<_> = names.iter().map(place).collect();

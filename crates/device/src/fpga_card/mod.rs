@@ -80,6 +80,16 @@ pub struct FpgaCard {
     loaded: Memory,
     /// The times of the next wake-ups: for the units, and for the next timeout.
     armed: [Time; 2],
+    idle: Idle,
+}
+
+/// What the card waits for after it has done all that it could. Many events are the link's alone, and give the card nothing to do.
+#[derive(Clone, Copy, Debug)]
+struct Idle {
+    /// The time from which on something is due, or has to be armed.
+    until: Time,
+    /// Whether something is to be sent as soon as it may be.
+    sends: bool,
 }
 
 impl LeafParameters for FpgaCardParameters {
@@ -184,8 +194,12 @@ impl Leaf for FpgaCard {
 
     /// Handles arrived packets, and advances the units and the link, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.is_idle(fx) {
+            return;
+        }
         let due = self.due(fx.now());
         if !self.has_work(due, fx.now()) {
+            self.rest(due, false);
             return;
         }
         if due[1] <= fx.now() {
@@ -195,13 +209,14 @@ impl Leaf for FpgaCard {
             self.receive_all(fx);
         }
         // Nothing arrives meanwhile, and only a unit that was woken has more to send.
-        loop {
-            self.send_all(fx);
+        let is_shut = loop {
+            let is_shut = self.send_all(fx);
             if !self.wake(fx) {
-                break;
+                break is_shut;
             }
-        }
-        self.arm(fx);
+        };
+        let due = self.arm(fx);
+        self.rest(due, is_shut);
     }
 }
 
@@ -240,6 +255,7 @@ impl FpgaCard {
             cycle,
             answer: vec![0; LONGEST],
             armed: [Time::ZERO; 2],
+            idle: Idle::NO,
             endpoint,
         };
         card.apply_registers();
@@ -328,6 +344,7 @@ impl FpgaCard {
         fx: &mut Effects<'_, Self>,
         what: impl FnOnce(&mut dyn Afu, &mut Shell<'_>) -> R,
     ) -> Option<R> {
+        self.idle = Idle::NO;
         let has_atomics = self.endpoint.is_atomic_requester();
         let slot = &mut self.slots[slot];
         let afu = slot.unit.get()?;
@@ -344,15 +361,15 @@ impl FpgaCard {
         Some(what(afu, &mut shell))
     }
 
-    /// Sends all items that may be sent.
-    fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
+    /// Sends all items that may be sent; returns whether the endpoint takes no more.
+    fn send_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        while self.may_send(fx) {
             if let Some(vector) = self.alert() {
                 self.signal(vector, fx);
                 continue;
             }
             let Some((slot, next)) = self.next(fx) else {
-                break;
+                return false;
             };
             let number = slot as u8;
             match next {
@@ -370,6 +387,11 @@ impl FpgaCard {
                 Outgoing::Interrupt(vector) => self.signal(first_vector(number) + vector, fx),
             }
         }
+        true
+    }
+
+    fn may_send(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        self.endpoint.is_open(fx) && self.endpoint.is_bus_master()
     }
 
     /// The next item to send, and its slot; slots take turns.
@@ -466,7 +488,27 @@ impl FpgaCard {
         }
     }
 
-    /// Whether there may be anything to do now, with the times of the next events; many events are the link's alone.
+    /// Whether nothing has happened that the card [waits](Idle) for.
+    fn is_idle(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        fx.now() < self.idle.until
+            && !self.endpoint.has_work(fx.now())
+            && !(self.idle.sends && self.may_send(fx))
+    }
+
+    /// Notes what the card waits for: the times of the next events, which are armed, and the endpoint if that `is_shut`. What does not go
+    /// through an open one waits for a tag, which a completion or a time brings.
+    fn rest(&mut self, due: [Time; 2], is_shut: bool) {
+        let times = due.into_iter().zip(self.armed);
+        let awaited = times.filter(|(due, _)| *due < Time::NEVER);
+        let has_more =
+            || self.management.errors.is_alerting || self.slots.iter().any(Slot::has_work);
+        self.idle = Idle {
+            until: awaited.map(|(_, armed)| armed).min().unwrap_or(Time::NEVER),
+            sends: is_shut && has_more(),
+        };
+    }
+
+    /// Whether there may be anything to do now, with the times of the next events.
     fn has_work(&self, due: [Time; 2], now: Time) -> bool {
         let has_come = due.iter().any(|due| *due <= now);
         let is_unarmed = due
@@ -487,8 +529,8 @@ impl FpgaCard {
         [alarm, self.requests.next_change(now)]
     }
 
-    /// Schedules wake-ups for the next events, unless they are scheduled already.
-    fn arm(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Schedules wake-ups for the next events, unless they are scheduled already; returns their times.
+    fn arm(&mut self, fx: &mut Effects<'_, Self>) -> [Time; 2] {
         let due = self.due(fx.now());
         for (armed, due) in self.armed.iter_mut().zip(due) {
             if due < Time::NEVER && !is_on_its_way(*armed, due, fx.now()) {
@@ -496,7 +538,16 @@ impl FpgaCard {
                 fx.wake(EndpointTimer::Engine, due.since(fx.now()));
             }
         }
+        due
     }
+}
+
+impl Idle {
+    /// The card may have something to do.
+    const NO: Self = Idle {
+        until: Time::ZERO,
+        sends: false,
+    };
 }
 
 /// Whether the wake-up at `armed` is still to come, and not too late for an event at `due`.

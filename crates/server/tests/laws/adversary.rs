@@ -300,7 +300,9 @@ impl Adversary {
                     worked: Work::default(),
                     request: request.clone(),
                 };
-                let bytes = postcard::to_stdvec(&call).expect("a call has an encoding");
+                let mut bytes = postcard::to_stdvec(&call).expect("a call has an encoding");
+                // The first byte of a packet tells whether a file follows.
+                bytes.insert(0, (*len).index(2) as u8);
                 let Ok(channel) = Channel::connect(&session.path) else {
                     return;
                 };

@@ -11,6 +11,8 @@ use crate::run::simulation::Simulation;
 /// An FPGA card and its location.
 #[derive(Clone, Debug)]
 pub struct CardPlace {
+    /// The number of its node.
+    node: usize,
     /// Name of the card.
     pub name: String,
     /// The host above the card.
@@ -92,6 +94,7 @@ impl Simulation {
         let ids = [0, SUBSYSTEM].map(|register| space.read(register));
         let [low, high] = [|id: u32| id as u16, |id: u32| (id >> 16) as u16];
         Some(CardPlace {
+            node: number,
             name: node.name.clone(),
             host: self.plan.nodes[node.root].name.clone(),
             function: functions.id(),
@@ -107,6 +110,11 @@ impl Simulation {
             configuration_rate: card.configuration_rate,
             slots,
         })
+    }
+
+    /// The FPGA card at a place of this fabric.
+    pub fn card_in(&self, place: &CardPlace) -> Option<&FpgaCard> {
+        self.models.get(place.node)?.device()
     }
 
     /// The socket above a node.

@@ -233,6 +233,16 @@ impl HostThread {
         }
     }
 
+    /// Takes the interrupts that have reached the processor and that no program of the host waits for: message and count.
+    pub fn take_interrupts(&self, simulation: &mut Simulation) -> Vec<(u32, u32)> {
+        let processor = self.processor(simulation);
+        if processor.is_interrupted() {
+            processor.take_interrupts()
+        } else {
+            Vec::new()
+        }
+    }
+
     fn processor<'s>(&self, simulation: &'s mut Simulation) -> &'s mut Processor {
         let host = simulation.models[self.host].host_mut();
         host.expect("a thread is of a host").cpu_mut()

@@ -44,6 +44,9 @@ static void attributes(fpga_token token, fpga_handle handle)
 	SAYS(FPGA_EXCEPTION, fpgaObjectGetName(object, text, 12));
 	OK(fpgaDestroyObject(&object));
 	CHECK(object == NULL);
+	object = get(handle, "bitstream_metadata", 0);
+	CHECK(value(object, 0) == 0);
+	OK(fpgaDestroyObject(&object));
 	object = get(handle, "bitstream_id", 0);
 	SAYS(FPGA_EXCEPTION, fpgaObjectWrite64(object, 1, 0));
 	OK(fpgaDestroyObject(&object));
