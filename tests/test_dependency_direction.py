@@ -67,7 +67,16 @@ ALLOWED = {
     "python": {"checkpoint", "protocol", "kernel", "sim", "server", "library", "peerlane-device"},
     "bench": {"kernel", "sim"},
     "xtask": {"protocol", "device", "transaction"},
-    "fuzz": {"checkpoint", "kernel", "packet", "protocol", "transaction", "sim", "session", "server"},
+    "fuzz": {
+        "checkpoint",
+        "kernel",
+        "packet",
+        "protocol",
+        "transaction",
+        "sim",
+        "session",
+        "server",
+    },
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""
 
