@@ -1,9 +1,11 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
 mod captures;
+mod hearing;
 mod incidents;
 mod models;
 mod pause;
+mod prefetching;
 mod progress;
 mod readings;
 mod regions;
@@ -13,9 +15,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use device::Router;
-use kernel::{Action, ComponentId, Occurrence, Span, Time, World, prefetch};
+use kernel::{ComponentId, Occurrence, Span, Time, World};
 use link::LinkEnd;
-use packet::{Frame, Observation, Pcie};
+use packet::{Frame, Pcie};
 use protocol::QueuePairId;
 
 use crate::build::{self, errors, migration};
@@ -100,16 +102,6 @@ const PASSAGE: Span = Span::from_us(1_000);
 /// Steps of a divided fabric on one thread after some windows, and where there was no window.
 const STEPS_BETWEEN: u32 = 16;
 const STEPS_APART: u32 = 128;
-
-/// Components from which on the loads of the next events begin early. Measured: with 70 components, which fit into the cache, this costs as
-/// much as it gains.
-const PREFETCHED: usize = 192;
-
-/// Observations between the one whose meter begins to load and the one that is heard.
-const METERS_AHEAD: usize = 3;
-
-/// The most observations that wait to be heard.
-const MOST_UNHEARD: usize = 32;
 
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
@@ -466,7 +458,7 @@ impl Simulation {
 
     #[inline(always)]
     fn happen(&mut self, what: Occurrence<Frame>) {
-        if self.models.len() >= PREFETCHED {
+        if self.prefetches() {
             self.prefetch_next();
         }
         let id = what.target();
@@ -474,37 +466,6 @@ impl Simulation {
         model.happen(id, what, &mut self.world);
         if let Some(captures) = &mut self.captures {
             captures.note_event(id, model, &self.world);
-        }
-    }
-
-    /// Begins to load what the next three events need, beside the present one: of the third what can be found without reading it, then
-    /// what is behind that.
-    #[inline]
-    fn prefetch_next(&self) {
-        let packets = &self.world.store;
-        if let Some(next) = self.world.ahead(0) {
-            let id = next.target();
-            self.models[id.0 as usize].prefetch(&next, true, packets);
-            let port = match next.action() {
-                Action::Receive(port, _) => port,
-                Action::Expire(_) => 0,
-            };
-            self.world.prefetch_wire(id, port);
-        }
-        if let Some(second) = self.world.ahead(1) {
-            let id = second.target();
-            self.models[id.0 as usize].prefetch(&second, false, packets);
-        }
-        if let Some(third) = self.world.ahead(2) {
-            let id = third.target();
-            // Only its first line, which has the kind of the component.
-            prefetch(&self.models[id.0 as usize], 0..1);
-            self.world.prefetch_wires(id);
-            if let Action::Receive(_, frame) = third.action()
-                && let Some(packet) = frame.packet()
-            {
-                packets.prefetch(packet, matches!(frame, Frame::Fibre(_)));
-            }
         }
     }
 
@@ -594,112 +555,6 @@ impl Simulation {
                 }
             }
         }
-    }
-
-    /// Hands observations to the probes, ordered by component, and within a component as they were made.
-    pub(crate) fn listen(&mut self) {
-        if self.regions.is_some() {
-            self.listen_to_regions();
-        } else {
-            if let Some(captures) = &mut self.captures {
-                captures.note(&self.world);
-            }
-            self.hear();
-        }
-        self.end_interval_of_workloads();
-    }
-
-    /// Leaves the only observation of this time unheard for a while, if it may wait: that a packet was sent changes what nobody asks for
-    /// within a run, and most times have no other observation. Returns whether it does.
-    #[inline(always)]
-    fn leave_unheard(&mut self) -> bool {
-        let all = &self.world.observations;
-        let is_left = self.may_wait
-            && all.len() == self.unheard + 1
-            && self.unheard < MOST_UNHEARD
-            && matches!(all[self.unheard].what, Observation::Sent { .. })
-            && self.captures.is_none()
-            && self.regions.is_none();
-        if is_left && self.models.len() >= PREFETCHED {
-            self.meter.prefetch(&all[self.unheard].what);
-        }
-        self.unheard += usize::from(is_left);
-        is_left
-    }
-
-    /// Hands on the observations of this time, behind those that wait.
-    #[inline(never)]
-    fn hear_time(&mut self) {
-        let is_simple = match &self.world.observations[self.unheard..] {
-            [only] => only.what.is_of_packet(),
-            _ => false,
-        };
-        if !is_simple || self.captures.is_some() || self.regions.is_some() {
-            return self.listen();
-        }
-        self.hear_packets();
-        self.end_interval_of_workloads();
-    }
-
-    /// Hands on the observations that wait.
-    #[inline(never)]
-    fn hear_waiting(&mut self) {
-        if self.unheard > 0 {
-            self.hear_packets();
-        }
-    }
-
-    /// Hands on observations that [are of packets](Observation::is_of_packet), in their order.
-    #[inline(always)]
-    fn hear_packets(&mut self) {
-        for told in &self.world.observations {
-            self.meter.observe(told.at, &told.what);
-            self.watchers.observe(told.at, &told.what);
-        }
-        self.world.observations.clear();
-        self.unheard = 0;
-    }
-
-    /// Ends the measured interval, if it ends with the workloads and they are complete.
-    #[inline]
-    fn end_interval_of_workloads(&mut self) {
-        if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
-            self.end_interval();
-        }
-    }
-
-    /// Hands the observations of one time, which the captures have noted, to the other probes.
-    pub(super) fn hear(&mut self) {
-        if let Some(captures) = &mut self.captures {
-            captures.write_noted();
-            // The other probes have no use for details.
-            self.world
-                .observations
-                .retain(|told| !told.what.is_detail());
-        }
-        let of_this_time = &mut self.world.observations[self.unheard..];
-        of_this_time.sort_by_key(|told| told.by);
-        for (place, told) in self.world.observations.iter().enumerate() {
-            if let Some(later) = self.world.observations.get(place + METERS_AHEAD) {
-                self.meter.prefetch(&later.what);
-            }
-            match told.what {
-                Observation::Refused { why, .. } => {
-                    *self.refusals.entry((told.by.0, why)).or_default() += 1;
-                }
-                // A link that trains again comes up once more.
-                Observation::Up { .. } => self.ends_down = self.ends_down.saturating_sub(1),
-                Observation::Incident { site, what } => {
-                    self.log.add(told.by.0, (site, what), told.at);
-                }
-                Observation::Stopped => self.has_stopped = true,
-                _ => {}
-            }
-            self.meter.observe(told.at, &told.what);
-            self.watchers.observe(told.at, &told.what);
-        }
-        self.world.observations.clear();
-        self.unheard = 0;
     }
 
     /// The circuits that cannot go on, each with its device, the time and the reason.
