@@ -1,22 +1,28 @@
 //! The bytes of one function's configuration space, and the bits that software may change.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigRequest;
 
 /// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
+///
+/// A copy shares the bytes until one of both changes. Plans and their simulations have a copy each, of which few ever change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSpace {
     #[serde(
         serialize_with = "crate::array::serialize",
-        deserialize_with = "crate::array::boxed"
+        deserialize_with = "shared"
     )]
-    dwords: Box<[u32; ConfigRequest::REGISTERS as usize]>,
+    dwords: Arc<Dwords>,
     /// The writable registers, in order of their numbers.
-    fields: Vec<Field>,
+    fields: Arc<Vec<Field>>,
     /// The arbitration tables that software has loaded.
     loaded_tables: Vec<LoadedTable>,
 }
+
+type Dwords = [u32; ConfigRequest::REGISTERS as usize];
 
 /// The writable bits of one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +51,8 @@ impl ConfigSpace {
     /// A space of zeros.
     pub(super) fn empty() -> Self {
         Self {
-            dwords: Box::new([0; ConfigRequest::REGISTERS as usize]),
-            fields: Vec::new(),
+            dwords: Arc::new([0; ConfigRequest::REGISTERS as usize]),
+            fields: Arc::default(),
             loaded_tables: Vec::new(),
         }
     }
@@ -72,7 +78,7 @@ impl ConfigSpace {
             writable, cleared, ..
         } = self.fields[index];
         let bytes = byte_mask(enables);
-        let dword = &mut self.dwords[usize::from(register)];
+        let dword = &mut Arc::make_mut(&mut self.dwords)[usize::from(register)];
         let before = *dword;
         *dword = *dword & !(writable & bytes) | value & writable & bytes;
         *dword &= !(value & cleared & bytes);
@@ -121,21 +127,19 @@ impl ConfigSpace {
     /// Declares bits of `register`: the bits of `value` are set after reset, those of `writable` take the written value, and
     /// writing a one to a bit of `cleared` clears it.
     pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
-        self.dwords[usize::from(register)] |= value;
+        Arc::make_mut(&mut self.dwords)[usize::from(register)] |= value;
         let reset = self.dwords[usize::from(register)];
         if writable | cleared == 0 {
             return;
         }
-        match self
-            .fields
-            .binary_search_by_key(&register, |field| field.register)
-        {
+        let fields = Arc::make_mut(&mut self.fields);
+        match fields.binary_search_by_key(&register, |field| field.register) {
             Ok(index) => {
-                self.fields[index].writable |= writable;
-                self.fields[index].cleared |= cleared;
-                self.fields[index].reset = reset;
+                fields[index].writable |= writable;
+                fields[index].cleared |= cleared;
+                fields[index].reset = reset;
             }
-            Err(index) => self.fields.insert(
+            Err(index) => fields.insert(
                 index,
                 Field {
                     register,
@@ -151,7 +155,7 @@ impl ConfigSpace {
 
     /// Declares that a hot reset leaves the declared `register` as it is: its fields are sticky (PCIe Base 7.4).
     pub(super) fn declare_sticky(&mut self, register: u16) {
-        let fields = self.fields.iter_mut();
+        let fields = Arc::make_mut(&mut self.fields).iter_mut();
         for field in fields.filter(|field| field.register == register) {
             field.sticky = true;
         }
@@ -159,7 +163,7 @@ impl ConfigSpace {
 
     /// Declares that a function level reset leaves the bits `kept` of the declared `register` as they are (PCIe Base 6.6.2).
     pub(super) fn declare_kept(&mut self, register: u16, kept: u32) {
-        let fields = self.fields.iter_mut();
+        let fields = Arc::make_mut(&mut self.fields).iter_mut();
         for field in fields.filter(|field| field.register == register) {
             field.kept |= kept;
         }
@@ -167,7 +171,7 @@ impl ConfigSpace {
 
     /// Declares that a function level reset leaves all declared registers from `first` on as they are.
     pub(super) fn declare_all_kept(&mut self, first: u16) {
-        let fields = self.fields.iter_mut();
+        let fields = Arc::make_mut(&mut self.fields).iter_mut();
         for field in fields.filter(|field| field.register >= first) {
             field.kept = u32::MAX;
         }
@@ -176,9 +180,10 @@ impl ConfigSpace {
     /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
     /// and those of the link.
     pub fn function_level_reset(&mut self) {
+        let dwords = Arc::make_mut(&mut self.dwords);
         for field in self.fields.iter().filter(|field| !field.sticky) {
             let changed = (field.writable | field.cleared) & !field.kept;
-            let dword = &mut self.dwords[usize::from(field.register)];
+            let dword = &mut dwords[usize::from(field.register)];
             *dword = *dword & !changed | field.reset & changed;
         }
     }
@@ -186,9 +191,10 @@ impl ConfigSpace {
     /// A hot reset, or a cold one: all bits that software or hardware has changed return to their values after reset, after a hot
     /// reset except sticky ones.
     pub(super) fn reset(&mut self, is_cold: bool) {
+        let dwords = Arc::make_mut(&mut self.dwords);
         for field in self.fields.iter().filter(|field| is_cold || !field.sticky) {
             let changed = field.writable | field.cleared;
-            let dword = &mut self.dwords[usize::from(field.register)];
+            let dword = &mut dwords[usize::from(field.register)];
             *dword = *dword & !changed | field.reset & changed;
         }
         self.reset_channels();
@@ -196,7 +202,7 @@ impl ConfigSpace {
 
     /// A change by hardware: the bits of `mask` in `register` become those of `value`.
     pub(super) fn update(&mut self, register: u16, mask: u32, value: u32) {
-        let dword = &mut self.dwords[usize::from(register)];
+        let dword = &mut Arc::make_mut(&mut self.dwords)[usize::from(register)];
         *dword = *dword & !mask | value & mask;
     }
 
@@ -204,6 +210,11 @@ impl ConfigSpace {
     pub(super) fn raise(&mut self, register: u16, bits: u32) {
         self.update(register, bits, bits);
     }
+}
+
+/// Reads the registers, which no other copy shares yet.
+fn shared<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Dwords>, D::Error> {
+    crate::array::boxed(from).map(Arc::from)
 }
 
 /// The bits in the bytes that `enables` selects.
