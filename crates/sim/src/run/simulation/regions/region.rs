@@ -6,7 +6,6 @@ use kernel::{ComponentId, Observed, Occurrence, Time, World};
 use packet::{Frame, Observation, PacketId, Packets, Pcie};
 
 use super::mail::Mail;
-use super::passage::Passage;
 use crate::model::Model;
 
 /// The components that the events of a region reach.
@@ -35,10 +34,8 @@ impl Components for Members<'_> {
     }
 }
 
-/// A part of a fabric that runs by itself until the first frame that another one can still send. On cache lines of its own, because each
-/// region has a thread of its own.
+/// A part of a fabric that runs by itself between two exchanges of frames with the others.
 #[derive(Debug)]
-#[repr(align(128))]
 pub(crate) struct Region {
     pub(super) world: World<Pcie>,
     /// The frames to each region, and from each.
@@ -52,19 +49,11 @@ pub(crate) struct Region {
     held: Vec<PacketId>,
     /// The number of observations whose packets are held.
     seen: usize,
-    /// The spans of the window in which the region would have let the run end: no event was left but those of the background, and no frame
-    /// from here was on its way to another region.
+    /// The spans since the last exchange in which no event was left but those of the background: from the time after whose events
+    /// there was none until the next event.
     idle: Vec<Range<Time>>,
-    /// The beginning of such a span that has not ended.
-    idle_since: Option<Time>,
-    /// The time by which all frames have arrived that have left for other regions, the background apart.
-    arrived_by: Time,
-    /// The time that was promised to each region of the window: no frame from here arrives before.
-    promised: Vec<Time>,
-    /// Whether a frame has broken a promise.
-    has_broken: bool,
-    /// The number of times that the region went on, in all windows.
-    pub(super) strides: u64,
+    /// The time of the first frame since the last exchange that left for another region, the background apart.
+    first_departure: Time,
 }
 
 /// The bits of a packet's number that count the packets of its region. The others have the region.
@@ -89,11 +78,7 @@ impl Region {
             held: Vec::new(),
             seen: 0,
             idle: Vec::new(),
-            idle_since: None,
-            arrived_by: Time::ZERO,
-            promised: vec![Time::ZERO; count],
-            has_broken: false,
-            strides: 0,
+            first_departure: Time::NEVER,
         }
     }
 
@@ -104,55 +89,6 @@ impl Region {
         own.min(mail.unwrap_or(Time::NEVER))
     }
 
-    /// Begins a window, in which the region goes on in [strides](Self::stride).
-    pub(super) fn begin_window(&mut self) {
-        self.idle.clear();
-        self.enter();
-        self.note_idleness();
-    }
-
-    /// Ends a window, which went until `until`.
-    pub(super) fn end_window(&mut self, until: Time) {
-        self.end_idleness(Time::from_fs(until.as_fs() + 1));
-        self.promised.fill(Time::ZERO);
-    }
-
-    /// Handles all events until `until`, after those from other regions have come by `passages`. All of these that come later arrive
-    /// after `until`.
-    pub(super) fn stride<'p, C: Components + ?Sized>(
-        &mut self,
-        components: &mut C,
-        until: Time,
-        passages: impl Iterator<Item = &'p Passage>,
-        regions: &[u32],
-    ) {
-        for (mail, passage) in self.inbox.iter_mut().zip(passages) {
-            passage.take(mail);
-        }
-        self.strides += 1;
-        self.run(components, until, regions);
-    }
-
-    /// Hands over the frames that have left, by `passages`, and promises what the region can promise that no other one
-    /// disturbs before `undisturbed`.
-    pub(super) fn hand_over<'p>(
-        &mut self,
-        undisturbed: Time,
-        passages: impl Iterator<Item = &'p Passage>,
-    ) {
-        let next = self.world.next_event().unwrap_or(Time::NEVER);
-        self.promised.fill(Time::NEVER);
-        let promised = &mut self.promised;
-        self.world
-            .earliest_arrivals(next.min(undisturbed), |region, time| {
-                promised[region] = promised[region].min(time);
-            });
-        for ((mail, time), passage) in self.outbox.iter_mut().zip(promised).zip(passages) {
-            passage.put(mail);
-            passage.promise(*time);
-        }
-    }
-
     /// Handles all events until `until`, which is before the first frame that another region can still send. `regions` has the region
     /// of each component.
     pub(super) fn run<C: Components + ?Sized>(
@@ -161,32 +97,25 @@ impl Region {
         until: Time,
         regions: &[u32],
     ) {
+        self.idle.clear();
+        self.first_departure = Time::NEVER;
         self.enter();
+        let mut idle_since = (!self.world.has_events()).then(|| self.world.now());
         while let Some(first) = self.world.advance(until) {
             let now = self.world.now();
-            self.end_idleness(now);
+            if let Some(since) = idle_since.take() {
+                self.idle.push(since..now);
+            }
             self.happen(components, first);
             while let Some(next) = self.world.advance_now() {
                 self.happen(components, next);
             }
             self.end_time(regions);
-            self.note_idleness();
+            idle_since = (!self.world.has_events()).then_some(now);
         }
-    }
-
-    #[inline]
-    fn end_idleness(&mut self, now: Time) {
-        if let Some(since) = self.idle_since.take()
-            && since < now
-        {
-            self.idle.push(since..now);
+        if let Some(since) = idle_since {
+            self.idle.push(since..Time::NEVER);
         }
-    }
-
-    #[inline]
-    fn note_idleness(&mut self) {
-        let is_idle = !self.world.has_events();
-        self.idle_since = is_idle.then(|| self.world.now().max(self.arrived_by));
     }
 
     /// Lets the frames from other regions enter.
@@ -236,17 +165,13 @@ impl Region {
     }
 
     fn post(&mut self, regions: &[u32]) {
+        let now = self.world.now();
         for frame in self.world.departures.drain(..) {
-            let to = regions[frame.target().0 as usize] as usize;
-            if frame.time() < self.promised[to] {
-                // The other region may be beyond this time. The run begins again, so that the frame need not arrive.
-                self.has_broken = true;
-                continue;
-            }
             if !frame.is_in_background() {
-                self.arrived_by = self.arrived_by.max(frame.time());
+                self.first_departure = self.first_departure.min(now);
             }
-            self.outbox[to].take(frame, &mut self.world.store);
+            let to = regions[frame.target().0 as usize];
+            self.outbox[to as usize].take(frame, &mut self.world.store);
         }
     }
 
@@ -275,13 +200,9 @@ impl Region {
         }
     }
 
-    /// Whether a frame has left that arrives earlier than was promised.
-    pub(super) fn has_broken_promise(&self) -> bool {
-        self.has_broken
-    }
-
-    /// The spans of the last window in which the region would have let the run end, in their order.
-    pub(super) fn idle(&self) -> &[Range<Time>] {
-        &self.idle
+    /// The spans since the last exchange in which the region would have let the run end.
+    pub(super) fn idle(&self) -> impl Iterator<Item = Range<Time>> {
+        let spans = self.idle.iter().cloned();
+        spans.map(|span| span.start..span.end.min(self.first_departure))
     }
 }
