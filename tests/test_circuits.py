@@ -56,6 +56,10 @@ needs_all_circuits = pytest.mark.skipif(
     not has_engine("reflector"),
     reason="not all circuits are in the package; `make gateware` builds them",
 )
+needs_few_circuits = pytest.mark.skipif(
+    has_engine("reflector"),
+    reason="all circuits are in the package: there is no message about missing ones",
+)
 
 
 def received(fabric: Fabric, node: str, size: int) -> bytes:
@@ -213,7 +217,7 @@ def test_waveforms_of_eight_engines_have_a_file_each(
     assert min(sizes) > 1000
 
 
-@pytest.mark.skipif(has_engine("reflector"), reason="the package has all circuits")
+@needs_few_circuits
 def test_a_build_without_a_circuit_names_the_command_that_adds_it() -> None:
     with pytest.raises(ScenarioError, match="`make gateware` builds all circuits"):
         pair("a", user="reflector").simulation()
@@ -354,7 +358,7 @@ def test_circuits_are_chosen_for_figures_that_there_are() -> None:
     assert set(experiments.CIRCUITS) <= set(figures)
 
 
-@pytest.mark.skipif(has_engine("reflector"), reason="all circuits are in the package")
+@needs_few_circuits
 @pytest.mark.parametrize("figure", [(), ("--figure", "latency"), ("--figure", "fetch")])
 def test_a_build_with_few_circuits_says_how_the_others_come_in(
     figure: tuple[str, ...], peerlane: Run

@@ -234,7 +234,7 @@ impl Observation {
         )
     }
 
-    /// Whether the report is of a packet that went its way: meters hear it, and nobody else in the run.
+    /// Whether this tells that a packet was sent or delivered. Only meters and watchers of workloads use such an observation.
     #[inline]
     pub const fn is_of_packet(&self) -> bool {
         matches!(

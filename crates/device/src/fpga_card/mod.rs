@@ -83,12 +83,13 @@ pub struct FpgaCard {
     idle: Idle,
 }
 
-/// What the card waits for after it has done all that it could. Many events are the link's alone, and give the card nothing to do.
+/// The conditions on which an FPGA card runs its slots again, beside an arriving packet: a time, or an endpoint that takes requests again. Until
+/// then the card skips every event, since most events of a card concern its link only.
 #[derive(Clone, Copy, Debug)]
 struct Idle {
-    /// The time from which on something is due, or has to be armed.
+    /// The time of the next alarm of a slot, or of the next timeout of a request.
     until: Time,
-    /// Whether something is to be sent as soon as it may be.
+    /// Whether a slot has a request or an interrupt that the endpoint did not take.
     sends: bool,
 }
 

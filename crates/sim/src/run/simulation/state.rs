@@ -40,7 +40,7 @@ impl Origin {
 }
 
 impl Simulation {
-    /// What the simulation was read from, if it was read from the text of a scenario.
+    /// The text of the scenario from which the fabric was planned, with its file and seed. None for a fabric that a program has planned.
     pub fn origin(&self) -> Option<Origin> {
         let (text, file) = self.origin.clone()?;
         let seed = self.plan.fabric.seed;
