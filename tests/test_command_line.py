@@ -19,7 +19,6 @@ from rich.console import Console
 from conftest import PAIR, needs_cocotbext
 from peerlane import RunResult, Simulation
 from peerlane.cli.tables.run import run as table
-from processor_time import computed_s
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -457,6 +456,13 @@ def test_a_process_ends_with_the_status_of_its_command(
     assert (ended.out == "") == (status == 2)
 
 
+def wait_for(told: Path, word: bytes, process: subprocess.Popen[bytes]) -> None:
+    """Waits until a running process has written a word to a file."""
+    while word not in told.read_bytes():
+        assert process.poll() is None, told.read_text(encoding="utf-8")
+        time.sleep(0.05)
+
+
 ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
 
 
@@ -474,20 +480,23 @@ def test_an_interrupt_is_one_line_after_what_is_there(
     scenario(ENDLESS)
     # What a shell runs in the background ignores interrupts, and so does what that starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(
-        [sys.executable, "-m", "peerlane", *command],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        # On a busy machine, too, it has begun to simulate by then.
-        while computed_s(process) < 1.5:
-            time.sleep(0.05)
+    told = tmp_path / "told"
+    with (
+        told.open("wb") as err,
+        subprocess.Popen(
+            [sys.executable, "-m", "peerlane", *command],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=err,
+        ) as process,
+    ):
+        has_begun = b" %, " if command[0] == "run" else b" so far"
+        wait_for(told, has_begun, process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    *progress, last = err.splitlines()
+        out, _ = process.communicate(timeout=30)
+    *progress, last = told.read_bytes().splitlines()
     assert (process.returncode, last) == (130, b"interrupted")
-    assert all(b" %, " in line or line.endswith(b" so far") for line in progress), err
+    assert all(b" %, " in line or line.endswith(b" so far") for line in progress), progress
     assert printed in out
     assert bool(out) == bool(printed)
     if "--json" in command:
@@ -496,22 +505,24 @@ def test_an_interrupt_is_one_line_after_what_is_there(
         assert result.flows["a-to-b"].bytes > 0
 
 
-def test_an_interrupted_bench_of_a_session_is_one_line() -> None:
+def test_an_interrupted_bench_of_a_session_is_one_line(tmp_path: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(
-        [sys.executable, "-m", "peerlane", "bench", "session", "--accesses", "10000000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    told = tmp_path / "told"
+    with (
+        told.open("wb") as err,
+        subprocess.Popen(
+            [sys.executable, "-m", "peerlane", "bench", "session", "--accesses", "10000000"],
+            stdout=subprocess.PIPE,
+            stderr=err,
+            start_new_session=True,
+        ) as process,
+    ):
         # Its program, which has the interrupt from the terminal too, makes accesses by then.
-        while computed_s(process) < 2:
-            time.sleep(0.05)
+        wait_for(told, b" so far", process)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    lines = [line for line in err.splitlines() if not line.endswith(" so far")]
-    assert (process.returncode, out, lines) == (130, "", ["interrupted"])
+        out, _ = process.communicate(timeout=30)
+    lines = [line for line in told.read_bytes().splitlines() if not line.endswith(b" so far")]
+    assert (process.returncode, out, lines) == (130, b"", [b"interrupted"])
 
 
 def test_an_option_that_can_do_nothing_is_refused_or_warned_of(
