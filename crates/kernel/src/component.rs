@@ -365,6 +365,12 @@ impl<T: Traffic> World<T> {
         self.take_until(limit.min(self.last))
     }
 
+    /// Makes the next three events known to [`ahead`](Self::ahead), as far as there are events soon.
+    #[inline]
+    pub fn look_ahead(&mut self) {
+        self.queue.look_ahead();
+    }
+
     /// The event that comes after `others` other ones, if it is known already and nothing comes between.
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<Occurrence<T::Frame>> {

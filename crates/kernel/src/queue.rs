@@ -89,6 +89,8 @@ const WIDEST_DAY_BITS: u32 = 49;
 const CENSUS_DAYS: usize = 2048;
 const CENSUS_EVENTS: usize = 4096;
 const CENSUS_ROUNDS: usize = 4;
+/// The events that are known ahead, the next one included, where somebody looks ahead.
+const KNOWN: usize = 3;
 /// The day is halved above this mean number of events, and doubled below a quarter of it.
 const CROWDED: u32 = 24;
 
@@ -207,8 +209,17 @@ impl<P: Copy> EventQueue<P> {
         self.today.pop()
     }
 
-    /// The event that is popped after `others` other ones, if it is known already and no earlier one is pushed. That of a later day is not
-    /// known.
+    /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, those of the next day with events are sorted
+    /// already.
+    #[inline]
+    pub fn look_ahead(&mut self) {
+        if self.today.len() < KNOWN && self.in_days > 0 && !self.is_census_complete() {
+            self.turn_early();
+        }
+    }
+
+    /// The event that is popped after `others` other ones, if it is known already and no earlier one is pushed. That of a later day is
+    /// known if somebody has [looked ahead](Self::look_ahead).
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&Event<P>> {
         self.today.iter().rev().nth(others)
@@ -259,6 +270,16 @@ impl<P: Copy> EventQueue<P> {
             .map(|Reverse(event)| event.time.as_fs() >> self.day_bits)
     }
 
+    /// Makes today the next day with events, of which there must be one in this year, and the rest of today its beginning.
+    #[inline(never)]
+    fn turn_early(&mut self) {
+        let next = self.busy_date_after(self.date);
+        let mut rest = self.turn_to(next);
+        // It is earlier than all others.
+        self.today.append(&mut rest);
+        self.spare.push(rest);
+    }
+
     #[inline(never)]
     fn turn_page(&mut self) -> Option<()> {
         if self.is_census_complete() {
@@ -272,11 +293,19 @@ impl<P: Copy> EventQueue<P> {
         } else {
             self.next_year()?
         };
+        let ended = self.turn_to(next);
+        self.spare.push(ended);
+        Some(())
+    }
+
+    /// Makes today the day with the date `next`, which is the next one with events. Returns what is left of the day before.
+    #[inline(always)]
+    fn turn_to(&mut self, next: u64) -> Vec<Event<P>> {
         self.census.days += (next - self.date).min(CENSUS_DAYS as u64) as u32;
         self.date = next;
         let day = self.day(next);
         let next = std::mem::take(&mut self.days[day]);
-        self.spare.push(std::mem::replace(&mut self.today, next));
+        let before = std::mem::replace(&mut self.today, next);
         self.busy[day / 64] &= !(1 << (day % 64));
         self.in_days -= self.today.len();
         self.admit_new_year();
@@ -287,7 +316,7 @@ impl<P: Copy> EventQueue<P> {
                 .sort_unstable_by_key(|event| Reverse(event.key()));
         }
         self.census.events += self.today.len() as u32;
-        Some(())
+        before
     }
 
     /// Moves events that the year has reached from the heap into their days. Events of today are added unsorted.
@@ -451,6 +480,9 @@ mod tests {
                 model.insert((time, rank));
                 if magnitude % 3 == 0 {
                     queue.next_time();
+                    if fine % 2 == 0 {
+                        queue.look_ahead();
+                    }
                     let mut ahead = model.iter();
                     for others in 0..3 {
                         if let Some(event) = queue.ahead(others) {

@@ -19,7 +19,8 @@ impl Simulation {
     /// Begins to load what the next three events need, beside the present one: of the third what can be found without reading it, then
     /// what is behind that.
     #[inline(always)]
-    pub(super) fn prefetch_next(&self) {
+    pub(super) fn prefetch_next(&mut self) {
+        self.world.look_ahead();
         let packets = &self.world.store;
         if let Some(next) = self.world.ahead(0) {
             let id = next.target();
