@@ -56,6 +56,8 @@ pub struct Endpoint {
     functions: Box<Functions>,
     /// `Max_Payload_Size`, from the registers.
     max_payload: u32,
+    /// The largest read request, from the registers and the completion buffer.
+    max_read_request: u32,
     /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
     /// traffic class maps to no channel.
     checked_from: u32,
@@ -131,6 +133,7 @@ impl Endpoint {
             functions: Box::new(functions),
             link,
             max_payload: 0,
+            max_read_request: 0,
             checked_from: 0,
             bars: [CLOSED; Bar::COUNT],
             bus_master: false,
@@ -184,8 +187,7 @@ impl Endpoint {
 
     /// Max read request size in Device Control, in bytes, or the largest size of which the completion buffer holds a request.
     pub fn max_read_request(&self) -> u32 {
-        let set = self.functions.space(FunctionPlace::Own).max_read_request();
-        set.min(self.parameters.completion_buffer().largest_request())
+        self.max_read_request
     }
 
     /// Number of tags that the engine may use, with the enabled tag width.
@@ -213,6 +215,8 @@ impl Endpoint {
     fn apply_registers(&mut self) {
         let space = self.functions.space(FunctionPlace::Own);
         self.max_payload = space.max_payload();
+        let completable = self.parameters.completion_buffer().largest_request();
+        self.max_read_request = space.max_read_request().min(completable);
         if let Some(channels) = space.channels_control() {
             self.link.configure_channels(&channels);
         }

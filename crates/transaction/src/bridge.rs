@@ -121,6 +121,12 @@ impl Bridge {
         }
     }
 
+    /// Whether no packet waits here, and no load is outstanding or in quarantine.
+    pub fn is_idle(&self) -> bool {
+        let waits = !self.stores.is_empty() || !self.turns.is_empty() || !self.answers.is_empty();
+        !waits && self.outgoing.is_empty() && self.loads.is_empty() && self.asked.is_idle()
+    }
+
     /// Adds buffer space of `class` that the far side has returned.
     pub fn free(&mut self, class: usize, space: ReturnedSpace) {
         self.outgoing.free(class, space);

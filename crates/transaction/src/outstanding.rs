@@ -105,6 +105,11 @@ impl<T: Copy> Outstanding<T> {
         self.tags = tags;
     }
 
+    /// Whether no request is outstanding, and no tag in quarantine.
+    pub fn is_idle(&self) -> bool {
+        self.deadlines.is_empty() && self.quarantined.is_empty()
+    }
+
     /// Whether a tag is free at `now`.
     pub fn is_open(&self, now: Time) -> bool {
         let mut released = self.quarantined.iter().take_while(|(end, _)| *end <= now);

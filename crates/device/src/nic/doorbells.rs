@@ -130,6 +130,9 @@ impl Doorbells {
 
     /// The time of the next doorbell after `now`.
     pub(super) fn due_after(&self, now: Time) -> Time {
+        if self.is_empty() {
+            return Time::NEVER;
+        }
         let firsts = self.fifos.iter().filter_map(VecDeque::front);
         let later = firsts.map(|bell| bell.due).filter(|due| *due > now);
         later.min().unwrap_or(Time::NEVER)

@@ -486,8 +486,10 @@ impl Nic {
         if !endpoint.is_open(fx) || !endpoint.is_bus_master() {
             return gave_up;
         }
+        let largest = endpoint.max_read_request();
+        let may_read = self.reads.fits(largest, fx.now());
         for index in (self.turn..SOURCES.len()).chain(0..self.turn) {
-            if let Some(packet) = self.next_of(SOURCES[index], fx) {
+            if let Some(packet) = self.next_of(SOURCES[index], may_read, fx) {
                 self.turn = (index + 1) % SOURCES.len();
                 self.shared.endpoint_mut().hand_over(packet, fx);
                 return true;
@@ -496,13 +498,17 @@ impl Nic {
         gave_up
     }
 
-    /// The next packet of a source; a read request needs a tag.
-    fn next_of(&mut self, source: Source, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        let largest = self.shared.endpoint().max_read_request();
+    /// The next packet of a source; none where it is a read request, unless it `may_read`.
+    fn next_of(
+        &mut self,
+        source: Source,
+        may_read: bool,
+        fx: &mut Effects<'_, Self>,
+    ) -> Option<PacketId> {
         let read = match source {
             Source::Stores => return self.window.next_store(fx),
             Source::Uploads => return self.shared.next_upload(fx),
-            _ if !self.reads.fits(largest, fx.now()) => return None,
+            _ if !may_read => return None,
             Source::Loads => return self.window.next_load(&self.shared, &mut self.reads, fx),
             Source::Buffers => {
                 let most = u64::from(self.shared.parameters().buffer_prefetch);

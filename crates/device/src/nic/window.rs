@@ -18,6 +18,8 @@ use super::{BUS, Nic, return_space};
 /// The window, with loads and stores in progress.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Window {
+    /// Whether the bridge may have something to do.
+    is_used: bool,
     bridge: Bridge,
     /// Size of each processor's part of the address space, and of the whole window.
     space: u64,
@@ -34,6 +36,7 @@ impl Window {
     /// A window to the processors in `reach`.
     pub(super) fn new(config: BridgeConfig, reach: Arc<[Option<u8>]>) -> Self {
         Self {
+            is_used: false,
             bridge: Bridge::new(config),
             space: config.space,
             size: bar(config.space, reach.len()).size,
@@ -81,12 +84,16 @@ impl Window {
             return shared.endpoint_mut().free(charge, fx);
         }
         let ready = fx.now() + shared.cycles(shared.parameters().window_cycles);
+        self.is_used = true;
         self.bridge
             .forward_request((packet, charge), address, ready, fx.store());
     }
 
     /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
     pub(super) fn put_on_bus(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+        if !self.is_used {
+            return false;
+        }
         let mut any = false;
         while let Some(answer) = self.bridge.next_completion(fx.now(), fx.store()) {
             any = true;
@@ -111,6 +118,7 @@ impl Window {
     ) {
         let due = fx.now() + shared.cycles(shared.parameters().window_cycles);
         let header = *fx.store()[frame.packet].header();
+        self.is_used = true;
         let (side, bridge) = (shared.side(), &mut self.bridge);
         let is_over = match &header.kind {
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !shared.is_master(0) => {
@@ -147,6 +155,9 @@ impl Window {
 
     /// The next write request of another processor.
     pub(super) fn next_store(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
+        if !self.is_used {
+            return None;
+        }
         let store = self.bridge.next_store(fx.now())?;
         if let Some(space) = store.space {
             return_space(space, fx);
@@ -161,6 +172,9 @@ impl Window {
         reads: &mut Reads,
         fx: &mut Effects<'_, Nic>,
     ) -> Option<PacketId> {
+        if !self.is_used {
+            return None;
+        }
         let largest = shared.endpoint().max_read_request();
         let load = self.bridge.next_load(fx.now(), largest)?;
         if let Some(space) = load.space {
@@ -189,13 +203,20 @@ impl Window {
 
     /// Ends loads of this side that have timed out.
     pub(super) fn give_up(&mut self, now: Time) {
-        self.bridge.give_up(now);
+        if self.is_used {
+            self.bridge.give_up(now);
+        }
     }
 
     /// The time of the next event after `now`.
     pub(super) fn due_after(&mut self, fx: &mut Effects<'_, Nic>) -> Time {
+        if !self.is_used {
+            return Time::NEVER;
+        }
         let now = fx.now();
-        self.bridge.due_after(now, fx.store())
+        let due = self.bridge.due_after(now, fx.store());
+        self.is_used = !self.bridge.is_idle();
+        due
     }
 }
 

@@ -60,6 +60,11 @@ impl Outgoing {
         self.room[class] += u32::from(space.words);
     }
 
+    /// Whether no packet waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queues.iter().all(VecDeque::is_empty)
+    }
+
     /// Removes and returns the first packet of a class.
     pub(super) fn take(&mut self, class: usize) -> Option<Waiting> {
         self.queues[class].pop_front().map(|(_, waiting)| waiting)

@@ -140,8 +140,9 @@ impl Sender {
 
     /// Handles `bytes` of request `slot` of the descriptor or message with this number; `lost` further bytes could not be read.
     pub(super) fn arrive(&mut self, number: u64, slot: u64, bytes: &[u8], lost: u32) {
-        let message = self.messages.stream(number);
-        if let Some(stream) = message.or_else(|| self.fetches.stream(number)) {
+        if !self.messages.arrive(number, slot, bytes, lost)
+            && let Some(stream) = self.fetches.stream(number)
+        {
             stream.arrive(slot, bytes, lost);
         }
     }
@@ -362,10 +363,12 @@ impl Sender {
         fx: &mut Effects<'_, Nic>,
     ) {
         let now = fx.now();
-        let job = self.messages.begin_packet(queue);
+        let packet = self.messages.begin_packet(queue, |job| {
+            let requester = shared.requester(job.address.source);
+            job.pack(job.next_len(largest), requester, fx.store())
+        });
+        let job = self.messages.oldest(queue);
         let channel = channel(job, shared);
-        let requester = shared.requester(job.address.source);
-        let packet = job.pack(job.next_len(largest), requester, fx.store());
         let is_done = job.left == 0;
         let parameters = shared.parameters();
         if let Transfer::Nap { is_immediate } = job.transfer {

@@ -20,6 +20,8 @@ pub(super) struct Stream {
     taken: usize,
     /// Bytes of each request that were not taken yet, the oldest first.
     held: VecDeque<u32>,
+    /// The sum of `held`.
+    coming: u64,
     /// Whether a request has failed.
     is_broken: bool,
 }
@@ -63,6 +65,7 @@ impl Stream {
             bytes: Vec::new(),
         });
         self.held.push_back(len);
+        self.coming += u64::from(len);
         (
             Item { address, len },
             self.first + self.slots.len() as u64 - 1,
@@ -107,7 +110,7 @@ impl Stream {
 
     /// Number of bytes that were requested and not taken.
     pub(super) fn coming(&self) -> u64 {
-        self.held.iter().copied().map(u64::from).sum()
+        self.coming
     }
 
     /// Whether a request has failed.
@@ -129,6 +132,7 @@ impl Stream {
         while let Some(first) = self.held.front_mut() {
             let part = rest.min(*first);
             *first -= part;
+            self.coming -= u64::from(part);
             rest -= part;
             if *first > 0 {
                 break;
