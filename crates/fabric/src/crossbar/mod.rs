@@ -55,8 +55,8 @@ struct Output {
     free_at: Time,
     /// Free words in the buffers behind the output, for each virtual channel.
     free_words: [u32; 3],
-    /// Number of queues with a first packet for the output.
-    asked: usize,
+    /// The queues with a first packet for the output, one bit each.
+    asked: Vec<u64>,
     /// The queue after the one that was served last.
     turn: usize,
     /// The time of the next wake-up for the output.
@@ -86,15 +86,19 @@ impl Crossbar {
         let output = |words: u32| Output {
             free_at: Time::ZERO,
             free_words: [words; 3],
-            asked: 0,
+            asked: Vec::new(),
             turn: 0,
             wake: Time::NEVER,
         };
-        let outputs: Vec<Output> = buffer_words.map(output).collect();
+        let mut outputs: Vec<Output> = buffer_words.map(output).collect();
+        let queues = outputs.len() * stride;
+        for output in &mut outputs {
+            output.asked.resize(queues.div_ceil(64), 0);
+        }
         Self {
             order,
             stride,
-            queues: vec![VecDeque::new(); outputs.len() * stride],
+            queues: vec![VecDeque::new(); queues],
             came: 0,
             inputs: vec![Time::ZERO; outputs.len()],
             outputs,
@@ -107,43 +111,40 @@ impl Crossbar {
         self.came += 1;
         let queue = input * self.stride + queue;
         self.queues[queue].push_back((self.came, entry));
-        (self.queues[queue].len() == 1).then(|| self.ask(entry.output))
+        (self.queues[queue].len() == 1).then(|| self.ask(entry.output, queue))
     }
 
-    fn ask(&mut self, output: usize) -> usize {
-        self.outputs[output].asked += 1;
+    fn ask(&mut self, output: usize, queue: usize) -> usize {
+        self.outputs[output].asked[queue / 64] |= 1 << (queue % 64);
         output
     }
 
     /// Whether a queue has a first packet for the output.
     fn is_asked(&self, output: usize) -> bool {
-        self.outputs[output].asked > 0
+        self.outputs[output].asked.iter().any(|queues| *queues != 0)
     }
 
     /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet.
     fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
+        if !self.is_asked(output) {
+            return Next::Nothing;
+        }
         let Output {
             free_at,
             free_words,
-            asked,
+            ref asked,
             turn,
             ..
         } = self.outputs[output];
-        if asked == 0 {
-            return Next::Nothing;
-        }
         if free_at > now {
             return Next::At(free_at);
         }
         let mut earliest = Time::NEVER;
-        for queue in (turn..self.queues.len()).chain(0..turn) {
+        for queue in members(asked, turn..usize::MAX).chain(members(asked, 0..turn)) {
             let Some(entry) = self.first(queue) else {
                 continue;
             };
-            if entry.output != output
-                || u32::from(entry.frame.cycles) > free_words[entry.channel]
-                || !takes(entry)
-            {
+            if u32::from(entry.frame.cycles) > free_words[entry.channel] || !takes(entry) {
                 continue;
             }
             let due = entry.ready.max(self.inputs[queue / self.stride]);
@@ -179,7 +180,7 @@ impl Crossbar {
         let turn = (queue + 1) % self.queues.len();
         let output = &mut self.outputs[entry.output];
         output.free_at = now + length;
-        output.asked -= 1;
+        output.asked[queue / 64] &= !(1 << (queue % 64));
         output.turn = turn;
         (input, entry, length)
     }
@@ -197,7 +198,7 @@ impl Crossbar {
     /// Registers the next first packet of a queue at its output; returns the output.
     fn ask_again(&mut self, queue: usize) -> Option<usize> {
         let output = self.wanted(queue)?;
-        Some(self.ask(output))
+        Some(self.ask(output, queue))
     }
 
     /// The queues of an input.
@@ -227,4 +228,20 @@ impl Crossbar {
         }
         is_due
     }
+}
+
+/// The members of a set, one bit each, that are in `range`, in ascending order.
+fn members(set: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
+    let first = range.start / 64;
+    let words = set.iter().enumerate().skip(first);
+    let members = words.flat_map(move |(number, word)| {
+        let before = if number == first { range.start % 64 } else { 0 };
+        let mut rest = word & (u64::MAX << before);
+        std::iter::from_fn(move || {
+            let member = rest.trailing_zeros() as usize;
+            rest &= rest.checked_sub(1)?;
+            Some(number * 64 + member)
+        })
+    });
+    members.take_while(move |member| *member < range.end)
 }

@@ -15,8 +15,13 @@ use crate::nic::registers::FUNCTIONS;
 pub(super) struct Messages {
     /// Queues that take turns: one for each function, or one for all if a message follows the other.
     queues: Box<[Queue]>,
-    /// The queues that are not empty, one bit each.
+    /// The queues that are not empty, one bit each. Of these and the next ones, searches look at no message.
     busy: u32,
+    /// The queues with data that is not requested, those whose oldest message can be continued as far as it alone decides, and those whose
+    /// oldest message may request a packet in any case.
+    wanting: u32,
+    ready: u32,
+    short: u32,
     /// Most messages in a queue.
     most: usize,
     /// Largest payload of a packet, and size of the buffer for data that is requested and not packed yet.
@@ -58,6 +63,9 @@ impl Messages {
         Self {
             queues: vec![Queue::default(); queues].into(),
             busy: 0,
+            wanting: 0,
+            ready: 0,
+            short: 0,
             most: parameters.messages as usize,
             packet: parameters.network_payload.0,
             buffer: parameters.reorder_buffer.0,
@@ -77,8 +85,25 @@ impl Messages {
         let queue = &mut self.queues[number];
         queue.held += job.stream.held();
         queue.jobs.push_back(job);
+        self.mark(number);
+    }
+
+    /// Marks what a queue can do, after any change of its messages.
+    fn mark(&mut self, number: usize) {
+        let queue = &mut self.queues[number];
         queue.count_asked();
-        self.busy |= 1 << number;
+        let bit = 1 << number;
+        let first = queue.jobs.front();
+        let can_go_on = |job: &Job| job.is_lost() || job.has(job.next_len(self.packet as u32));
+        let is_short = |job: &Job| job.stream.coming() < self.packet;
+        for (marks, is_set) in [
+            (&mut self.busy, first.is_some()),
+            (&mut self.wanting, queue.asked < queue.jobs.len()),
+            (&mut self.ready, first.is_some_and(can_go_on)),
+            (&mut self.short, first.is_some_and(is_short)),
+        ] {
+            *marks = if is_set { *marks | bit } else { *marks & !bit };
+        }
     }
 
     /// The oldest message of a queue that is not empty.
@@ -91,35 +116,34 @@ impl Messages {
         let job = queue.jobs.pop_front()?;
         queue.held -= job.stream.held();
         queue.asked = queue.asked.saturating_sub(1);
-        queue.count_asked();
-        if queue.jobs.is_empty() {
-            self.busy &= !(1 << number);
-        }
+        self.mark(number);
         Some(job)
     }
 
-    /// The next queue in round-robin order whose oldest message `may` be continued.
+    /// The next queue in round-robin order whose oldest message `may` be continued, of those whose next packet has all its data, or some
+    /// data that cannot be read.
     pub(super) fn next_to_pack(&self, may: impl Fn(&Job) -> bool) -> Option<usize> {
-        let mut in_turn = self.in_turn(self.packed_last);
+        let mut in_turn = in_turn(self.ready, self.packed_last);
         in_turn.find(|queue| may(&self.queues[*queue].jobs[0]))
     }
 
     /// Lets the oldest message of a queue that is not empty `make` the next packet.
-    pub(super) fn begin_packet<T>(&mut self, queue: usize, make: impl FnOnce(&mut Job) -> T) -> T {
-        self.packed_last = queue;
-        let queue = &mut self.queues[queue];
+    pub(super) fn begin_packet<T>(&mut self, number: usize, make: impl FnOnce(&mut Job) -> T) -> T {
+        self.packed_last = number;
+        let queue = &mut self.queues[number];
         let job = &mut queue.jobs[0];
         let held = job.stream.held();
         let made = make(job);
         queue.held -= held - job.stream.held();
+        self.mark(number);
         made
     }
 
     /// The next read request for data, with at most `largest` bytes.
     pub(super) fn next_read(&mut self, largest: u32) -> Option<Read> {
-        let queue = self.next_to_read(largest)?;
-        self.read_last = queue;
-        let queue = &mut self.queues[queue];
+        let number = self.next_to_read(largest)?;
+        self.read_last = number;
+        let queue = &mut self.queues[number];
         let job = &mut queue.jobs[queue.asked];
         let (range, slot) = job.stream.ask(largest);
         queue.held += 1;
@@ -129,7 +153,7 @@ impl Messages {
             slot,
             is_data: !matches!(job.transfer, Transfer::Nap { is_immediate: true }),
         };
-        queue.count_asked();
+        self.mark(number);
         Some(Read {
             owner,
             range,
@@ -144,28 +168,10 @@ impl Messages {
         let is_alone = self.busy.count_ones() < 2;
         let shares = if is_alone { 1 } else { self.queues.len() };
         let buffer = self.buffer / shares as u64;
-        self.in_turn(self.read_last).find(|queue| {
-            let Queue { jobs, asked, held } = &self.queues[*queue];
-            let Some(job) = jobs.get(*asked) else {
-                return false;
-            };
-            let is_short = *asked == 0 && job.stream.coming() < self.packet;
-            is_short || (held + 1) * u64::from(largest) <= buffer
-        })
-    }
-
-    /// The queues that are not empty, in round-robin order after the last one.
-    fn in_turn(&self, last: usize) -> impl Iterator<Item = usize> + use<> {
-        let up_to_last = (2 << last) - 1;
-        let (mut later, mut earlier) = (self.busy & !up_to_last, self.busy & up_to_last);
-        std::iter::from_fn(move || {
-            let first = if later != 0 { &mut later } else { &mut earlier };
-            if *first == 0 {
-                return None;
-            }
-            let queue = first.trailing_zeros() as usize;
-            *first &= *first - 1;
-            Some(queue)
+        in_turn(self.wanting, self.read_last).find(|number| {
+            let queue = &self.queues[*number];
+            let is_short = queue.asked == 0 && self.short >> number & 1 != 0;
+            is_short || (queue.held + 1) * u64::from(largest) <= buffer
         })
     }
 
@@ -176,18 +182,31 @@ impl Messages {
     /// Handles `bytes` of request `slot` of the message with this number, and `lost` further bytes that could not be read. False if it is
     /// not in progress.
     pub(super) fn arrive(&mut self, number: u64, slot: u64, bytes: &[u8], lost: u32) -> bool {
-        let mut queues = self.queues.iter_mut();
-        queues.any(|queue| {
-            let mut jobs = queue.jobs.iter_mut();
-            let Some(job) = jobs.find(|job| job.number == number) else {
-                return false;
-            };
-            job.stream.arrive(slot, bytes, lost);
-            if lost > 0 {
-                // No more of its data is requested.
-                queue.count_asked();
-            }
-            true
-        })
+        let found = in_turn(self.busy, self.packed_last).find_map(|queue| {
+            let mut jobs = self.queues[queue].jobs.iter();
+            Some((queue, jobs.position(|job| job.number == number)?))
+        });
+        let Some((queue, place)) = found else {
+            return false;
+        };
+        let stream = &mut self.queues[queue].jobs[place].stream;
+        stream.arrive(slot, bytes, lost);
+        // Of later messages nothing is marked but what is left to request.
+        if place == 0 || lost > 0 {
+            self.mark(queue);
+        }
+        true
     }
+}
+
+/// The queues of a set with a bit for each, in round-robin order after the last one.
+fn in_turn(queues: u32, last: usize) -> impl Iterator<Item = usize> {
+    let up_to_last = (2 << last) - 1;
+    let (mut later, mut earlier) = (queues & !up_to_last, queues & up_to_last);
+    std::iter::from_fn(move || {
+        let rest = if later != 0 { &mut later } else { &mut earlier };
+        let first = rest.trailing_zeros();
+        *rest &= rest.checked_sub(1)?;
+        Some(first as usize)
+    })
 }

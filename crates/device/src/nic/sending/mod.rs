@@ -340,8 +340,8 @@ impl Sender {
         loop {
             let is_paced = self.nap_free_at > fx.now();
             let next = self.messages.next_to_pack(|job| {
-                let waits = || is_paced && job.is_nap() || !job.has(job.next_len(largest));
-                shared.bus().is_open(channel(job, shared)) && (job.is_lost() || !waits())
+                let waits = is_paced && job.is_nap();
+                shared.bus().is_open(channel(job, shared)) && (!waits || job.is_lost())
             });
             let Some(queue) = next else {
                 return any;
