@@ -20,11 +20,18 @@ pub fn prefetch<T: ?Sized>(value: &T, range: Range<usize>) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
         let first = std::ptr::from_ref(value).cast::<i8>();
-        let within = (first.addr() + range.start) % LINE;
-        let first = first.wrapping_add(range.start).wrapping_sub(within);
-        for at in (0..within + range.len()).step_by(LINE) {
+        let begin = |at: usize| {
             // SAFETY: a prefetch reads no value and cannot fault, whatever the address is; every x86-64 processor has it.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(at)) };
+        };
+        let steps = range.len().div_ceil(LINE);
+        for step in 0..steps {
+            begin(range.start + step * LINE);
+        }
+        // The end may be in one line more. How many there are must not depend on the address, which no processor can foresee.
+        let lines = (range.start % LINE + range.len()).div_ceil(LINE);
+        if align_of_val(value) < LINE || lines > steps {
+            begin(range.end.saturating_sub(1));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

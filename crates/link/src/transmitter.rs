@@ -78,8 +78,8 @@ pub(crate) struct L0s {
 struct Channel {
     queue: Queue,
     budgets: [Budget; 3],
-    /// Counted only where there are several channels.
-    count: ChannelCount,
+    /// Counted only where there are several channels, and therefore boxed.
+    count: Box<ChannelCount>,
 }
 
 /// The result of using a free wire.
@@ -101,7 +101,7 @@ impl Transmitter {
         let channel = Channel {
             queue,
             budgets: [Budget::CLOSED; 3],
-            count: ChannelCount::default(),
+            count: Box::default(),
         };
         let others = vec![channel.clone(); config.channel_ids() - 1];
         Transmitter {

@@ -1,6 +1,7 @@
 //! The packets that wait for one wire, by source and class: arbitration and ordering rules.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 use kernel::Time;
 use protocol::{Arbitration, Class, Passing, TrafficClass};
@@ -59,14 +60,15 @@ struct Queued {
     waiting: Waiting,
 }
 
-/// The packets of one source, oldest first within each class.
+/// The packets of one source, oldest first within each class. What posted packets need is in the first line.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[repr(C, align(64))]
 struct Source {
-    classes: [VecDeque<Queued>; 3],
     /// One bit for each class that has packets.
     occupied: u8,
     /// The number of packets that the source may send in a row while others wait.
     weight: u32,
+    classes: [VecDeque<Queued>; 3],
 }
 
 /// Packets of several sources that share a wire by weighted round robin.
@@ -165,11 +167,14 @@ impl Queue {
         Some(first.waiting.packet)
     }
 
-    /// Begins to load the list of packets of a source.
+    /// Begins to load the list of posted packets of a source.
     #[inline]
     pub(crate) fn prefetch_source(&self, source: usize) {
         if let Some(source) = self.sources.get(source) {
-            kernel::prefetch(source, 0..size_of::<Source>());
+            kernel::prefetch(
+                source,
+                0..offset_of!(Source, classes) + size_of::<VecDeque<Queued>>(),
+            );
         }
     }
 
@@ -224,6 +229,8 @@ impl Queue {
         }
         let queued = packets.pop_front()?;
         if packets.is_empty() {
+            // The next one waits at its beginning again, in a line that is in the cache.
+            packets.clear();
             source.occupied = 0;
             self.occupied[0] = 0;
         }
@@ -428,6 +435,7 @@ impl Queue {
         let packets = &mut source.classes[class.index()];
         let queued = take(packets).expect("the chosen class has a packet");
         if packets.is_empty() {
+            packets.clear();
             source.occupied &= !(1 << class.index());
             if source.occupied == 0 {
                 self.occupied[number / 64] &= !(1 << (number % 64));

@@ -15,8 +15,8 @@ pub enum Addresses {
     Random {
         /// The alignment, in bytes.
         alignment: u64,
-        /// The source of random numbers.
-        stream: Stream,
+        /// The source of random numbers. Boxed, because few flows have one.
+        stream: Box<Stream>,
     },
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn random_requests_are_aligned_and_within_the_region_and_reach_all_of_it() {
         let mut addresses = Addresses::Random {
             alignment: 8,
-            stream: Stream::named(1, "addresses"),
+            stream: Box::new(Stream::named(1, "addresses")),
         };
         let mut offsets: Vec<u64> = (0..2000)
             .filter_map(|number| addresses.next(number, 64, 260))

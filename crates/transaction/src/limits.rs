@@ -1,5 +1,7 @@
 //! The limits on the requests of a function.
 
+use std::mem::offset_of;
+
 use kernel::{Bandwidth, Span};
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +9,21 @@ use crate::OutstandingLimits;
 
 /// The limits on the requests of a function.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct RequesterLimits {
-    /// Max payload size in bytes.
-    pub max_payload: u32,
-    /// Max read request size in bytes.
-    pub max_read_request: u32,
     /// The limits of outstanding non-posted requests.
     pub outstanding: OutstandingLimits,
     /// The time that requests take in the engine itself.
     pub staging: Staging,
+    /// Max payload size in bytes.
+    pub max_payload: u32,
+    /// Max read request size in bytes.
+    pub max_read_request: u32,
+}
+
+impl RequesterLimits {
+    /// The beginning of the fields that packets need, which are the last ones.
+    pub(crate) const PACKETS: usize = offset_of!(RequesterLimits, staging);
 }
 
 /// The time that a request takes in an engine, outside the life of its tag. An engine has any number of requests in staging at once,

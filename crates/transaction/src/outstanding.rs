@@ -1,6 +1,7 @@
 //! The outstanding non-posted requests of one function, each with a tag.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::ops::Range;
 
 use kernel::{Span, Time};
@@ -24,20 +25,22 @@ pub struct OutstandingLimits {
     pub completion_buffer: CompletionBuffer,
 }
 
-/// Outstanding requests by tag. `T` is the requester's data about each request.
+/// Outstanding requests by tag. `T` is the requester's data about each request. What is looked at without any request is in the first
+/// fields.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Outstanding<T> {
-    /// The limits that the function supports.
-    limits: OutstandingLimits,
-    /// The tags in use by the current configuration.
-    tags: Range<u16>,
-    /// The free tags. The last one is used next.
-    free: Vec<u16>,
-    slots: Vec<Slot<T>>,
     /// The deadline of each request, oldest first. Requests that have completed are still listed.
     deadlines: VecDeque<(Time, u16)>,
     /// The tags in quarantine, each with the end of its quarantine, in the order of these times.
     quarantined: VecDeque<(Time, u16)>,
+    /// The free tags. The last one is used next.
+    free: Vec<u16>,
+    slots: Vec<Slot<T>>,
+    /// The limits that the function supports.
+    limits: OutstandingLimits,
+    /// The tags in use by the current configuration.
+    tags: Range<u16>,
     /// The space of the completion buffer that outstanding requests, and late completions of tags in quarantine, may need.
     used: Space,
 }
@@ -74,6 +77,9 @@ pub struct AnsweredPart<T> {
 }
 
 impl<T: Copy> Outstanding<T> {
+    /// The end of the fields that are looked at without any request.
+    pub(crate) const PACKETS_END: usize = offset_of!(Self, slots);
+
     /// Creates an empty set of requests.
     pub fn new(limits: OutstandingLimits) -> Self {
         let mut outstanding = Outstanding {

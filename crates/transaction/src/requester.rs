@@ -2,6 +2,9 @@
 
 mod standing;
 
+use std::mem::offset_of;
+use std::ops::Range;
+
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
@@ -59,41 +62,47 @@ pub struct Taken {
     pub status: Status,
 }
 
-/// The flows and tags of one function.
+/// The flows and tags of one function. What every packet needs is together: from the end of the limits to the first fields of the
+/// outstanding reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub struct Requester {
-    id: FunctionId,
     limits: RequesterLimits,
+    id: FunctionId,
     /// Whether the function may send requests (Bus Master Enable).
     is_bus_master: bool,
+    /// The time until which no request may be sent.
+    held_until: Time,
     flows: Vec<Running>,
     /// The indices of flows with requests left, and the one whose turn is next.
     live: Vec<usize>,
     turn: usize,
     reads: Outstanding<Read>,
-    /// The time until which no request may be sent.
-    held_until: Time,
 }
+
+/// The bytes of a [`Requester`] that every packet needs.
+const PACKETS: Range<usize> = offset_of!(Requester, limits) + RequesterLimits::PACKETS
+    ..offset_of!(Requester, reads) + Outstanding::<Read>::PACKETS_END;
 
 impl Requester {
     /// Creates a requester without flows.
     pub fn new(id: FunctionId, limits: RequesterLimits) -> Self {
         Requester {
-            id,
             limits,
+            id,
             is_bus_master: true,
+            held_until: Time::ZERO,
             flows: Vec::new(),
             live: Vec::new(),
             turn: 0,
             reads: Outstanding::new(limits.outstanding),
-            held_until: Time::ZERO,
         }
     }
 
     /// Begins to load what the next request needs.
     #[inline]
     pub fn prefetch(&self) {
-        kernel::prefetch(self, 0..size_of::<Self>());
+        kernel::prefetch(self, PACKETS);
         if let [flow] = self.flows.as_slice() {
             kernel::prefetch(flow, 0..size_of::<Running>());
             kernel::prefetch(self.live.as_slice(), 0..1);

@@ -1,6 +1,7 @@
 //! Meters of flows: bytes, rates and latencies, from the observations of components.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 use host::queue_pair::MessageNote;
 use kernel::Time;
@@ -31,51 +32,52 @@ pub struct Meter {
 /// The most ranges of missing bytes that a flow lists. Our choice: more are seldom read, and their number is in `refused`.
 const MOST_MISSING: usize = 64;
 
-/// Measurements of one flow.
+/// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub struct FlowMeter {
-    /// Bytes requested in total, once that is known.
-    pub asked: Option<u64>,
+    /// Times of the first bit of the first request and the last bit of the last, as sent.
+    pub sent: Option<(Time, Time)>,
+    /// Bytes sent and bytes arrived in the measured window.
+    pub steady: (u64, u64),
+    /// Arrival times of the first and the last payload.
+    pub arrived: Option<(Time, Time)>,
     /// Bytes that arrived.
     pub delivered: u64,
+    /// Bytes that were lost with an error.
+    pub refused: u64,
+    /// Bytes requested in total, once that is known.
+    pub asked: Option<u64>,
+    /// Doorbell times of messages that nobody has noticed yet.
+    rung: VecDeque<Time>,
+    /// The workload that the flow is a part of.
+    group: Option<u32>,
+    /// The number of times that the driver has begun again after a reset of the device.
+    pub restarts: u32,
+    /// Whether every byte that arrived was correct.
+    pub intact: bool,
     /// Whether a request of the flow timed out.
     pub timed_out: bool,
     /// Whether a reset has made the requester forget the flow.
     pub forgotten: bool,
     /// Whether the flow has been complete, or was forgotten.
     closed: bool,
-    /// Bytes that were lost with an error.
-    pub refused: u64,
+    /// Whether the driver waits for the end of a reset of the device.
+    is_interrupted: bool,
+    /// Latencies from the making of a request to its end; `None` if nobody will ask for them.
+    pub latencies: Option<Latencies>,
     /// Ranges of the flow's region whose bytes were lost, as offset and length, where that is known: the first ones.
     pub missing: Vec<(u64, u64)>,
     /// Bytes that a severed fibre may have lost or delivered.
     pub unsure: u64,
-    /// Whether every byte that arrived was correct.
-    pub intact: bool,
-    /// Times of the first bit of the first request and the last bit of the last, as sent.
-    pub sent: Option<(Time, Time)>,
     /// Time of the system call that moves the flow.
     pub called: Option<Time>,
     /// Time when the system call returned.
     pub returned: Option<Time>,
-    /// Whether the driver waits for the end of a reset of the device.
-    is_interrupted: bool,
-    /// The number of times that the driver has begun again after a reset of the device.
-    pub restarts: u32,
     /// Bytes that had arrived when it returned.
     pub arrived_at_return: u64,
-    /// Doorbell times of messages that nobody has noticed yet.
-    rung: VecDeque<Time>,
     /// Doorbell times of messages that have arrived, at least in part, and that nobody has noticed yet.
     unnoticed: VecDeque<Time>,
-    /// Arrival times of the first and the last payload.
-    pub arrived: Option<(Time, Time)>,
-    /// Bytes sent and bytes arrived in the measured window.
-    pub steady: (u64, u64),
-    /// Latencies from the making of a request to its end; `None` if nobody will ask for them.
-    pub latencies: Option<Latencies>,
-    /// The workload that the flow is a part of.
-    group: Option<u32>,
 }
 
 impl FlowMeter {
@@ -284,11 +286,22 @@ impl Meter {
     /// Begins to load what an observation of a packet changes.
     #[inline]
     pub fn prefetch(&self, what: &Observation) {
-        let (Observation::Sent { flow, .. } | Observation::Delivered { flow, .. }) = what else {
-            return;
-        };
+        match what {
+            Observation::Sent { flow, .. } => {
+                if let Some(meter) = self.flows.get(flow.0 as usize) {
+                    kernel::prefetch(meter, 0..offset_of!(FlowMeter, delivered));
+                }
+            }
+            Observation::Delivered { flow, .. } => self.prefetch_delivery(*flow),
+            _ => {}
+        }
+    }
+
+    /// Begins to load what the arrival of a packet changes.
+    #[inline]
+    pub fn prefetch_delivery(&self, flow: FlowId) {
         if let Some(meter) = self.flows.get(flow.0 as usize) {
-            kernel::prefetch(meter, 0..size_of::<FlowMeter>());
+            kernel::prefetch(meter, 0..offset_of!(FlowMeter, missing));
         }
     }
 

@@ -4,6 +4,7 @@ use kernel::{Action, prefetch};
 use packet::Frame;
 
 use super::Simulation;
+use crate::model::Model;
 
 /// Components from which on the loads of the next events begin early. Measured: with 70 components, which fit into the cache, this costs as
 /// much as it gains.
@@ -30,6 +31,12 @@ impl Simulation {
                 Action::Expire(_) => 0,
             };
             self.world.prefetch_wire(id, port);
+            if let (Model::Host(_), Action::Receive(_, Frame::Tlp(frame))) =
+                (&self.models[id.0 as usize], next.action())
+                && let Some(flow) = packets[frame.packet].stamp.flow
+            {
+                self.meter.prefetch_delivery(flow);
+            }
         }
         if let Some(second) = self.world.ahead(1) {
             let id = second.target();

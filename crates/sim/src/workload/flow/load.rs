@@ -37,7 +37,7 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
                 Places::Strided(stride) => Addresses::Strided(stride),
                 Places::Random(alignment) => Addresses::Random {
                     alignment,
-                    stream: Stream::named(to.plan.seed, &stream_name(flow, *way)),
+                    stream: Box::new(Stream::named(to.plan.seed, &stream_name(flow, *way))),
                 },
             },
             follows: (flow.read_after_write && *way == Way::Read).then_some(own.first()),

@@ -79,12 +79,12 @@ impl Kind for TrafficPlan {
                 interval: Span::ZERO,
                 content: Content::Pattern(pattern),
                 disguise: None,
-                spread: Some(Spread {
+                spread: Some(Box::new(Spread {
                     targets: source.targets.clone(),
                     favoured: source.favoured,
                     arrivals: self.arrivals,
                     stream: Stream::named(to.plan.seed, &name),
-                }),
+                })),
             };
             to.models[source.node].add_flow(0, flow);
         }
