@@ -1,6 +1,9 @@
 //! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for flows of
 //! other devices.
 
+use std::iter;
+use std::mem::offset_of;
+
 use kernel::{Bandwidth, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
@@ -31,13 +34,16 @@ kernel::parameters! {
 
 /// A DMA engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Dma {
     endpoint: Endpoint,
-    /// The requester of the physical function, and of each virtual function.
-    requesters: Vec<Requester>,
     /// The function that is served next.
     turn: usize,
     request_interval: Span,
+    /// The requester of each virtual function.
+    others: Vec<Requester>,
+    /// The requester of the physical function, which is not behind a pointer: nearly all engines have it alone.
+    requester: Requester,
 }
 
 one_port!(Dma);
@@ -64,22 +70,22 @@ impl Leaf for Dma {
     }
 
     fn requester(&self, function: u8) -> Option<&Requester> {
-        self.requesters.get(usize::from(function))
+        self.requesters().nth(function.into())
     }
 
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
-        self.requesters.get_mut(usize::from(function))
+        self.requesters_mut().nth(function.into())
     }
 
     fn deadline(&mut self, now: Time) -> Time {
-        let all = self.requesters.iter_mut();
+        let all = self.requesters_mut();
         all.map(|requester| requester.deadline(now))
             .min()
             .unwrap_or(Time::NEVER)
     }
 
     fn reset(&mut self, function: FunctionPlace, fx: &mut Effects<'_, Self>) {
-        for (number, requester) in self.requesters.iter_mut().enumerate() {
+        for (number, requester) in self.requesters_mut().enumerate() {
             if [place(number), FunctionPlace::Own].contains(&function) {
                 forget(requester, fx);
             }
@@ -89,9 +95,13 @@ impl Leaf for Dma {
 
     #[inline]
     fn prefetch_engine(&self) {
-        if let Some(requester) = self.requesters.first() {
-            requester.prefetch();
-        }
+        self.requester.prefetch_flow();
+    }
+
+    #[inline]
+    fn prefetch_fields(&self) {
+        kernel::prefetch(self, offset_of!(Dma, turn)..offset_of!(Dma, requester));
+        self.requester.prefetch();
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
@@ -117,20 +127,41 @@ impl Dma {
                 store_and_forward: parameters.store_and_forward,
             },
         };
-        let functions = 1 + endpoint.functions().virtual_places().count();
+        let functions = endpoint.functions().virtual_places().count();
         let mut dma = Dma {
-            requesters: vec![Requester::new(endpoint.id(), limits); functions],
-            endpoint,
             turn: 0,
             request_interval: parameters.request_interval,
+            others: vec![Requester::new(endpoint.id(), limits); functions],
+            requester: Requester::new(endpoint.id(), limits),
+            endpoint,
         };
         dma.configure_requesters();
         dma
     }
 
+    /// The requesters of all functions, by number.
+    fn requesters(&self) -> impl Iterator<Item = &Requester> {
+        iter::once(&self.requester).chain(&self.others)
+    }
+
+    /// The requesters of all functions, by number, mutable.
+    fn requesters_mut(&mut self) -> impl Iterator<Item = &mut Requester> {
+        iter::once(&mut self.requester).chain(&mut self.others)
+    }
+
+    /// The requester of a function.
+    #[inline]
+    fn of(&mut self, number: usize) -> &mut Requester {
+        match number.checked_sub(1) {
+            None => &mut self.requester,
+            Some(other) => &mut self.others[other],
+        }
+    }
+
     /// Applies the registers to the requesters of all functions.
     fn configure_requesters(&mut self) {
-        for (number, requester) in self.requesters.iter_mut().enumerate() {
+        let requesters = iter::once(&mut self.requester).chain(&mut self.others);
+        for (number, requester) in requesters.enumerate() {
             self.endpoint
                 .configure_requester_of(place(number), requester);
         }
@@ -146,17 +177,17 @@ impl Dma {
 
     /// Lets the next function that can send a request do so. False if none can now.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let (now, count) = (fx.now(), self.requesters.len());
+        let (now, count) = (fx.now(), 1 + self.others.len());
         let (mut earliest, mut deadline) = (Time::NEVER, Time::NEVER);
         let turn = self.turn;
         for step in turn..turn + count {
             let number = if step < count { step } else { step - count };
-            match self.requesters[number].next(now, fx.store()) {
+            match self.of(number).next(now, fx.store()) {
                 Next::Packet(packet) => {
                     self.endpoint.hand_over(packet, fx);
                     if self.request_interval > Span::ZERO {
                         let next = now + self.request_interval;
-                        let all = self.requesters.iter_mut();
+                        let all = self.requesters_mut();
                         all.for_each(|requester| requester.hold_until(next));
                     }
                 }
@@ -167,7 +198,7 @@ impl Dma {
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {
-                    let own = self.requesters[number].deadline(now);
+                    let own = self.of(number).deadline(now);
                     deadline = deadline.min(own);
                     if time != own {
                         earliest = earliest.min(time);
@@ -176,7 +207,7 @@ impl Dma {
                 }
                 // Tags that are in quarantine are a deadline even if no flow asks for one now, such as without Bus Master Enable.
                 Next::Nothing => {
-                    deadline = deadline.min(self.requesters[number].deadline(now));
+                    deadline = deadline.min(self.of(number).deadline(now));
                     continue;
                 }
             }
@@ -197,9 +228,10 @@ impl Dma {
             if let Err(why) = self.endpoint.verdict(&header) {
                 return self.endpoint.refuse(packet, why, fx);
             }
-            let mut requesters = self.requesters.iter_mut();
             let payload = content.payload();
-            let taken = requesters.find_map(|one| one.take(completion, payload));
+            let taken = self
+                .requesters_mut()
+                .find_map(|one| one.take(completion, payload));
             let Some(taken) = taken else {
                 return self
                     .endpoint
@@ -213,7 +245,7 @@ impl Dma {
             self.configure_requesters();
         }
         if let Some(flow) = stamp.flow {
-            for requester in &mut self.requesters {
+            for requester in self.requesters_mut() {
                 requester.complete_round_trip(flow, fx.now());
             }
         }

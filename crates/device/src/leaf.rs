@@ -184,7 +184,13 @@ pub trait Leaf: Component<Traffic = Pcie> {
     /// Handles arrived packets, advances the work and sends packets.
     fn run(&mut self, fx: &mut Effects<'_, Self>);
 
-    /// Begins to [load](kernel::prefetch) what the engine needs at the next event.
+    /// Begins to [load](kernel::prefetch) the first of the engine's own fields, which the event after the next needs.
+    #[inline]
+    fn prefetch_fields(&self) {
+        kernel::prefetch(self, own_fields(self, self.endpoint()));
+    }
+
+    /// Begins to load what the engine needs at the next event, behind its own fields.
     #[inline]
     fn prefetch_engine(&self) {}
 }
@@ -336,7 +342,7 @@ macro_rules! one_port {
             #[inline]
             fn prefetch(&self, action: &::kernel::Action<::packet::Frame>) {
                 self.endpoint.prefetch(action);
-                ::kernel::prefetch(self, $crate::leaf::own_fields(self, &self.endpoint));
+                $crate::Leaf::prefetch_fields(self);
             }
 
             #[inline]

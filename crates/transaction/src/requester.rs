@@ -99,10 +99,15 @@ impl Requester {
         }
     }
 
-    /// Begins to load what the next request needs.
+    /// Begins to load what the next request needs, besides its flow.
     #[inline]
     pub fn prefetch(&self) {
         kernel::prefetch(self, PACKETS);
+    }
+
+    /// Begins to load the only flow, if there is no other. The requester itself is loaded.
+    #[inline]
+    pub fn prefetch_flow(&self) {
         if let [flow] = self.flows.as_slice() {
             kernel::prefetch(flow, 0..size_of::<Running>());
             kernel::prefetch(self.live.as_slice(), 0..1);

@@ -205,7 +205,8 @@ impl<C: Cpu> Component for RootComplex<C> {
 
     #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
-        if let Action::Receive(_, Frame::Tlp(frame)) = action {
+        if let Action::Receive(port, Frame::Tlp(frame)) = action {
+            self.ports.prefetch_returns(Port(*port as u16));
             packets.prefetch_bytes(frame.packet);
             if let Kind::MemoryWrite(request) = &packets[frame.packet].header().kind {
                 self.memory.prefetch(request);

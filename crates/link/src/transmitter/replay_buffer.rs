@@ -43,11 +43,12 @@ impl ReplayBuffer {
         }
     }
 
-    /// Begins to load the oldest packet and those behind it.
+    /// Begins to load the oldest packet and those behind it, and the place of the next one.
     #[inline]
     pub(super) fn prefetch(&self) {
-        if let Some(oldest) = self.kept.front() {
-            kernel::prefetch(oldest, 0..size_of::<Kept>());
+        if let (Some(oldest), Some(newest)) = (self.kept.front(), self.kept.back()) {
+            kernel::prefetch(oldest, 0..1);
+            kernel::prefetch(newest, size_of::<Kept>()..size_of::<Kept>() + 1);
         }
     }
 
