@@ -133,10 +133,10 @@ impl Messages {
         let queue = &mut self.queues[number];
         let job = &mut queue.jobs[0];
         let held = job.stream.held();
-        let made = make(job);
+        let packed = make(job);
         queue.held -= held - job.stream.held();
         self.mark(number);
-        made
+        packed
     }
 
     /// The next read request for data, with at most `largest` bytes.
