@@ -197,14 +197,21 @@ impl<P: Copy> EventQueue<P> {
         self.today.pop()
     }
 
-    /// Removes and returns the next event if it is due by `limit`.
+    /// Whether the next event is due by `limit`.
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Time) -> Option<Event<P>> {
-        self.turn_to_next()?;
-        if self.today.last()?.time > limit {
-            return None;
-        }
-        self.today.pop()
+    pub fn is_due(&mut self, limit: Time) -> bool {
+        let has_next = self.turn_to_next().is_some();
+        has_next && self.today.last().is_some_and(|next| next.time <= limit)
+    }
+
+    /// Removes and returns the next event, which [is due](Self::is_due).
+    // Not an option, which would be taken apart at each place where an event is taken.
+    #[inline(always)]
+    pub fn take(&mut self) -> Event<P> {
+        let (next, rest) = self.today.split_last().expect("the next event is due");
+        let (next, left) = (*next, rest.len());
+        self.today.truncate(left);
+        next
     }
 
     /// The event that is popped after `others` other ones, if it is known already and no earlier one is pushed. That of a later day is not
