@@ -140,22 +140,44 @@ impl<P: Copy> EventQueue<P> {
 
     #[inline(never)]
     fn push_today(&mut self, time: Time, rank: u64, payload: &P) {
-        let event = Event {
+        if self.today.len() == self.today.capacity() {
+            return self.push_into_full_today(time, rank, payload);
+        }
+        self.insert_today(Event {
             time,
             rank,
             payload: *payload,
-        };
+        });
+    }
+
+    #[cold]
+    fn push_into_full_today(&mut self, time: Time, rank: u64, payload: &P) {
+        self.today.reserve(1);
+        self.insert_today(Event {
+            time,
+            rank,
+            payload: *payload,
+        });
+    }
+
+    /// Puts an event of today into its place.
+    #[inline(always)]
+    fn insert_today(&mut self, event: Event<P>) {
         let key = event.key();
-        // Earlier events are few: each is moved when it is found, from the end, without a call.
-        let mut at = self.today.len();
+        let len = self.today.len();
         self.today.push(event);
-        while let Some(earlier) = at.checked_sub(1)
-            && self.today[earlier].key() < key
+        let today = &mut self.today[..=len];
+        // Earlier events are few: each is moved when it is found, from the end, without a call.
+        let mut place = len;
+        while let Some(earlier) = place.checked_sub(1)
+            && today[earlier].key() < key
         {
-            self.today[at] = self.today[earlier];
-            at = earlier;
+            today[place] = today[earlier];
+            place = earlier;
         }
-        self.today[at] = event;
+        if place < len {
+            today[place] = event;
+        }
         self.census.events += 1;
     }
 
