@@ -393,8 +393,8 @@ impl Switch {
         corrupt: bool,
         fx: &mut Effects<'_, Self>,
     ) {
-        let header = fx.store()[delivery.packet].header();
-        let weight = header.checked_size() | u32::from(header.poisoned) << 16;
+        let content = &fx.store()[delivery.packet];
+        let weight = content.checked_size() | u32::from(content.header().poisoned) << 16;
         if weight >= self.ports[from.index()].checked_from && !corrupt {
             return self.forward_closely(from, delivery, fx);
         }
