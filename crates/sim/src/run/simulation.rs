@@ -99,8 +99,8 @@ pub(crate) const CHUNK: u32 = 16 * 1024;
 /// and shorter than the patience of every workload.
 const PASSAGE: Span = Span::from_us(1_000);
 
-/// Times of which nothing is heard that are one step.
-const STEPS_UNHEARD: u32 = 64;
+/// The most times in a step of a run, of which nothing is heard but of the last.
+const TIMES_UNHEARD: u32 = 8;
 
 /// Steps of a divided fabric on one thread after some windows, and where there was no window.
 const STEPS_BETWEEN: u32 = 16;
@@ -243,7 +243,7 @@ impl Simulation {
                 Outcome::Pause => return self.run_foreseen(watch),
                 Outcome::None if self.gives_up_threads() => continue,
                 Outcome::None if self.regions.is_some() => STEPS_APART,
-                Outcome::None => CHUNK,
+                Outcome::None => CHUNK / TIMES_UNHEARD,
             };
             for _ in 0..steps {
                 if !self.world.has_events() && self.expects_nothing() {
@@ -251,7 +251,7 @@ impl Simulation {
                     self.old.1 = None;
                     return true;
                 }
-                if self.steps_until::<STEPS_UNHEARD>(limit) {
+                if self.steps_until::<TIMES_UNHEARD>(limit) {
                     if self.is_open() {
                         continue;
                     }
