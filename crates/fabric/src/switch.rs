@@ -158,16 +158,10 @@ impl Component for Switch {
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        let next = self.link(port).accept_next(&frame, &mut At::new(fx, port));
-        let arrival = next.map(Arrival::Packet);
-        let Some(arrival) = arrival.or_else(|| self.receive_any(port, frame, fx)) else {
-            return;
-        };
-        let (delivery, corrupt) = match arrival {
-            Arrival::Packet(delivery) => (delivery, false),
-            Arrival::Corrupt(delivery) => (delivery, true),
-        };
-        self.forward(port, delivery, corrupt, fx);
+        match self.link(port).accept_next(&frame, &mut At::new(fx, port)) {
+            Some(delivery) => self.forward(port, delivery, false, fx),
+            None => self.receive_any(port, frame, fx),
+        }
     }
 
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
@@ -220,15 +214,15 @@ fn port_of_event(action: &Action<Frame>) -> usize {
 impl Switch {
     /// Handles a frame that is not just the next packet.
     #[inline(never)]
-    fn receive_any(
-        &mut self,
-        port: Port,
-        frame: Frame,
-        fx: &mut Effects<'_, Self>,
-    ) -> Option<Arrival> {
+    fn receive_any(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
         self.settle(port, finished, fx);
-        arrival
+        let (delivery, corrupt) = match arrival {
+            Some(Arrival::Packet(delivery)) => (delivery, false),
+            Some(Arrival::Corrupt(delivery)) => (delivery, true),
+            None => return,
+        };
+        self.forward(port, delivery, corrupt, fx);
     }
 
     /// Number of sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
@@ -386,6 +380,8 @@ impl Switch {
         }
     }
 
+    // Twice: most packets are known to be whole.
+    #[inline(always)]
     fn forward(
         &mut self,
         from: Port,
@@ -393,8 +389,8 @@ impl Switch {
         corrupt: bool,
         fx: &mut Effects<'_, Self>,
     ) {
-        let header = fx.store()[delivery.packet].header();
-        let weight = header.checked_size() | u32::from(header.poisoned) << 16;
+        let content = &fx.store()[delivery.packet];
+        let weight = content.checked_size() | u32::from(content.header().poisoned) << 16;
         if weight >= self.ports[from.index()].checked_from && !corrupt {
             return self.forward_closely(from, delivery, fx);
         }

@@ -354,15 +354,37 @@ impl<T: Traffic> World<T> {
         self.queue.next_time().filter(|time| *time <= limit)
     }
 
-    /// Takes the next event that is due by `limit`, and moves time to it. Without a limit, [`Time::NEVER`], none is due when only
-    /// events of the background are left, because these go on for ever. None is taken either where time has to
-    /// [halt](Self::halt_before) before it.
-    #[inline(always)]
+    /// Takes the next event that [is due](Self::is_due) by `limit`, and moves time to it.
+    #[inline]
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
-        if limit == Time::NEVER && !self.has_events() {
-            return None;
+        self.is_due(limit).then(|| self.take())
+    }
+
+    /// Whether an event is due by `limit`. Without a limit, [`Time::NEVER`], none is due when only events of the background are left,
+    /// because these go on for ever. None is due either where time has to [halt](Self::halt_before) before it.
+    #[inline(always)]
+    pub fn is_due(&mut self, limit: Time) -> bool {
+        (limit != Time::NEVER || self.has_events()) && self.queue.is_due(limit.min(self.last))
+    }
+
+    /// Whether another event of the present time is left.
+    #[inline(always)]
+    pub fn is_due_now(&mut self) -> bool {
+        self.queue.is_due(self.now)
+    }
+
+    /// Takes the next event, which is due, and moves time to it.
+    #[inline(always)]
+    pub fn take(&mut self) -> Occurrence<T::Frame> {
+        let event = self.queue.take();
+        let rank = Rank(event.rank);
+        self.now = event.time;
+        self.events += 1;
+        self.foreground -= u32::from(!rank.is_in_background());
+        Occurrence {
+            rank,
+            frame: event.payload,
         }
-        self.take_until(limit.min(self.last))
     }
 
     /// Makes the next three events known to [`ahead`](Self::ahead), as far as there are events soon.
@@ -396,25 +418,6 @@ impl<T: Traffic> World<T> {
         if let Some(wire) = ports.and_then(|ports| ports.get(port as usize)) {
             prefetch(wire, 0..size_of_val(wire));
         }
-    }
-
-    /// Takes the next event of the present time.
-    #[inline(always)]
-    pub fn advance_now(&mut self) -> Option<Occurrence<T::Frame>> {
-        self.take_until(self.now)
-    }
-
-    #[inline(always)]
-    fn take_until(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
-        let event = self.queue.pop_until(limit)?;
-        let rank = Rank(event.rank);
-        self.now = event.time;
-        self.events += 1;
-        self.foreground -= u32::from(!rank.is_in_background());
-        Some(Occurrence {
-            rank,
-            frame: event.payload,
-        })
     }
 
     #[inline]
@@ -537,7 +540,7 @@ impl<T: Traffic> PortEffects<'_, T> {
     }
 
     /// Sends `frame` after the delay `after`. It arrives after the wire's own delay.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, frame: T::Frame, after: Span) {
         let (arrival, rank, leaves) = self.arrival(after);
         if leaves {

@@ -142,22 +142,44 @@ impl<P: Copy> EventQueue<P> {
 
     #[inline(never)]
     fn push_today(&mut self, time: Time, rank: u64, payload: &P) {
-        let event = Event {
+        if self.today.len() == self.today.capacity() {
+            return self.push_into_full_today(time, rank, payload);
+        }
+        self.insert_today(Event {
             time,
             rank,
             payload: *payload,
-        };
+        });
+    }
+
+    #[cold]
+    fn push_into_full_today(&mut self, time: Time, rank: u64, payload: &P) {
+        self.today.reserve(1);
+        self.insert_today(Event {
+            time,
+            rank,
+            payload: *payload,
+        });
+    }
+
+    /// Puts an event of today into its place.
+    #[inline(always)]
+    fn insert_today(&mut self, event: Event<P>) {
         let key = event.key();
-        // Earlier events are few: each is moved when it is found, from the end, without a call.
-        let mut at = self.today.len();
+        let len = self.today.len();
         self.today.push(event);
-        while let Some(earlier) = at.checked_sub(1)
-            && self.today[earlier].key() < key
+        let today = &mut self.today[..=len];
+        // Earlier events are few: each is moved when it is found, from the end, without a call.
+        let mut place = len;
+        while let Some(earlier) = place.checked_sub(1)
+            && today[earlier].key() < key
         {
-            self.today[at] = self.today[earlier];
-            at = earlier;
+            today[place] = today[earlier];
+            place = earlier;
         }
-        self.today[at] = event;
+        if place < len {
+            today[place] = event;
+        }
         self.census.events += 1;
     }
 
@@ -199,14 +221,21 @@ impl<P: Copy> EventQueue<P> {
         self.today.pop()
     }
 
-    /// Removes and returns the next event if it is due by `limit`.
+    /// Whether the next event is due by `limit`.
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Time) -> Option<Event<P>> {
-        self.turn_to_next()?;
-        if self.today.last()?.time > limit {
-            return None;
-        }
-        self.today.pop()
+    pub fn is_due(&mut self, limit: Time) -> bool {
+        let has_next = self.turn_to_next().is_some();
+        has_next && self.today.last().is_some_and(|next| next.time <= limit)
+    }
+
+    /// Removes and returns the next event, which [is due](Self::is_due).
+    // Not an option, which would be taken apart at each place where an event is taken.
+    #[inline(always)]
+    pub fn take(&mut self) -> Event<P> {
+        let (next, rest) = self.today.split_last().expect("the next event is due");
+        let (next, left) = (*next, rest.len());
+        self.today.truncate(left);
+        next
     }
 
     /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, those of the next day with events are sorted

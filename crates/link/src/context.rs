@@ -74,7 +74,7 @@ impl LinkContext for At<'_> {
     fn packets(&mut self) -> &mut Packets {
         self.fx.store()
     }
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, frame: Frame, after: Span) {
         self.fx.send(frame, after);
     }

@@ -337,7 +337,7 @@ impl ClassBuffers {
         self
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, data: u16) {
         self.headers.take(1);
         self.data.take(data);

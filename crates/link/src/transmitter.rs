@@ -523,7 +523,7 @@ impl Transmitter {
     ) {
         self.end_stall(at);
         self.waiting -= 1;
-        if self.own.is_some() {
+        if self.own.is_some() && cx.packets().are_many() {
             self.expected = self.channels[0].queue.first(sender.0);
         }
         let Waiting {

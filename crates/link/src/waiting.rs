@@ -224,18 +224,19 @@ impl Queue {
         }
         let class = source.occupied.trailing_zeros() as usize;
         let packets = source.classes.get_mut(class)?;
-        if packets.front()?.waiting.obstacle(now, budgets).is_some() {
+        let waiting = packets.front()?.waiting;
+        if waiting.obstacle(now, budgets).is_some() {
             return None;
         }
-        let queued = packets.pop_front()?;
+        packets.pop_front();
         if packets.is_empty() {
             // The next one waits at its beginning again, in a line that is in the cache.
             packets.clear();
             source.occupied = 0;
             self.occupied[0] = 0;
         }
-        self.count_taken(number, &queued.waiting);
-        Some((number as u16, queued.waiting))
+        self.count_taken(number, &waiting);
+        Some((number as u16, waiting))
     }
 
     /// A bit for each source that has packets.
@@ -627,7 +628,7 @@ impl Waiting {
             charge: content.charge(),
             wire_len: content.wire_len() as u16,
             wire_len_to_header: content.wire_len_to_header() as u8,
-            payload_len: content.payload().len() as u16,
+            payload_len: content.payload_len() as u16,
             corrupt: false,
             relaxed: attributes.relaxed_ordering || attributes.id_ordering,
             ready,

@@ -17,7 +17,7 @@ pub type PacketId = Id<Packet>;
 /// The byte of the header with TD, and the bit.
 const TD: (usize, u8) = (2, 0x80);
 
-/// The slots from which on those that are claimed next are loaded early. With their bytes, fewer fit into a cache of a quarter of a MiB.
+/// The slots from which on those that are needed next are loaded early. With their bytes, fewer fit into a cache of a quarter of a MiB.
 const PREFETCHED: usize = 1024;
 
 /// The store of all packets in the fabric.
@@ -33,12 +33,18 @@ impl Packets {
     #[inline]
     pub fn claim(&mut self) -> PacketId {
         let id = self.slots.claim();
-        if self.slots.slot_count() >= PREFETCHED {
+        if self.are_many() {
             self.prefetch_next();
         }
         self.slots[id].number = self.made;
         self.made += 1;
         id
+    }
+
+    /// Whether there are so many packets that they do not fit into the cache, and those that are needed next are loaded early.
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.slots.slot_count() >= PREFETCHED
     }
 
     /// Begins to load the slots that are claimed next. In a large fabric they are outside the cache, and several are often claimed one after
@@ -329,6 +335,18 @@ impl Packet {
     #[inline]
     pub fn payload(&self) -> &[u8] {
         &self.bytes[self.header_len as usize..self.bytes.len() - self.digest_len as usize]
+    }
+
+    /// The length of the payload, in bytes.
+    #[inline]
+    pub fn payload_len(&self) -> u32 {
+        self.bytes.len() as u32 - self.header_len - self.digest_len
+    }
+
+    /// What [`Header::checked_size`] says, from lengths that are known.
+    #[inline]
+    pub fn checked_size(&self) -> u32 {
+        self.header.checked_size_of(self.payload_len())
     }
 
     /// Adds the ECRC of the packet as its TLP digest, and sets TD (PCIe Base 2.7.1).

@@ -9,7 +9,8 @@ use crate::{
 
 impl Header {
     /// The bytes of the header, without a prefix, and their number. Bits beyond the width of a field are dropped.
-    #[inline]
+    // Where the kind is known, as in a write that a requester makes, little of this is left.
+    #[inline(always)]
     pub fn emit(&self) -> ([u8; 16], usize) {
         let (kind, low, tag, rest) = match &self.kind {
             Kind::MemoryRead(request) => memory(MEMORY_READ, request),

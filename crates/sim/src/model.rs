@@ -58,6 +58,8 @@ macro_rules! models {
             }
 
             /// Passes an event to component `id`.
+            // In each loop over events: a call of its own would save registers once more.
+            #[inline(always)]
             pub fn happen(&mut self, id: ComponentId, what: Occurrence<Frame>, world: &mut World<Pcie>) {
                 each!(self, model => pass(model, id, what, world));
             }

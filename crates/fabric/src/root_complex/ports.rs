@@ -281,7 +281,7 @@ impl RootPorts {
     ) -> Option<Refusal> {
         let header = packet.header();
         let root = &self.ports[port.index()];
-        if header.checked_size() >= root.checked_from
+        if packet.checked_size() >= root.checked_from
             && let Some(why) = root.finds_wrong(packet)
         {
             Some(why)

@@ -1,7 +1,7 @@
 //! Frames that arrive at a link end: packets and their acknowledgement, and DLLPs.
 
 use kernel::Time;
-use packet::{Frame, TlpFrame};
+use packet::{Charge, Frame, TlpFrame};
 use protocol::{CorrectableError, Dllp};
 
 use super::errors::{observe_dllp, observe_packet};
@@ -36,9 +36,9 @@ impl LinkEnd {
         if is_urgent || !self.is_regular(frame, cx) || self.is_outside_l0(cx.now()) {
             return None;
         }
-        let complete = self.complete(frame, cx);
+        let (charge, complete) = self.content(frame, cx);
         self.receive_traffic(cx);
-        Some(self.accept(frame, complete, cx))
+        Some(self.accept(frame, charge, complete, cx))
     }
 
     #[inline(always)]
@@ -127,14 +127,21 @@ impl LinkEnd {
     }
 
     /// The time at which the last bit of a packet that is received now arrives.
-    #[inline]
     pub(super) fn complete(&self, frame: &TlpFrame, cx: &mut impl EndContext) -> Time {
-        if !self.cut_through {
-            return cx.now();
-        }
+        self.content(frame, cx).1
+    }
+
+    /// The credits of a packet that is received now, and the time at which its last bit arrives.
+    #[inline(always)]
+    fn content(&self, frame: &TlpFrame, cx: &mut impl EndContext) -> (Charge, Time) {
+        let now = cx.now();
         let content = &cx.packets()[frame.packet];
-        let rest = content.wire_len() - content.wire_len_to_header();
-        cx.now() + self.transmitter.timing().length(rest)
+        let mut complete = now;
+        if self.cut_through {
+            let rest = content.wire_len() - content.wire_len_to_header();
+            complete = now + self.transmitter.timing().length(rest);
+        }
+        (content.charge(), complete)
     }
 
     #[inline(always)]
@@ -143,8 +150,8 @@ impl LinkEnd {
             return self.receive_closely(frame, cx);
         }
         self.receive_traffic(cx);
-        let complete = self.complete(frame, cx);
-        Some(Arrival::Packet(self.accept(frame, complete, cx)))
+        let (charge, complete) = self.content(frame, cx);
+        Some(Arrival::Packet(self.accept(frame, charge, complete, cx)))
     }
 
     /// Whether a packet is the next one, on a wire without bit errors and without probes.
@@ -159,7 +166,7 @@ impl LinkEnd {
     fn receive_closely(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
         let packet = frame.packet;
         let wire_len = cx.packets()[packet].wire_len();
-        let complete = self.complete(frame, cx);
+        let (charge, complete) = self.content(frame, cx);
         let length = self.transmitter.timing().length(wire_len);
         let Some(wrong) = self.wrong_bits(complete, length, cx) else {
             observe_packet(frame, packet::Verdict::Unframed, &[], complete, cx);
@@ -175,7 +182,7 @@ impl LinkEnd {
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
         if matches!(verdict, Verdict::Accept) {
-            return Some(Arrival::Packet(self.accept(frame, complete, cx)));
+            return Some(Arrival::Packet(self.accept(frame, charge, complete, cx)));
         }
         self.reject(&verdict, complete, cx);
         // A cut-through port does not start to forward a packet that is out of sequence.
@@ -185,9 +192,14 @@ impl LinkEnd {
 
     /// Takes an accepted packet into its buffer.
     #[inline(always)]
-    fn accept(&mut self, frame: &TlpFrame, complete: Time, cx: &mut impl EndContext) -> Delivery {
+    fn accept(
+        &mut self,
+        frame: &TlpFrame,
+        charge: Charge,
+        complete: Time,
+        cx: &mut impl EndContext,
+    ) -> Delivery {
         let packet = frame.packet;
-        let charge = cx.packets()[packet].charge();
         let now = cx.now();
         let due = if self.has_channel_capability {
             let channel = frame.channel;
@@ -205,7 +217,7 @@ impl LinkEnd {
     }
 
     /// Counts an accepted packet that is complete at `complete`, and makes an Ack due for it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn expect_acknowledgement(&mut self, complete: Time, cx: &mut impl EndContext) {
         self.unacknowledged += 1;
         if self.unacknowledged == self.acknowledge_packets {

@@ -33,7 +33,13 @@ impl Header {
     /// The bytes of data, or more than any packet has if there is a prefix: a receiver looks closely at packets from a limit on.
     #[inline]
     pub const fn checked_size(&self) -> u32 {
-        self.payload_len() as u32 | (self.pasid.is_some() as u32) << 17
+        self.checked_size_of(self.payload_len() as u32)
+    }
+
+    /// The same for a packet whose `payload_len` is known.
+    #[inline]
+    pub const fn checked_size_of(&self, payload_len: u32) -> u32 {
+        payload_len | (self.pasid.is_some() as u32) << 17
     }
 
     /// Reads the packet behind the PASID prefix at the beginning of `bytes`; returns its header and the length of both.

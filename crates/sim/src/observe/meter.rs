@@ -443,6 +443,7 @@ impl Meter {
             .is_some_and(|(from, until)| from <= time && time < until)
     }
 
+    #[inline(always)]
     fn change(&mut self, flow: FlowId, now: Time, change: impl FnOnce(&mut FlowMeter)) {
         self.progress = self.progress.max(now);
         let Some(meter) = self.flows.get_mut(flow.0 as usize) else {

@@ -99,6 +99,9 @@ pub(crate) const CHUNK: u32 = 16 * 1024;
 /// and shorter than the patience of every workload.
 const PASSAGE: Span = Span::from_us(1_000);
 
+/// The most times in a step of a run, of which nothing is heard but of the last.
+const TIMES_UNHEARD: u32 = 8;
+
 /// Steps of a divided fabric on one thread after some windows, and where there was no window.
 const STEPS_BETWEEN: u32 = 16;
 const STEPS_APART: u32 = 128;
@@ -240,7 +243,7 @@ impl Simulation {
                 Outcome::Pause => return self.run_foreseen(watch),
                 Outcome::None if self.gives_up_threads() => continue,
                 Outcome::None if self.regions.is_some() => STEPS_APART,
-                Outcome::None => CHUNK,
+                Outcome::None => CHUNK / TIMES_UNHEARD,
             };
             for _ in 0..steps {
                 if !self.world.has_events() && self.expects_nothing() {
@@ -248,7 +251,7 @@ impl Simulation {
                     self.old.1 = None;
                     return true;
                 }
-                if self.step_until(limit) {
+                if self.steps_until::<TIMES_UNHEARD>(limit) {
                     if self.is_open() {
                         continue;
                     }
@@ -356,33 +359,43 @@ impl Simulation {
 
     /// Handles all events of the next time, if it is by `limit`. Probes get the observations of one time together, so that the order
     /// in which components ran does not matter. False when no event is due.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
-        let Some(mut event) = self.world.advance(limit) else {
+        self.steps_until::<1>(limit)
+    }
+
+    /// Handles all events of the next time as [`step_until`](Self::step_until) does, and of those after it until the probes hear of any: of
+    /// at most `TIMES` times.
+    #[inline(always)]
+    fn steps_until<const TIMES: u32>(&mut self, limit: Time) -> bool {
+        if !self.world.is_due(limit) {
             return self.step_on(limit);
-        };
-        // Models that go on for ever at one time are left now and then, to be interrupted.
-        let mut left = CHUNK;
-        loop {
-            self.happen(event);
-            if left == 0 {
+        }
+        for _ in 0..TIMES {
+            // Models that go on for ever at one time are left now and then, to be interrupted.
+            let mut left = CHUNK;
+            loop {
+                let event = self.world.take();
+                self.happen(event);
+                if left == 0 || !self.world.is_due_now() {
+                    break;
+                }
+                left -= 1;
+            }
+            if left == 0 && !self.has_models_from_outside() {
+                // The next step goes on with this time.
+                return true;
+            }
+            let is_heard = self.world.observations.len() > self.unheard && !self.leave_unheard();
+            if is_heard {
+                self.hear_time();
+            }
+            if let Some(watch) = &mut self.watch {
+                watch.look((&self.plan, &self.models), &self.world);
+            }
+            if is_heard || !self.world.has_events() || !self.world.is_due(limit) {
                 break;
             }
-            match self.world.advance_now() {
-                Some(next) => event = next,
-                None => break,
-            }
-            left -= 1;
-        }
-        if left == 0 && !self.has_models_from_outside() {
-            // The next step goes on with this time.
-            return true;
-        }
-        if self.world.observations.len() > self.unheard && !self.leave_unheard() {
-            self.hear_time();
-        }
-        if let Some(watch) = &mut self.watch {
-            watch.look((&self.plan, &self.models), &self.world);
         }
         true
     }

@@ -107,7 +107,8 @@ impl Region {
                 self.idle.push(since..now);
             }
             self.happen(components, first);
-            while let Some(next) = self.world.advance_now() {
+            while self.world.is_due_now() {
+                let next = self.world.take();
                 self.happen(components, next);
             }
             self.end_time(regions);
