@@ -16,6 +16,7 @@ use crate::buffers::Buffers;
 use crate::cards::{Card, Loader};
 use crate::client::{BRIEF, Client, Patience};
 use crate::handles::OpenHandles;
+use crate::pages::ReadyPages;
 
 /// The reason why a session cannot start or continue.
 #[derive(Debug, Error)]
@@ -66,6 +67,7 @@ pub struct Server {
     pub(crate) buffers: Buffers,
     pub(crate) loader: Box<dyn Loader>,
     pub(crate) times: Times,
+    _pages: ReadyPages,
 }
 
 /// Simulated time of a session by what it was spent on; the rest is the programs' own: sleep, reads of the clock, polling.
@@ -138,6 +140,7 @@ impl Server {
             buffers: Buffers::default(),
             loader,
             times: Times::default(),
+            _pages: ReadyPages::new(),
         })
     }
 
