@@ -392,7 +392,9 @@ impl Simulation {
             if let Some(watch) = &mut self.watch {
                 watch.look((&self.plan, &self.models), &self.world);
             }
-            if is_heard || !self.world.has_events() || !self.world.is_due(limit) {
+            // After the flows, a run may end without an observation: when a program of an incident ends.
+            let is_looked_at = is_heard || self.meter.open() == 0;
+            if is_looked_at || !self.world.has_events() || !self.world.is_due(limit) {
                 break;
             }
         }
