@@ -1,5 +1,7 @@
 //! Frames that leave a region for another, with copies of their packets.
 
+use std::mem;
+
 use kernel::{Departure, Time, World};
 use packet::{Frame, Packet, Packets, Pcie};
 
@@ -43,6 +45,29 @@ impl Mail {
         }
         self.earliest = self.earliest.min(frame.time());
         self.frames.push(frame);
+    }
+
+    /// Whether no frame is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Takes all frames of another mail, with their packets.
+    pub(super) fn append(&mut self, other: &mut Mail) {
+        if self.is_empty() {
+            return mem::swap(self, other);
+        }
+        self.frames.append(&mut other.frames);
+        for packet in &mut other.packets[..other.copied] {
+            if self.copied == self.packets.len() {
+                self.packets.push(Packet::default());
+            }
+            mem::swap(&mut self.packets[self.copied], packet);
+            self.copied += 1;
+        }
+        other.copied = 0;
+        self.earliest = self.earliest.min(other.earliest);
+        other.earliest = Time::NEVER;
     }
 
     /// Lets all frames enter the region of `world`.
