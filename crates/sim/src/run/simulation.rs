@@ -238,7 +238,10 @@ impl Simulation {
                 }
                 Outcome::Pause if self.is_open() => STEPS_BETWEEN,
                 Outcome::Pause => return self.run_foreseen(watch),
-                Outcome::None if self.gives_up_threads() => continue,
+                Outcome::None if self.begins_on_threads() => {
+                    self.begin_time();
+                    continue;
+                }
                 Outcome::None if self.regions.is_some() => STEPS_APART,
                 Outcome::None => CHUNK,
             };

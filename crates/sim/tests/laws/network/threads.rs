@@ -1,6 +1,7 @@
 //! A run on several threads has the results, the events and the trace of a run on one.
 
 use std::fs::File;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
@@ -98,6 +99,31 @@ fn a_torus_runs_in_windows_on_each_thread() {
             one.events
         );
         assert!(several == one, "{wished} threads");
+    }
+}
+
+#[test]
+fn a_long_run_begins_again_on_threads_where_much_happens_in_a_delay() {
+    let run = |text: &str, threads| {
+        let mut simulation = simulation(text);
+        simulation.use_threads(threads);
+        assert!(simulation.run(&mut |_| true));
+        (told(&simulation, String::new()), simulation.shares())
+    };
+    let text = |duration| {
+        torus(
+            8,
+            &format!("load = \"1 GB/s\"\nduration = \"{duration} us\"\n"),
+        )
+    };
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    for (duration, is_long) in [(20, false), (300, true)] {
+        let text = text(duration);
+        let (one, _) = run(&text, 1);
+        let (two, shares) = run(&text, 2);
+        let on_threads = shares.events > two.events / 2;
+        assert_eq!(on_threads, is_long && processors > 1, "{shares:?}");
+        assert!(two == one, "{duration} us");
     }
 }
 

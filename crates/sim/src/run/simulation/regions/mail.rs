@@ -72,7 +72,7 @@ impl Mail {
 
     /// Lets all frames enter the region of `world`.
     pub(super) fn enter(&mut self, world: &mut World<Pcie>) {
-        let mut copies = self.packets.iter();
+        let mut copies = self.packets.iter_mut();
         for mut frame in self.frames.drain(..) {
             if frame.frame.packet().is_some() {
                 let copy = copies.next().expect("a frame comes with its packet");

@@ -49,7 +49,9 @@ pub(crate) struct Threads {
     /// The reason for which there are fewer.
     fewer: Option<String>,
     shares: Shares,
-    /// Whether it is known whether strides are long enough.
+    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while.
+    candidate: Option<Span>,
+    /// Whether it is known to be worth while.
     is_judged: bool,
     /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
     before: Option<Before>,
@@ -61,6 +63,8 @@ pub(crate) struct Threads {
 #[derive(Debug)]
 struct Before {
     until: Time,
+    /// Whether the run ends soon after that.
+    is_end: bool,
     captures: Option<Box<Captures>>,
 }
 
@@ -173,6 +177,10 @@ impl Simulation {
             let why = format!("the fabric falls into {count} regions");
             self.threads.fewer = Some(why);
         }
+        if !self.threads.is_judged && self.threads.fewest_events.is_none() {
+            self.threads.candidate = Some(cut.lookahead);
+            return;
+        }
         let worlds = self.world.divide(count, of, shortest);
         let worlds = worlds.into_iter().enumerate();
         let regions = worlds.map(|(number, world)| Mutex::new(Region::new(number, count, world)));
@@ -211,7 +219,9 @@ impl Simulation {
 
     /// Takes in that a run goes on that has begun before.
     pub(super) fn go_on_undivided(&mut self) {
-        if self.threads.wished > 1 && self.regions.is_none() && self.threads.fewer.is_none() {
+        let threads = &self.threads;
+        let is_decided = threads.fewer.is_some() || threads.candidate.is_some();
+        if threads.wished > 1 && self.regions.is_none() && !is_decided {
             self.threads.fewer = Some("the run had begun on one thread".to_owned());
         }
     }
@@ -263,6 +273,7 @@ impl Simulation {
 
     /// Makes a divided fabric one again, which comes to the present time once more, on one thread.
     pub(in crate::run) fn unite(&mut self) {
+        self.threads.candidate = None;
         if self.regions.is_none() {
             return;
         }
@@ -282,7 +293,9 @@ impl Simulation {
     /// Gives captures back to a run that is repeated, once it has come to the time until which they have seen it.
     pub(super) fn return_captures(&mut self) {
         let now = self.now();
-        if let Some(Before { until, captures }) = &mut self.threads.before
+        if let Some(Before {
+            until, captures, ..
+        }) = &mut self.threads.before
             && now >= *until
             && captures.is_some()
         {
@@ -301,7 +314,11 @@ impl Simulation {
             _ => self.captures.take(),
         };
         again.threads = Threads {
-            before: Some(Before { until, captures }),
+            before: Some(Before {
+                until,
+                is_end: true,
+                captures,
+            }),
             shares: Shares {
                 repeated: self.threads.shares.repeated + 1,
                 ..Shares::default()

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernel::{ComponentId, Observed, Occurrence, Time, World};
+use kernel::{ComponentId, Observed, Occurrence, Span, Time, World};
 use packet::{Frame, Observation, PacketId, Packets, Pcie};
 
 use super::Regions;
@@ -71,8 +71,8 @@ pub(crate) struct Region {
     pub(super) strides: u64,
 }
 
-/// The times whose events a region handles between two promises. Our choice: a promise costs a fraction of an event.
-const TIMES_OF_A_PROMISE: u32 = 4;
+/// The promises that a region makes in the time of the lookahead while it goes on. Our choice: a promise costs a fraction of an event.
+const PROMISES: u64 = 4;
 
 /// The bits of a packet's number that count the packets of its region. The others have the region.
 const COUNTED_BITS: u32 = 48;
@@ -145,12 +145,17 @@ impl Region {
         self.enter();
         self.strides += 1;
         let until = self.until.min(Time::from_fs(promised.as_fs() - 1));
-        let mut times = 0;
+        // The others can follow while this region goes on. Otherwise one that is behind promises twice the lookahead at once, for which the
+        // other waits, which is behind after that.
+        let step = Span::from_fs(regions.lookahead.as_fs() / PROMISES);
+        let mut due = self.world.now() + step;
         while self.run_time(components, until, &regions.of) {
-            times += 1;
-            if times % TIMES_OF_A_PROMISE == 0 && self.least_promised <= self.until {
-                let now = self.world.now();
+            let now = self.world.now();
+            // A promise up to the end of a frame that is on its wire stays until then.
+            let can_change = now + regions.lookahead > self.least_promised;
+            if now >= due && can_change && self.least_promised <= self.until {
                 self.promise(now, regions.passages_from(number));
+                due = now + step;
             }
         }
         let next = self.world.next_event().unwrap_or(Time::NEVER);
