@@ -505,6 +505,7 @@ impl Simulation {
         if let Some(waits) = &mut self.waits {
             waits.expect_flows(&self.plan, up);
         }
+        self.threads.before_flows = self.events();
         let mut loading = Loading {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,

@@ -51,6 +51,8 @@ pub(crate) struct Threads {
     shares: Shares,
     /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while.
     candidate: Option<Span>,
+    /// The events before the flows began.
+    pub(super) before_flows: u64,
     /// Whether it is known to be worth while.
     is_judged: bool,
     /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
