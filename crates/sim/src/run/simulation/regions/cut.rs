@@ -7,15 +7,22 @@ use kernel::{ComponentId, Span};
 pub(super) struct Cut {
     /// The region of each component.
     pub(super) regions: Vec<u32>,
-    /// The shortest delay of a wire between two regions.
+    /// The shortest lookahead of a wire between two regions.
     pub(super) lookahead: Span,
 }
 
 /// The largest region of a cut may be this much larger than the mean, in quarters, before shorter wires are cut. Our choice.
 const LARGEST: u64 = 5;
 
-/// A wire: the components at its ends, and its delay.
-type Wire = (ComponentId, ComponentId, Span);
+/// A wire from one component to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    pub(super) from: ComponentId,
+    pub(super) to: ComponentId,
+    pub(super) delay: Span,
+    /// The time from the cause of a frame to its arrival: the delay, and the shortest transmission.
+    pub(super) lookahead: Span,
+}
 
 /// Cuts a fabric of `components` components into `count` regions, or into fewer if it falls into no more, or if more would have windows
 /// less than half as long. No wire without a delay is cut. `None` if the whole fabric hangs together by such wires.
@@ -31,11 +38,11 @@ pub(super) fn cut(components: usize, wires: &[Wire], count: usize) -> Option<Cut
 
 fn cut_into(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
     let mut weights = vec![1_u64; components];
-    for (from, ..) in wires {
-        weights[from.0 as usize] += 1;
+    for wire in wires {
+        weights[wire.from.0 as usize] += 1;
     }
     let total: u64 = weights.iter().sum();
-    let mut delays: Vec<Span> = wires.iter().map(|(.., delay)| *delay).collect();
+    let mut delays: Vec<Span> = wires.iter().map(|wire| wire.delay).collect();
     delays.sort_unstable();
     delays.dedup();
     delays.retain(|delay| *delay > Span::ZERO);
@@ -45,8 +52,8 @@ fn cut_into(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
         let Some((largest, regions)) = share(&parts, &weights, count) else {
             continue;
         };
-        let crosses = |(from, to, _): &&Wire| regions[from.0 as usize] != regions[to.0 as usize];
-        let crossing = wires.iter().filter(crosses).map(|(.., delay)| *delay);
+        let crosses = |wire: &&Wire| regions[wire.from.0 as usize] != regions[wire.to.0 as usize];
+        let crossing = wires.iter().filter(crosses).map(|wire| wire.lookahead);
         let Some(lookahead) = crossing.min() else {
             continue;
         };
@@ -64,11 +71,11 @@ fn cut_into(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
 /// The part of each component, by the number of the part's first component: parts hang together by wires shorter than `shortest`.
 fn parts(components: usize, wires: &[Wire], shortest: Span) -> Vec<usize> {
     let mut above: Vec<usize> = (0..components).collect();
-    for (from, to, delay) in wires {
-        if *delay < shortest {
+    for wire in wires {
+        if wire.delay < shortest {
             let (from, to) = (
-                top(&mut above, from.0 as usize),
-                top(&mut above, to.0 as usize),
+                top(&mut above, wire.from.0 as usize),
+                top(&mut above, wire.to.0 as usize),
             );
             above[from.max(to)] = from.min(to);
         }
@@ -122,7 +129,12 @@ mod tests {
     fn wires(all: &[(u32, u32, u64)]) -> Vec<Wire> {
         let both = |(one, other, ns): &(u32, u32, u64)| {
             let (one, other, delay) = (ComponentId(*one), ComponentId(*other), Span::from_ns(*ns));
-            [(one, other, delay), (other, one, delay)]
+            [(one, other), (other, one)].map(|(from, to)| Wire {
+                from,
+                to,
+                delay,
+                lookahead: delay,
+            })
         };
         all.iter().flat_map(both).collect()
     }
