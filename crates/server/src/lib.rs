@@ -10,6 +10,7 @@ mod calls;
 mod cards;
 mod client;
 mod handles;
+mod pages;
 mod server;
 
 pub use bitstream::{BitstreamError, Image};

@@ -3,20 +3,20 @@
 use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use rustix::thread::sched_getaffinity;
-use session::{ChannelError, Listener, Request, Response, Until};
+use session::{ChannelError, LINGER, Listener, Pace, Request, Response, Until, has_one_core};
 use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
 
 use crate::buffers::Buffers;
 use crate::cards::{Card, Loader};
-use crate::client::{BRIEF, Client, Pace, Patience};
+use crate::client::{BRIEF, Client, Patience};
 use crate::handles::OpenHandles;
+use crate::pages::ReadyPages;
 
 /// The reason why a session cannot start or continue.
 #[derive(Debug, Error)]
@@ -67,6 +67,7 @@ pub struct Server {
     pub(crate) buffers: Buffers,
     pub(crate) loader: Box<dyn Loader>,
     pub(crate) times: Times,
+    _pages: ReadyPages,
 }
 
 /// Simulated time of a session by what it was spent on; the rest is the programs' own: sleep, reads of the clock, polling.
@@ -91,9 +92,6 @@ const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
-
-/// Real time for which a process's next call is awaited without a sleep: a few times what a program needs between two accesses.
-const LINGER: Duration = Duration::from_micros(30);
 
 /// Most calls of one process before others are looked at.
 const MOST_IN_A_ROW: u32 = 64;
@@ -142,6 +140,7 @@ impl Server {
             buffers: Buffers::default(),
             loader,
             times: Times::default(),
+            _pages: ReadyPages::new(),
         })
     }
 
@@ -386,11 +385,6 @@ fn ready(
     let ready = all.iter().zip(numbers);
     let ready = ready.filter(|(file, _)| !file.revents().is_empty());
     Ok(ready.map(|(_, number)| number).collect())
-}
-
-/// Whether this thread may run on one core alone.
-fn has_one_core() -> bool {
-    sched_getaffinity(None).is_ok_and(|cores| cores.count() == 1)
 }
 
 /// Whether a process makes a call, connects or leaves.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::channel::{Channel, ChannelError, Listener};
+use crate::pace::real_time;
 
 /// A packet of about the size of a call, and of its answer.
 const PACKET: [u8; 32] = [0; 32];
@@ -39,10 +39,4 @@ pub fn send_back(path: &Path) -> Result<(), ChannelError> {
             send(socket.as_fd(), &bytes, SendFlags::NOSIGNAL)?;
         }
     }
-}
-
-/// The real monotonic time in nanoseconds, in a program of a session with virtual time too.
-pub fn real_time() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }

@@ -20,6 +20,8 @@ use rustix::net::{
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
+use crate::pace::{LINGER, real_time};
+
 /// Longest packet in bytes: a list of some hundred objects.
 const LONGEST: usize = 64 * 1024;
 
@@ -154,7 +156,28 @@ impl Channel {
 
     /// Receives the next message, from a side that sends no files.
     pub fn receive_plain<T: DeserializeOwned>(&self) -> Result<T, ChannelError> {
-        match read(self.receive_packet(&mut self.space(), RecvFlags::empty())?)? {
+        self.receive_plain_with(RecvFlags::empty())
+    }
+
+    /// Receives the next message, from a side that sends no files, if it comes within [`LINGER`]; otherwise there is none. It is awaited
+    /// without a sleep.
+    pub fn receive_plain_soon<T: DeserializeOwned>(&self) -> Result<Option<T>, ChannelError> {
+        let began = real_time();
+        loop {
+            match self.receive_plain_with(RecvFlags::DONTWAIT) {
+                Ok(message) => return Ok(Some(message)),
+                Err(ChannelError::System(Errno::AGAIN)) => {}
+                Err(error) => return Err(error),
+            }
+            if u128::from(real_time() - began) > LINGER.as_nanos() {
+                return Ok(None);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn receive_plain_with<T: DeserializeOwned>(&self, flags: RecvFlags) -> Result<T, ChannelError> {
+        match read(self.receive_packet(&mut self.space(), flags)?)? {
             (message, false) => Ok(message),
             (_, true) => Err(ChannelError::Garbled),
         }

@@ -11,14 +11,16 @@ mod bare;
 mod call;
 mod channel;
 mod memory;
+mod pace;
 
-pub use bare::{ping_pong, real_time, send_back};
+pub use bare::{ping_pong, send_back};
 pub use call::{
     Attribute, Call, Clock, Costs, Counter, ErrorRegister, Event, Failure, Kind, Object, Reply,
     Request, Response, Until, WaitEnd, Welcome, Work,
 };
 pub use channel::{Channel, ChannelError, Listener};
 pub use memory::SharedMemory;
+pub use pace::{LINGER, Pace, has_one_core, real_time};
 
 /// The environment variable with the path of the socket.
 pub const SOCKET: &str = "PEERLANE_SESSION";

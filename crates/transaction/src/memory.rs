@@ -4,7 +4,7 @@ mod poison;
 mod stored;
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +22,28 @@ pub trait Backing: Debug + Send + Sync {
     fn write(&self, offset: usize, bytes: &[u8]);
 }
 
+/// The bytes of a page.
+pub type MemoryPage = [u8; PAGE];
+
+/// Gives pages of zeros that the machine has touched before, as long as it has any.
+pub type PageSource = fn() -> Option<Box<MemoryPage>>;
+
+static SOURCE: OnceLock<PageSource> = OnceLock::new();
+
+/// Takes the pages of all memories from `source` from now on, as long as it has any; the first source stays.
+pub fn set_page_source(source: PageSource) {
+    SOURCE.get_or_init(|| source);
+}
+
+/// A page of zeros.
+fn new_page() -> Box<MemoryPage> {
+    let ready = SOURCE.get().and_then(|source| source());
+    ready.unwrap_or_else(|| vec![0; PAGE].into_boxed_slice().try_into().expect(WHOLE))
+}
+
 #[derive(Clone, Debug)]
 enum Page {
-    Own(Box<[u8; PAGE]>),
+    Own(Box<MemoryPage>),
     /// A page of shared bytes, from this offset on.
     Shared(Arc<dyn Backing>, usize),
 }
@@ -121,8 +140,7 @@ impl Memory {
         while !rest.is_empty() {
             let (page, start) = (at / PAGE, at % PAGE);
             let (now, later) = rest.split_at(rest.len().min(PAGE - start));
-            let own = || Page::Own(vec![0; PAGE].into_boxed_slice().try_into().expect(WHOLE));
-            match self.slot(page).get_or_insert_with(own) {
+            match self.slot(page).get_or_insert_with(|| Page::Own(new_page())) {
                 Page::Own(page) => page[start..start + now.len()].copy_from_slice(now),
                 Page::Shared(backing, from) => backing.write(*from + start, now),
             }

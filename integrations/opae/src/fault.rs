@@ -141,6 +141,11 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         }
         return;
     };
+    if previous.sa_flags & libc::SA_RESETHAND != 0
+        && let Some(mut previous) = PREVIOUS.lock()
+    {
+        *previous = None;
+    }
     // SAFETY: the program has installed this function as a handler of the signal, and it is called according to its flags.
     unsafe {
         let mask = &raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask;

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -167,8 +167,49 @@ pub fn note_handler(is_in: bool) -> bool {
     is_in_handler().replace(is_in)
 }
 
+/// Blocks the signals that can wait, if a handler of the program can run here. Without one there is nothing to block, and two system calls
+/// are saved.
 fn block_unless_blocked() -> Option<libc::sigset_t> {
-    (!is_in_handler().get()).then(block_signals)
+    let can_run = HANDLERS.load(Ordering::Relaxed) != 0 && !is_in_handler().get();
+    can_run.then(block_signals)
+}
+
+/// Whether the program may have handlers of [signals that can wait](deferrable): [`INSTALLED`], [`EARLIER`] or both.
+static HANDLERS: AtomicU8 = AtomicU8::new(EARLIER);
+
+/// The program has installed a handler since the library was loaded.
+const INSTALLED: u8 = 1;
+/// The program may have installed a handler earlier.
+const EARLIER: u8 = 2;
+
+/// Notes that the program is about to install a handler of `signal`.
+pub fn note_installation(signal: i32) {
+    if can_wait(signal) {
+        HANDLERS.fetch_or(INSTALLED, Ordering::SeqCst);
+    }
+}
+
+/// Asks the system for handlers that were installed earlier, once.
+pub fn find_handlers() {
+    let is_handled = |signal: i32| {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: without a new action, the call only writes the present one, which is initialised.
+        let handler = unsafe {
+            crate::interpose::real_sigaction(signal, ptr::null(), action.as_mut_ptr());
+            action.assume_init().sa_sigaction
+        };
+        ![libc::SIG_DFL, libc::SIG_IGN].contains(&handler)
+    };
+    let mut signals = (1..=libc::SIGRTMAX()).filter(|signal| can_wait(*signal));
+    if !signals.any(is_handled) {
+        HANDLERS.fetch_and(!EARLIER, Ordering::SeqCst);
+    }
+}
+
+/// Whether a signal is one of those that [can wait](deferrable).
+fn can_wait(signal: i32) -> bool {
+    // SAFETY: the set is initialised; a number that is no signal's gives an error.
+    unsafe { libc::sigismember(deferrable(), signal) == 1 }
 }
 
 /// The signals that can wait: neither those of faults, nor those that end a program.

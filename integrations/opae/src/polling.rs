@@ -158,8 +158,7 @@ impl State {
         if !is_new {
             round.remember(Fault { line, ..fault });
         }
-        crate::watch::tick();
-        crate::watch::wake();
+        crate::watch::note_opening();
         true
     }
 

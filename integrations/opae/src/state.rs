@@ -179,6 +179,7 @@ impl State {
         }
         // Objects may have been loaded since this library was.
         adopt();
+        crate::lock::find_handlers();
         let mode = match socket().and_then(Link::connect) {
             None => Mode::None,
             Some(link) => {

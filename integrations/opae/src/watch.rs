@@ -1,12 +1,15 @@
 //! A thread that closes open pages again while a program accesses them without any call, so that polling is detected.
 //!
-//! It measures processor time, not real time: a program that the system has suspended has not polled.
+//! It measures processor time, not real time: a program that the system has suspended has not polled. The system counts the time of a whole
+//! process at its ticks, some milliseconds apart, while another thread runs; that of one thread it gives at once. So the thread that has
+//! opened a page is measured alone, too, as it is nearly always the one that polls.
 
 #![expect(
     unsafe_code,
     reason = "clocks are read, and signals are blocked, through C"
 )]
 
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -32,6 +35,9 @@ static THREAD: AtomicI32 = AtomicI32::new(0);
 /// The library's [number](this_thread) of the thread.
 static MARK: AtomicUsize = AtomicUsize::new(0);
 
+/// The system's number of the thread that has opened a page last.
+static OPENER: AtomicI32 = AtomicI32::new(0);
+
 /// Whether `thread` is this thread.
 pub fn is_watch(thread: i32) -> bool {
     THREAD.load(Ordering::Relaxed) == thread
@@ -49,7 +55,14 @@ pub fn ticks() -> u64 {
 
 /// Counts a call or a fault.
 pub fn tick() {
-    TICKS.fetch_add(1, Ordering::Relaxed);
+    TICKS.fetch_add(1, Ordering::Release);
+}
+
+/// Counts the fault of this thread, which opens a page, and wakes the library's thread.
+pub fn note_opening() {
+    OPENER.store(thread_number(), Ordering::Relaxed);
+    tick();
+    wake();
 }
 
 /// Wakes the thread, because a page is open.
@@ -69,6 +82,7 @@ pub fn start() {
 
 fn watch() {
     block_every_signal();
+    ask_for_short_turns();
     // SAFETY: the call has no arguments.
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     MARK.store(this_thread(), Ordering::Relaxed);
@@ -77,7 +91,7 @@ fn watch() {
     } else {
         PATIENCE
     };
-    let (mut seen, mut since) = (0, 0);
+    let (mut seen, mut since) = (0, Worked::default());
     loop {
         rest(patience);
         // There is nothing to close while the program waits in a call, for example.
@@ -85,13 +99,13 @@ fn watch() {
             sleep_unless(has_open_pages);
             continue;
         }
-        let ticks = TICKS.load(Ordering::Relaxed);
-        let worked = work_of_others();
+        let ticks = TICKS.load(Ordering::Acquire);
+        let worked = Worked::until_now();
         if ticks != seen {
             (seen, since) = (ticks, worked);
             continue;
         }
-        if worked - since < patience {
+        if worked.since(since) < patience {
             continue;
         }
         since = worked;
@@ -105,6 +119,40 @@ fn watch() {
         drop(state);
         sleep_unless(|| TICKS.load(Ordering::Relaxed) != seen);
     }
+}
+
+/// Processor time in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Worked {
+    /// Of all threads but the library's.
+    others: i64,
+    /// Of the thread that has opened a page last.
+    opener: i64,
+}
+
+impl Worked {
+    fn until_now() -> Self {
+        Worked {
+            others: work_of_others(),
+            opener: work(clock_of(OPENER.load(Ordering::Relaxed))),
+        }
+    }
+
+    fn since(self, before: Self) -> i64 {
+        (self.others - before.others).max(self.opener - before.opener)
+    }
+}
+
+/// The system's number of this thread.
+fn thread_number() -> i32 {
+    thread_local!(static NUMBER: Cell<i32> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            // SAFETY: the call has no arguments.
+            number.set(unsafe { libc::gettid() });
+        }
+        number.get()
+    })
 }
 
 /// Sleeps until a page is opened, unless there is something to do already.
@@ -138,9 +186,12 @@ fn work_of_others() -> i64 {
 
 /// The processor time of all threads except the calling one and the library's, in nanoseconds.
 pub fn work_of_program() -> i64 {
-    // The number of the clock of a thread's processor time (man 2 clock_getres).
-    let clock = !THREAD.load(Ordering::Relaxed) << 3 | 6;
-    work_of_others() - work(clock)
+    work_of_others() - work(clock_of(THREAD.load(Ordering::Relaxed)))
+}
+
+/// The number of the clock of a thread's processor time (man 2 `clock_getres`).
+fn clock_of(thread: i32) -> libc::clockid_t {
+    !thread << 3 | 6
 }
 
 /// The value of a clock of the system, in nanoseconds.
@@ -163,3 +214,36 @@ fn block_every_signal() {
         libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
     }
 }
+
+/// Asks the system for short turns on a processor, which come sooner: on that of a program that polls, the thread would otherwise wait until
+/// the program's turn has ended, some milliseconds. Systems before Linux 6.12 give every thread the same turns.
+fn ask_for_short_turns() {
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    // SAFETY: the calls read the attributes, which have the size that they say, and numbers.
+    unsafe {
+        let attributes = Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: libc::SCHED_OTHER as u32,
+            flags: 0,
+            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
+            priority: 0,
+            runtime: SHORT_TURN,
+            deadline: 0,
+            period: 0,
+        };
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
+    }
+}
+
+/// The shortest turn that the system gives, in nanoseconds.
+const SHORT_TURN: u64 = 100_000;

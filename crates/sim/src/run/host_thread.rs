@@ -198,6 +198,20 @@ impl HostThread {
         if let Until::Written(range) = until {
             self.processor(simulation).look_at(range.clone());
         }
+        simulation.leave_observations(true);
+        let woken = self.wait_unheard(simulation, until, limit, watch);
+        simulation.leave_observations(false);
+        woken
+    }
+
+    /// Waits, while observations that may wait are left.
+    fn wait_unheard(
+        &self,
+        simulation: &mut Simulation,
+        until: &Until,
+        limit: Time,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Woken {
         let tells_rest = match until {
             Until::Limit => false,
             Until::Written(_) => limit == Time::NEVER,
@@ -253,6 +267,17 @@ impl Simulation {
     /// Lets time pass until one of `threads` has carried out its order, while `watch`, called from time to time, allows it. Gives the
     /// index of that one; `None` if none ever will.
     pub fn advance(
+        &mut self,
+        threads: &[&HostThread],
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
+        self.leave_observations(true);
+        let done = self.advance_unheard(threads, watch);
+        self.leave_observations(false);
+        done
+    }
+
+    fn advance_unheard(
         &mut self,
         threads: &[&HostThread],
         watch: &mut dyn FnMut() -> bool,

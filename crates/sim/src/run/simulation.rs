@@ -215,10 +215,9 @@ impl Simulation {
     /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
     /// arrived, and decides whether the run goes on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
-        self.may_wait = true;
+        self.leave_observations(true);
         let is_over = self.run_on(watch);
-        self.may_wait = false;
-        self.hear_waiting();
+        self.leave_observations(false);
         self.return_captures();
         is_over
     }

@@ -1,5 +1,6 @@
 //! Signals of programs that handle or block SIGSEGV. If the program installs a handler after the library, the library calls it for
-//! faults that are not its own. If the program blocks SIGSEGV, the signal stays unblocked: a blocked fault ends the process.
+//! faults that are not its own. If the program blocks SIGSEGV, the signal stays unblocked: a blocked fault ends the process. The library
+//! also notes whether the program has other handlers, which its lock has to keep out.
 
 #![expect(unsafe_code, reason = "functions of the C interface")]
 
@@ -10,6 +11,7 @@ use libc::sigset_t;
 use super::real;
 use crate::abi::user_pointer;
 use crate::fault::replace_previous;
+use crate::lock::note_installation;
 
 /// Installs a handler with the real function.
 ///
@@ -45,6 +47,10 @@ unsafe extern "C" fn sigaction(
         unsafe { libc::sigdelset(&raw mut action.sa_mask, libc::SIGSEGV) };
         action
     });
+    let handler = open.map_or(libc::SIG_DFL, |action| action.sa_sigaction);
+    if ![libc::SIG_DFL, libc::SIG_IGN].contains(&handler) {
+        note_installation(signal);
+    }
     let action = open.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the caller guarantees valid arguments.
     unsafe { real::sigaction(signal, action, before) }
@@ -94,16 +100,47 @@ unsafe extern "C" fn sigprocmask(
 /// Installs a handler with the semantics of BSD: an interrupted system call is restarted.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { install(signal, handler, libc::SA_RESTART) }
+}
+
+/// Installs a handler with the semantics of System V, for one signal: `signal` of programs for a standard of C alone.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { install(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER) }
+}
+
+/// Another name of the function for System V.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { __sysv_signal(signal, handler) }
+}
+
+/// # Safety
+/// The requirements are those of the C library's `signal`.
+unsafe fn install(signal: c_int, handler: usize, flags: c_int) -> usize {
     // SAFETY: the action has its handler and flags, and both pointers are to local variables.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         let mut before: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaddset(&raw mut action.sa_mask, signal);
+        action.sa_flags = flags;
+        if flags & libc::SA_NODEFER == 0 {
+            libc::sigaddset(&raw mut action.sa_mask, signal);
+        }
         if sigaction(signal, &raw const action, &raw mut before) != 0 {
             return libc::SIG_ERR;
         }
         before.sa_sigaction
     }
+}
+
+/// Installs a handler, or blocks a signal, with the real function for System V.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
+    note_installation(signal);
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { real::sigset(signal, handler) }
 }

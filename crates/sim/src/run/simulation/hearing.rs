@@ -24,6 +24,14 @@ impl Simulation {
         self.end_interval_of_workloads();
     }
 
+    /// Begins or ends a time in which observations that may wait are left for a while. At its end they are heard.
+    pub(crate) fn leave_observations(&mut self, leaves: bool) {
+        self.may_wait = leaves;
+        if !leaves {
+            self.hear_waiting();
+        }
+    }
+
     /// Leaves the only observation of this time unheard for a while, if it may wait: that a packet was sent changes what nobody asks for
     /// within a run, and most times have no other observation. Returns whether it does.
     #[inline(always)]

@@ -1,0 +1,150 @@
+//! Pages for the memory of cards, which another thread touches in advance.
+//!
+//! The first touch of memory can take a machine as long as what is simulated meanwhile: the system clears the page, and a virtual machine
+//! asks the one below it. A thread keeps some pages ready from the first write to a card's memory on, while a session is open. What a page
+//! contains is the same as without it: zeros.
+
+use std::hint::black_box;
+use std::mem;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use session::has_one_core;
+use sim::{MemoryPage, set_page_source};
+
+/// A session's claim to pages that are ready.
+#[derive(Debug)]
+pub(crate) struct ReadyPages(());
+
+#[derive(Debug)]
+struct Stock {
+    pages: Vec<Box<MemoryPage>>,
+    /// Number of open sessions.
+    sessions: u32,
+    state: State,
+}
+
+/// What the thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There is none.
+    Absent,
+    /// It waits until pages are taken.
+    Waits,
+    /// It makes pages.
+    Works,
+}
+
+static STOCK: Mutex<Stock> = Mutex::new(Stock {
+    pages: Vec::new(),
+    sessions: 0,
+    state: State::Absent,
+});
+static CHANGED: Condvar = Condvar::new();
+
+/// Most pages that are kept ready: 4 MiB.
+const MOST: usize = 64;
+/// Number of pages at which new ones are made.
+const FEW: usize = MOST / 2;
+
+/// The smallest page of the machine in bytes.
+const TOUCHED: usize = 4096;
+
+impl ReadyPages {
+    /// Keeps pages ready until this value is dropped.
+    pub(crate) fn new() -> Self {
+        set_page_source(take);
+        stock().sessions += 1;
+        ReadyPages(())
+    }
+}
+
+impl Drop for ReadyPages {
+    fn drop(&mut self) {
+        let mut stock = stock();
+        stock.sessions -= 1;
+        if stock.sessions == 0 {
+            stock.pages = Vec::new();
+            CHANGED.notify_all();
+        }
+    }
+}
+
+fn stock() -> MutexGuard<'static, Stock> {
+    STOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a page that is ready.
+fn take() -> Option<Box<MemoryPage>> {
+    let mut stock = stock();
+    if stock.sessions == 0 {
+        return None;
+    }
+    let page = stock.pages.pop();
+    if stock.pages.len() <= FEW && stock.state != State::Works {
+        if stock.state == State::Waits {
+            CHANGED.notify_all();
+        } else if !has_one_core() {
+            let thread = thread::Builder::new().name("peerlane pages".into());
+            if thread.spawn(make_pages).is_ok() {
+                stock.state = State::Works;
+            }
+        }
+    }
+    page
+}
+
+/// Makes pages whenever there are few, until no session is open.
+fn make_pages() {
+    let mut held = stock();
+    while held.sessions > 0 {
+        if held.pages.len() < MOST {
+            drop(held);
+            let page = touched_page();
+            held = stock();
+            if held.sessions > 0 {
+                held.pages.extend(page);
+            }
+            continue;
+        }
+        held.state = State::Waits;
+        held = CHANGED
+            .wait_while(held, |stock| stock.sessions > 0 && stock.pages.len() > FEW)
+            .unwrap_or_else(PoisonError::into_inner);
+        held.state = State::Works;
+    }
+    held.state = State::Absent;
+}
+
+fn touched_page() -> Option<Box<MemoryPage>> {
+    let bytes = vec![0; mem::size_of::<MemoryPage>()].into_boxed_slice();
+    let mut page: Box<MemoryPage> = bytes.try_into().ok()?;
+    for byte in page.iter_mut().step_by(TOUCHED) {
+        *black_box(byte) = 0;
+    }
+    Some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_ready_while_a_session_is_open_and_contain_zeros() {
+        assert_eq!(take(), None);
+        let session = ReadyPages::new();
+        let page = (0..10_000).find_map(|_| {
+            thread::sleep(std::time::Duration::from_millis(1));
+            take()
+        });
+        if let Some(page) = page {
+            assert!(page.iter().all(|byte| *byte == 0));
+        } else {
+            assert!(has_one_core(), "no page is ready after ten seconds");
+        }
+        assert!(stock().pages.len() <= MOST);
+        drop(session);
+        assert_eq!(take(), None);
+        assert!(stock().pages.is_empty());
+    }
+}
