@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Event, EventQueue, Span, Time, prefetch};
 
-pub use division::Departure;
+use division::Boundary;
+pub use division::{Departure, WireEnds};
 
 /// The frames that components exchange, the store of their bytes, and the observations they report.
 pub trait Traffic: Sized {
@@ -248,6 +249,8 @@ pub struct World<T: Traffic> {
     pub watched: bool,
     /// Frames for other regions of a divided world that the run loop has not taken yet.
     pub departures: Vec<Departure<T::Frame>>,
+    /// The wires into other regions of a divided world.
+    boundaries: Vec<Boundary>,
 }
 
 impl<T: Traffic> Default for World<T> {
@@ -264,6 +267,7 @@ impl<T: Traffic> Default for World<T> {
             observations: Vec::new(),
             watched: false,
             departures: Vec::new(),
+            boundaries: Vec::new(),
         }
     }
 }
@@ -625,6 +629,31 @@ mod tests {
         fn start(&mut self, _: &mut Effects<'_, Self>) {}
         fn receive(&mut self, _: Port, _: u32, _: &mut Effects<'_, Self>) {}
         fn expire(&mut self, _: Port, _: &mut Effects<'_, Self>) {}
+    }
+
+    #[test]
+    fn a_wire_into_another_region_brings_nothing_before_its_last_frame_and_the_shortest() {
+        let ns = Span::from_ns;
+        let at = |time| Time::ZERO + ns(time);
+        for (shortest, idle, busy) in [(None, 11, 11), (Some(ns(3)), 14, 44)] {
+            let whole = world();
+            let mut regions = whole.divide(3, |id| id.0 as usize, |_, _| shortest);
+            let earliest = |world: &World<Numbers>, now| {
+                let mut all = [Time::NEVER; 3];
+                world.earliest_arrivals(at(now), |region, time| {
+                    all[region] = all[region].min(time);
+                });
+                all
+            };
+            assert_eq!(earliest(&regions[0], 10), [Time::NEVER, at(idle), at(idle)]);
+            // Two wires lead to component 2, of which one stays idle.
+            let mut fx = regions[0].effects::<Silent>(ComponentId(0));
+            fx.send(Port(2), 10, ns(40));
+            fx.send(Port(0), 10, ns(40));
+            assert_eq!(earliest(&regions[0], 10), [Time::NEVER, at(busy), at(idle)]);
+            assert_eq!(earliest(&regions[0], 100)[1], at(idle + 90));
+            assert_eq!(regions[0].departures.len(), 2);
+        }
     }
 
     /// Component 0, whose ports 0 and 1 lead to ports of component 2, and its port 2 to component 1.

@@ -15,7 +15,7 @@ pub use agenda::Agenda;
 pub use arena::{Arena, Id};
 pub use component::{
     Action, Component, ComponentId, Departure, Effects, FrameOf, Label, Observed, Occurrence, Port,
-    PortEffects, Traffic, World,
+    PortEffects, Traffic, WireEnds, World,
 };
 pub use parameters::*;
 pub use prefetch::prefetch;

@@ -67,10 +67,10 @@ impl Packets {
         }
     }
 
-    /// Takes in a copy of a packet from another store, with one holder. It keeps its number.
-    pub fn admit(&mut self, packet: &Packet) -> PacketId {
+    /// Takes in a packet from another store, with one holder. It keeps its number. What it leaves behind has a buffer for the next one.
+    pub fn admit(&mut self, packet: &mut Packet) -> PacketId {
         let id = self.slots.claim();
-        self.slots[id].copy(packet);
+        std::mem::swap(&mut self.slots[id], packet);
         id
     }
 

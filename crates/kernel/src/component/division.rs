@@ -3,6 +3,10 @@
 //! Regions meet at wires alone. A frame that leaves a region is handed to whoever runs them, as a departure, and enters the other
 //! region before this one comes to the frame's time. The rank of a frame depends on its wire, which its sender has, so that the
 //! order of events is that of the undivided world.
+//!
+//! How far a region may go on without the others follows from the earliest time at which each of its wires can still bring a frame: not
+//! before the sender's next event and the wire's delay, and, on a wire that carries one frame after the other, not before the end of the
+//! last frame and the time of the shortest one.
 
 use crate::{ComponentId, Span, Time};
 
@@ -34,39 +38,105 @@ impl<F> Departure<F> {
     }
 }
 
+/// A wire into another region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Boundary {
+    from: ComponentId,
+    port: u32,
+    region: usize,
+    /// The time of the shortest frame, if frames follow each other on the wire.
+    shortest: Option<Span>,
+}
+
+/// A wire of an undivided world.
+#[derive(Clone, Copy, Debug)]
+pub struct WireEnds {
+    /// The component and the port that send.
+    pub from: (ComponentId, u32),
+    /// The component that receives.
+    pub to: ComponentId,
+    /// The time from the end of a frame's transmission to its arrival.
+    pub delay: Span,
+}
+
 impl<T: Traffic> World<T> {
-    /// All wires, each with the components at its ends and its delay.
-    pub fn wires(&self) -> impl Iterator<Item = (ComponentId, ComponentId, Span)> {
+    /// All wires.
+    pub fn wires(&self) -> impl Iterator<Item = WireEnds> {
         let all = self.wires.iter().enumerate();
         all.flat_map(|(from, ports)| {
             let from = ComponentId(from as u32);
-            let wires = ports.iter().flatten();
-            wires.map(move |wire| (from, wire.to.component(), wire.delay))
+            let wires = (0..).zip(ports);
+            wires.filter_map(move |(port, wire)| {
+                let wire = wire.as_ref()?;
+                Some(WireEnds {
+                    from: (from, port),
+                    to: wire.to.component(),
+                    delay: wire.delay,
+                })
+            })
         })
     }
 
-    /// Divides a world in which nothing has happened yet into `count` regions; `region` has the region of each component.
-    pub fn divide(&self, count: usize, region: impl Fn(ComponentId) -> usize) -> Vec<Self> {
+    /// Divides a world in which nothing has happened yet into `count` regions; `region` has the region of each component. `shortest` has
+    /// the time of the shortest frame that a port sends, if its frames follow each other on the wire.
+    pub fn divide(
+        &self,
+        count: usize,
+        region: impl Fn(ComponentId) -> usize,
+        shortest: impl Fn(ComponentId, u32) -> Option<Span>,
+    ) -> Vec<Self> {
         debug_assert!(self.events == 0 && self.queue.iter().next().is_none());
         let own = |number: usize| {
+            let mut boundaries = Vec::new();
             let all = self.wires.iter().enumerate();
             let wires = all.map(|(from, ports)| {
-                if region(ComponentId(from as u32)) != number {
+                let from = ComponentId(from as u32);
+                if region(from) != number {
                     return Vec::new();
                 }
                 let mut ports = ports.clone();
-                for wire in ports.iter_mut().flatten() {
-                    wire.leaves = region(wire.to.component()) != number;
+                for (port, wire) in (0..).zip(&mut ports) {
+                    let Some(wire) = wire else { continue };
+                    let region = region(wire.to.component());
+                    wire.leaves = region != number;
+                    if wire.leaves {
+                        let shortest = shortest(from, port);
+                        boundaries.push(Boundary {
+                            from,
+                            port,
+                            region,
+                            shortest,
+                        });
+                    }
                 }
                 ports
             });
             World {
                 wires: wires.collect(),
+                boundaries,
                 watched: self.watched,
                 ..World::default()
             }
         };
         (0..count).map(own).collect()
+    }
+
+    /// Calls `tell` with a region and a time before which no frame that is sent at `now` or later arrives there, for each wire into another
+    /// region.
+    #[inline]
+    pub fn earliest_arrivals(&self, now: Time, mut tell: impl FnMut(usize, Time)) {
+        for boundary in &self.boundaries {
+            let ports = &self.wires[boundary.from.0 as usize];
+            let Some(wire) = &ports[boundary.port as usize] else {
+                continue;
+            };
+            let idle = now + wire.delay;
+            let arrival = match boundary.shortest {
+                None => idle,
+                Some(shortest) => idle.max(wire.empty_at) + shortest,
+            };
+            tell(boundary.region, arrival);
+        }
     }
 
     #[cold]

@@ -35,6 +35,7 @@ where
             observations,
             watched: _,
             departures,
+            boundaries: _,
         } = self;
         if !observations.is_empty() || !departures.is_empty() {
             return Err(refuse("the probes have not taken all observations"));

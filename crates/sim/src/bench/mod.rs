@@ -186,9 +186,12 @@ pub fn link_ends(simulation: &Simulation) -> Vec<LinkEnd> {
 /// The bytes of any component in the list of components, without those that it points to.
 pub const COMPONENT: usize = size_of::<Model>();
 
+fn unstarted(scenario: &str) -> Simulation {
+    Simulation::new(Plan::read(scenario, "bench").expect("the bench's own scenario is right"))
+}
+
 fn ready(scenario: &str) -> Simulation {
-    let plan = Plan::read(scenario, "bench").expect("the bench's own scenario is right");
-    let mut simulation = Simulation::new(plan);
+    let mut simulation = unstarted(scenario);
     simulation.run_until(Time::ZERO, &mut || true);
     simulation
 }

@@ -47,10 +47,21 @@ impl Shape {
 
     /// Returns the fabric after link initialisation, just before its traffic begins, with one part in `divisor` of its work.
     pub fn simulation(self, divisor: u64) -> Simulation {
+        super::ready(&self.scenario(divisor))
+    }
+
+    /// Returns the fabric before link initialisation, so that it may still be divided among `threads` threads.
+    pub fn on_threads(self, divisor: u64, threads: usize) -> Simulation {
+        let mut simulation = super::unstarted(&self.scenario(divisor));
+        simulation.use_threads(threads);
+        simulation
+    }
+
+    fn scenario(self, divisor: u64) -> String {
         match self {
-            Shape::Endpoints(endpoints) => super::simulation(endpoints, (1 << 18) / divisor),
-            Shape::Torus(side) => super::torus(side, (1 << 20) / divisor),
-            Shape::Nics(ports) => super::all_to_all(HOSTS, ports, (1 << 17) / divisor),
+            Shape::Endpoints(endpoints) => super::scenario(endpoints, (1 << 18) / divisor),
+            Shape::Torus(side) => super::torus_scenario(side, (1 << 20) / divisor),
+            Shape::Nics(ports) => super::all_to_all_scenario(HOSTS, ports, (1 << 17) / divisor),
         }
     }
 

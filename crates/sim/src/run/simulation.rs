@@ -240,7 +240,10 @@ impl Simulation {
                 }
                 Outcome::Pause if self.is_open() => STEPS_BETWEEN,
                 Outcome::Pause => return self.run_foreseen(watch),
-                Outcome::None if self.gives_up_threads() => continue,
+                Outcome::None if self.begins_on_threads() => {
+                    self.begin_time();
+                    continue;
+                }
                 Outcome::None if self.regions.is_some() => STEPS_APART,
                 Outcome::None => CHUNK / TIMES_UNHEARD,
             };
@@ -516,6 +519,7 @@ impl Simulation {
         if let Some(waits) = &mut self.waits {
             waits.expect_flows(&self.plan, up);
         }
+        self.threads.before_flows = self.events();
         let mut loading = Loading {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,

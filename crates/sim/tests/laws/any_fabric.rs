@@ -12,6 +12,7 @@ use proptest::sample::{Index, select};
 use crate::cases::cases;
 use crate::checkpoint::{Outcome, assert_same_course};
 use crate::fixture::*;
+use crate::network::threads::is_the_same_on_threads;
 
 /// A fabric, which shrinks to fewer nodes, fewer flows and fewer lines. It is shown as the text of its scenario.
 #[derive(Clone)]
@@ -660,5 +661,15 @@ proptest! {
                 prop_assert!(why.contains("\"h0\" (a host)") && why.contains("a program runs on it"), "{why}");
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(30) })]
+    #[test]
+    fn the_number_of_threads_changes_nothing_in_a_tree(mut scenario in scenario(), is_traced: bool) {
+        // Incidents need one thread.
+        scenario.retrainings.clear();
+        prop_assert!(is_the_same_on_threads(&scenario.text(), is_traced));
     }
 }

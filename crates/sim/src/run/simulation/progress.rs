@@ -60,13 +60,23 @@ impl Simulation {
     /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
     pub(super) fn work_left(&self) -> Option<f64> {
         let (delivered, outstanding) = self.meter.moved();
-        let bytes = (delivered > 0).then(|| outstanding as f64 / delivered as f64);
+        let is_counted = delivered > 0 && outstanding > 0;
+        let bytes = is_counted.then(|| outstanding as f64 / delivered as f64);
         let shares = self.progress().filter_map(|progress| progress.done);
-        let left = shares.map(|done| (done > 0.0).then(|| (1.0 - done) / done));
-        let left = left.chain([bytes]).flatten().reduce(f64::max)?;
-        // A workload that has not begun will take its time, too. Our guess: half of what has passed.
-        let has_idle = self.progress().any(|progress| progress.done == Some(0.0));
-        Some(if has_idle { left.max(0.5) } else { left })
+        // What has had all its time waits for packets that are on their way.
+        let counted = shares.filter(|done| *done > 0.0 && *done < 1.0);
+        let slowest = counted.map(|done| (1.0 - done) / done).reduce(f64::max);
+        match (bytes, slowest) {
+            // The slowest may wait for others that end before it, and go faster then. All together do not.
+            (Some(bytes), Some(slowest)) => Some(bytes.min(slowest)),
+            (Some(left), None) => Some(left),
+            (None, Some(left)) => {
+                // A workload that has not begun will take its time, too. Our guess: half of what has passed.
+                let has_idle = self.progress().any(|progress| progress.done == Some(0.0));
+                Some(if has_idle { left.max(0.5) } else { left })
+            }
+            (None, None) => None,
+        }
     }
 
     fn progress(&self) -> impl Iterator<Item = Progress> {

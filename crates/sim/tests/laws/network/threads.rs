@@ -1,6 +1,7 @@
 //! A run on several threads has the results, the events and the trace of a run on one.
 
 use std::fs::File;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
@@ -40,7 +41,13 @@ fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
         std::fs::remove_file(&path).expect("the trace can be removed");
     }
     let run = told(&simulation, trace);
-    (run, simulation.threads().0, simulation.shares())
+    let (threads, fewer) = simulation.threads();
+    // Nothing takes a link down in the middle of a frame.
+    assert!(
+        !fewer.is_some_and(|why| why.contains("cut short")),
+        "{text}"
+    );
+    (run, threads, simulation.shares())
 }
 
 fn told(simulation: &Simulation, trace: String) -> Run {
@@ -64,6 +71,13 @@ pub fn assert_two_are_as_one(text: &str) {
     assert!(two == one, "{text}");
 }
 
+/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows.
+pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
+    let (one, ..) = run_on(text, 1, is_traced);
+    let several = [2, 3].map(|threads| run_on(text, threads, is_traced).0);
+    several.iter().all(|run| *run == one)
+}
+
 /// A torus whose routers send to each other.
 fn torus(side: usize, lines: &str) -> String {
     format!(
@@ -85,6 +99,31 @@ fn a_torus_runs_in_windows_on_each_thread() {
             one.events
         );
         assert!(several == one, "{wished} threads");
+    }
+}
+
+#[test]
+fn a_long_run_begins_again_on_threads_where_much_happens_in_a_delay() {
+    let run = |text: &str, threads| {
+        let mut simulation = simulation(text);
+        simulation.use_threads(threads);
+        assert!(simulation.run(&mut |_| true));
+        (told(&simulation, String::new()), simulation.shares())
+    };
+    let text = |duration| {
+        torus(
+            8,
+            &format!("load = \"1 GB/s\"\nduration = \"{duration} us\"\n"),
+        )
+    };
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    for (duration, is_long) in [(20, false), (300, true)] {
+        let text = text(duration);
+        let (one, _) = run(&text, 1);
+        let (two, shares) = run(&text, 2);
+        let on_threads = shares.events > two.events / 2;
+        assert_eq!(on_threads, is_long && processors > 1, "{shares:?}");
+        assert!(two == one, "{duration} us");
     }
 }
 
@@ -112,21 +151,11 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(16) })]
     #[test]
     fn the_number_of_threads_changes_nothing(network in network(false), is_traced: bool) {
-        let text = network.text();
-        let (one, ..) = run_on(&text, 1, is_traced);
-        for threads in [2, 3] {
-            let (several, ..) = run_on(&text, threads, is_traced);
-            prop_assert!(several == one, "{} threads", threads);
-        }
+        prop_assert!(is_the_same_on_threads(&network.text(), is_traced));
     }
 
     #[test]
     fn the_number_of_threads_changes_nothing_over_bad_and_cut_fibres(network in network(true), is_traced: bool) {
-        let text = network.text();
-        let (one, ..) = run_on(&text, 1, is_traced);
-        for threads in [2, 3] {
-            let (several, ..) = run_on(&text, threads, is_traced);
-            prop_assert!(several == one, "{} threads", threads);
-        }
+        prop_assert!(is_the_same_on_threads(&network.text(), is_traced));
     }
 }

@@ -1,8 +1,13 @@
 //! Controllers that cables join: what goes one way does not wait for what comes back.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
 use super::*;
+use crate::cases::cases;
 use crate::fixture::{Ask, run};
-use crate::network::threads::assert_two_are_as_one;
+use crate::network::threads::{assert_two_are_as_one, is_the_same_on_threads};
 
 /// A host on either side of so many controllers in a row, which ask each other for all they can in both ways.
 fn across(controllers: usize, crossbar: &str, nic: &str) -> String {
@@ -45,6 +50,57 @@ fn controllers_with_their_hosts_run_on_threads_of_their_own() {
     let far = "cable_send_latency = \"300 ns\"";
     for crossbar in [far, &format!("{far}\nget_channel = false")] {
         assert_two_are_as_one(&across(2, crossbar, ""));
+    }
+}
+
+/// A flow between two of the hosts: by their controllers, or by stores.
+fn flow() -> impl Strategy<Value = (Index, Index, &'static str, u32)> {
+    let kinds = &[
+        "primitive = \"put\"",
+        "primitive = \"get\"",
+        "direction = \"write\"",
+    ];
+    (
+        any::<Index>(),
+        any::<Index>(),
+        select(&kinds[..]),
+        1_u32..40_000,
+    )
+}
+
+/// Controllers in a row with so many hosts, cables of any length and speed, and flows.
+fn row() -> impl Strategy<Value = String> {
+    let cables = (
+        select(&["0 ns", "1 ns", "7 ns", "90 ns"][..]),
+        1_u32..=5,
+        select(&["", "bit_error_rate = 1e-6\n"][..]),
+    );
+    let flows = vec(flow(), 1..8);
+    (2_usize..=3, 3_usize..=6, cables, flows).prop_map(
+        |(controllers, count, (delay, generation, errors), flows)| {
+            let row = in_a_row(&hosts(count, "", ""), count, controllers);
+            let cable = format!("[[cables]]\ndelay = \"{delay}\"\ngeneration = {generation}\n");
+            let mut text = row.replacen("[[cables]]\n", &format!("{cable}{errors}"), 1);
+            for (from, to, kind, size) in flows {
+                let (from, to) = (from.index(count), to.index(count));
+                if from != to {
+                    let end = if kind.starts_with('p') { 'n' } else { 'h' };
+                    let _ = write!(
+                        text,
+                        "[[flows]]\nfrom = \"{end}{from}\"\nto = \"{end}{to}\"\n{kind}\nsize = \"{size} B\"\n"
+                    );
+                }
+            }
+            text
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(24) })]
+    #[test]
+    fn the_number_of_threads_changes_nothing_over_cables(text in row(), is_traced: bool) {
+        prop_assert!(is_the_same_on_threads(&text, is_traced), "{}", text);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where a fabric is cut into regions: at the wires with the longest delays that leave parts of about the same size.
 
+use std::mem;
+
 use kernel::{ComponentId, Span};
 
 /// The regions of a fabric.
@@ -7,15 +9,22 @@ use kernel::{ComponentId, Span};
 pub(super) struct Cut {
     /// The region of each component.
     pub(super) regions: Vec<u32>,
-    /// The shortest delay of a wire between two regions.
+    /// The shortest lookahead of a wire between two regions.
     pub(super) lookahead: Span,
 }
 
 /// The largest region of a cut may be this much larger than the mean, in quarters, before shorter wires are cut. Our choice.
 const LARGEST: u64 = 5;
 
-/// A wire: the components at its ends, and its delay.
-type Wire = (ComponentId, ComponentId, Span);
+/// A wire from one component to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    pub(super) from: ComponentId,
+    pub(super) to: ComponentId,
+    pub(super) delay: Span,
+    /// The time from the cause of a frame to its arrival: the delay, and the shortest transmission.
+    pub(super) lookahead: Span,
+}
 
 /// Cuts a fabric of `components` components into `count` regions, or into fewer if it falls into no more, or if more would have windows
 /// less than half as long. No wire without a delay is cut. `None` if the whole fabric hangs together by such wires.
@@ -31,44 +40,54 @@ pub(super) fn cut(components: usize, wires: &[Wire], count: usize) -> Option<Cut
 
 fn cut_into(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
     let mut weights = vec![1_u64; components];
-    for (from, ..) in wires {
-        weights[from.0 as usize] += 1;
+    for wire in wires {
+        weights[wire.from.0 as usize] += 1;
     }
     let total: u64 = weights.iter().sum();
-    let mut delays: Vec<Span> = wires.iter().map(|(.., delay)| *delay).collect();
+    let mut delays: Vec<Span> = wires.iter().map(|wire| wire.delay).collect();
     delays.sort_unstable();
     delays.dedup();
     delays.retain(|delay| *delay > Span::ZERO);
-    let mut best: Option<(u64, Cut)> = None;
+    let mut best: Option<Sharing> = None;
     for shortest in delays.into_iter().rev() {
         let parts = parts(components, wires, shortest);
-        let Some((largest, regions)) = share(&parts, &weights, count) else {
+        let orders = [numbered(&parts), walked(&parts, wires)];
+        let sharings = orders
+            .iter()
+            .filter_map(|order| share(order, &parts, wires, &weights, count));
+        let is_even = |largest: u64| largest * count as u64 * 4 <= total * LARGEST;
+        let Some(found) = sharings.min_by_key(|one| (!is_even(one.largest), one.crossing)) else {
             continue;
         };
-        let crosses = |(from, to, _): &&Wire| regions[from.0 as usize] != regions[to.0 as usize];
-        let crossing = wires.iter().filter(crosses).map(|(.., delay)| *delay);
-        let Some(lookahead) = crossing.min() else {
-            continue;
-        };
-        let is_even = largest * count as u64 * 4 <= total * LARGEST;
-        if best.as_ref().is_none_or(|(least, _)| largest < *least) {
-            best = Some((largest, Cut { regions, lookahead }));
+        let is_over = is_even(found.largest);
+        if best
+            .as_ref()
+            .is_none_or(|best| found.largest < best.largest)
+        {
+            best = Some(found);
         }
-        if is_even {
+        if is_over {
             break;
         }
     }
-    best.map(|(_, cut)| cut)
+    best.map(|sharing| sharing.cut)
+}
+
+/// A cut with the weight of its largest region and the number of wires between regions.
+struct Sharing {
+    cut: Cut,
+    largest: u64,
+    crossing: usize,
 }
 
 /// The part of each component, by the number of the part's first component: parts hang together by wires shorter than `shortest`.
 fn parts(components: usize, wires: &[Wire], shortest: Span) -> Vec<usize> {
     let mut above: Vec<usize> = (0..components).collect();
-    for (from, to, delay) in wires {
-        if *delay < shortest {
+    for wire in wires {
+        if wire.delay < shortest {
             let (from, to) = (
-                top(&mut above, from.0 as usize),
-                top(&mut above, to.0 as usize),
+                top(&mut above, wire.from.0 as usize),
+                top(&mut above, wire.to.0 as usize),
             );
             above[from.max(to)] = from.min(to);
         }
@@ -85,34 +104,80 @@ fn top(above: &mut [usize], mut one: usize) -> usize {
     one
 }
 
-/// Shares parts out to `count` regions in the order of their first components. Returns the weight of the largest region and the region
-/// of each component; `None` if a region would be empty.
-fn share(parts: &[usize], weights: &[u64], count: usize) -> Option<(u64, Vec<u32>)> {
+/// The first component of each part, in the order of their numbers: a network numbers its routers row by row.
+fn numbered(parts: &[usize]) -> Vec<usize> {
+    (0..parts.len()).filter(|one| parts[*one] == *one).collect()
+}
+
+/// The first component of each part, in the order of a walk along the wires that comes to parts with few neighbours first: what hangs
+/// at a switch or a controller follows it, before the next one.
+fn walked(parts: &[usize], wires: &[Wire]) -> Vec<usize> {
+    let mut neighbours = vec![Vec::new(); parts.len()];
+    for wire in wires {
+        let ends = [wire.from, wire.to].map(|end| parts[end.0 as usize]);
+        if ends[0] != ends[1] {
+            neighbours[ends[0]].push(ends[1]);
+        }
+    }
+    for list in &mut neighbours {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let few_first = |list: &Vec<usize>| {
+        let mut sorted = list.clone();
+        sorted.sort_by_key(|one| neighbours[*one].len());
+        sorted
+    };
+    let mut order = Vec::new();
+    let mut is_reached = vec![false; parts.len()];
+    for first in numbered(parts) {
+        let mut ahead = vec![first];
+        while let Some(one) = ahead.pop() {
+            if !mem::replace(&mut is_reached[one], true) {
+                order.push(one);
+                ahead.extend(few_first(&neighbours[one]).into_iter().rev());
+            }
+        }
+    }
+    order
+}
+
+/// Shares parts out to `count` regions in the `order` of their first components. `None` if a region would be empty or no wire is cut.
+fn share(
+    order: &[usize],
+    parts: &[usize],
+    wires: &[Wire],
+    weights: &[u64],
+    count: usize,
+) -> Option<Sharing> {
     let mut of_part = vec![0_u64; parts.len()];
     for (part, weight) in parts.iter().zip(weights) {
         of_part[*part] += weight;
     }
     let total: u64 = weights.iter().sum();
     let mut sizes = vec![0_u64; count];
-    let mut regions = vec![0_u32; parts.len()];
+    let mut region_of_part = vec![0_u32; parts.len()];
     let mut before = 0;
-    for one in 0..parts.len() {
-        if parts[one] == one {
-            // The region in which the middle of the part falls.
-            let middle = before + of_part[one] / 2;
-            let region = (middle * count as u64 / total) as usize;
-            regions[one] = region as u32;
-            sizes[region] += of_part[one];
-            before += of_part[one];
-        } else {
-            regions[one] = regions[parts[one]];
-        }
+    for part in order {
+        // The region in which the middle of the part falls.
+        let middle = before + of_part[*part] / 2;
+        let region = (middle * count as u64 / total) as usize;
+        region_of_part[*part] = region as u32;
+        sizes[region] += of_part[*part];
+        before += of_part[*part];
     }
-    let largest = sizes.iter().copied().max()?;
-    sizes
-        .iter()
-        .all(|size| *size > 0)
-        .then_some((largest, regions))
+    if sizes.contains(&0) {
+        return None;
+    }
+    let regions: Vec<u32> = parts.iter().map(|part| region_of_part[*part]).collect();
+    let crosses = |wire: &&Wire| regions[wire.from.0 as usize] != regions[wire.to.0 as usize];
+    let crossing = wires.iter().filter(crosses);
+    let lookahead = crossing.clone().map(|wire| wire.lookahead).min()?;
+    Some(Sharing {
+        crossing: crossing.count(),
+        largest: sizes.into_iter().max()?,
+        cut: Cut { regions, lookahead },
+    })
 }
 
 #[cfg(test)]
@@ -122,7 +187,12 @@ mod tests {
     fn wires(all: &[(u32, u32, u64)]) -> Vec<Wire> {
         let both = |(one, other, ns): &(u32, u32, u64)| {
             let (one, other, delay) = (ComponentId(*one), ComponentId(*other), Span::from_ns(*ns));
-            [(one, other, delay), (other, one, delay)]
+            [(one, other), (other, one)].map(|(from, to)| Wire {
+                from,
+                to,
+                delay,
+                lookahead: delay,
+            })
         };
         all.iter().flat_map(both).collect()
     }
@@ -141,6 +211,15 @@ mod tests {
         let cut = cut(6, &chain, 2).expect("a chain with delays");
         assert_eq!(cut.regions, [0, 0, 0, 1, 1, 1]);
         assert_eq!(cut.lookahead, Span::from_ns(5));
+    }
+
+    #[test]
+    fn what_hangs_at_a_controller_is_in_its_region_whatever_the_numbers() {
+        // Hosts 0 to 3, at controllers 4 and 5, which a shorter cable joins.
+        let hosts = wires(&[(0, 4, 50), (1, 4, 50), (2, 5, 50), (3, 5, 50), (4, 5, 15)]);
+        let cut = cut(6, &hosts, 2).expect("wires with delays");
+        assert_eq!(cut.regions, [0, 0, 1, 1, 0, 1]);
+        assert_eq!(cut.lookahead, Span::from_ns(15));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Frames that leave a region for another, with copies of their packets.
 
+use std::mem;
+
 use kernel::{Departure, Time, World};
 use packet::{Frame, Packet, Packets, Pcie};
 
@@ -45,9 +47,32 @@ impl Mail {
         self.frames.push(frame);
     }
 
+    /// Whether no frame is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Takes all frames of another mail, with their packets.
+    pub(super) fn append(&mut self, other: &mut Mail) {
+        if self.is_empty() {
+            return mem::swap(self, other);
+        }
+        self.frames.append(&mut other.frames);
+        for packet in &mut other.packets[..other.copied] {
+            if self.copied == self.packets.len() {
+                self.packets.push(Packet::default());
+            }
+            mem::swap(&mut self.packets[self.copied], packet);
+            self.copied += 1;
+        }
+        other.copied = 0;
+        self.earliest = self.earliest.min(other.earliest);
+        other.earliest = Time::NEVER;
+    }
+
     /// Lets all frames enter the region of `world`.
     pub(super) fn enter(&mut self, world: &mut World<Pcie>) {
-        let mut copies = self.packets.iter();
+        let mut copies = self.packets.iter_mut();
         for mut frame in self.frames.drain(..) {
             if frame.frame.packet().is_some() {
                 let copy = copies.next().expect("a frame comes with its packet");

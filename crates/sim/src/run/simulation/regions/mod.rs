@@ -1,12 +1,12 @@
 //! A fabric in regions that run on threads of their own, with the results and the trace of one thread.
 //!
-//! Regions meet at wires with a delay, the lookahead of which is the shortest. All regions run the same window of time, which is no
-//! longer than the lookahead, so that no frame that is sent in a window arrives in it; between two windows frames go over, and the
-//! probes get the observations of all regions in the order of one thread.
+//! Regions meet at wires with a delay. Each goes on in strides, up to the first frame that its wires can still bring, which the others
+//! promise it. All run the same window of time; after it, the probes get the observations of all regions in the order of one thread.
 
+mod alarm;
 mod cut;
-mod gate;
 mod mail;
+mod passage;
 mod region;
 mod steps;
 mod windows;
@@ -22,7 +22,8 @@ use packet::Pcie;
 use super::Simulation;
 use crate::model::Model;
 use crate::observe::capture::Captures;
-use cut::cut;
+use cut::{Wire, cut};
+use passage::Passage;
 pub(crate) use region::Region;
 use region::maker;
 pub(in crate::run) use windows::Outcome;
@@ -33,6 +34,8 @@ pub(crate) struct Regions {
     all: Vec<Mutex<Region>>,
     /// The region of each component.
     of: Vec<u32>,
+    /// The passages from each region to each, itself included, those from the first region first.
+    passages: Vec<Passage>,
     lookahead: Span,
 }
 
@@ -46,6 +49,12 @@ pub(crate) struct Threads {
     /// The reason for which there are fewer.
     fewer: Option<String>,
     shares: Shares,
+    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while.
+    candidate: Option<Span>,
+    /// The events before the flows began.
+    pub(super) before_flows: u64,
+    /// Whether it is known to be worth while.
+    is_judged: bool,
     /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
     before: Option<Before>,
     /// Whether the fabric was changed from outside, so that its plan does not tell all of it.
@@ -56,6 +65,8 @@ pub(crate) struct Threads {
 #[derive(Debug)]
 struct Before {
     until: Time,
+    /// Whether the run ends soon after that.
+    is_end: bool,
     captures: Option<Box<Captures>>,
 }
 
@@ -64,11 +75,13 @@ struct Before {
 pub struct Shares {
     /// Windows in which all threads ran.
     pub windows: u64,
+    /// The number of times that a thread went on as far as the others let it, all threads together.
+    pub strides: u64,
     /// Events in windows.
     pub events: u64,
     /// The sum over all windows of the events of the region that had the most.
     pub longest: u64,
-    /// The number of times that the run began again, because a window reached beyond its end.
+    /// The number of times that the run began again, because a window reached beyond its end, or was of no use.
     pub repeated: u32,
 }
 
@@ -76,6 +89,17 @@ impl Regions {
     /// The regions, for one thread.
     fn lock(&self) -> Vec<MutexGuard<'_, Region>> {
         self.all.iter().map(lock).collect()
+    }
+
+    /// The passages to the region with this number, from each region.
+    fn passages_to(&self, number: usize) -> impl Iterator<Item = &Passage> {
+        self.passages.iter().skip(number).step_by(self.all.len())
+    }
+
+    /// The passages from the region with this number, to each region.
+    fn passages_from(&self, number: usize) -> impl Iterator<Item = &Passage> {
+        let count = self.all.len();
+        self.passages[number * count..][..count].iter()
     }
 
     fn of(&self, id: ComponentId) -> MutexGuard<'_, Region> {
@@ -133,7 +157,17 @@ impl Simulation {
         if most < 2 {
             return;
         }
-        let wires: Vec<_> = self.world.wires().collect();
+        let shortest = |id: ComponentId, port: u32| self.models[id.0 as usize].shortest_frame(port);
+        let wires: Vec<_> = self
+            .world
+            .wires()
+            .map(|wire| Wire {
+                from: wire.from.0,
+                to: wire.to,
+                delay: wire.delay,
+                lookahead: wire.delay + shortest(wire.from.0, wire.from.1).unwrap_or(Span::ZERO),
+            })
+            .collect();
         let Some(cut) = cut(self.models.len(), &wires, most) else {
             let why = "no wire with a delay divides the fabric";
             self.threads.fewer = Some(why.to_owned());
@@ -145,11 +179,17 @@ impl Simulation {
             let why = format!("the fabric falls into {count} regions");
             self.threads.fewer = Some(why);
         }
-        let worlds = self.world.divide(count, of).into_iter().enumerate();
+        if !self.threads.is_judged && self.threads.fewest_events.is_none() {
+            self.threads.candidate = Some(cut.lookahead);
+            return;
+        }
+        let worlds = self.world.divide(count, of, shortest);
+        let worlds = worlds.into_iter().enumerate();
         let regions = worlds.map(|(number, world)| Mutex::new(Region::new(number, count, world)));
         self.regions = Some(Box::new(Regions {
             all: regions.collect(),
             of: cut.regions,
+            passages: (0..count * count).map(|_| Passage::default()).collect(),
             lookahead: cut.lookahead,
         }));
     }
@@ -181,7 +221,9 @@ impl Simulation {
 
     /// Takes in that a run goes on that has begun before.
     pub(super) fn go_on_undivided(&mut self) {
-        if self.threads.wished > 1 && self.regions.is_none() && self.threads.fewer.is_none() {
+        let threads = &self.threads;
+        let is_decided = threads.fewer.is_some() || threads.candidate.is_some();
+        if threads.wished > 1 && self.regions.is_none() && !is_decided {
             self.threads.fewer = Some("the run had begun on one thread".to_owned());
         }
     }
@@ -233,6 +275,7 @@ impl Simulation {
 
     /// Makes a divided fabric one again, which comes to the present time once more, on one thread.
     pub(in crate::run) fn unite(&mut self) {
+        self.threads.candidate = None;
         if self.regions.is_none() {
             return;
         }
@@ -252,7 +295,9 @@ impl Simulation {
     /// Gives captures back to a run that is repeated, once it has come to the time until which they have seen it.
     pub(super) fn return_captures(&mut self) {
         let now = self.now();
-        if let Some(Before { until, captures }) = &mut self.threads.before
+        if let Some(Before {
+            until, captures, ..
+        }) = &mut self.threads.before
             && now >= *until
             && captures.is_some()
         {
@@ -271,7 +316,11 @@ impl Simulation {
             _ => self.captures.take(),
         };
         again.threads = Threads {
-            before: Some(Before { until, captures }),
+            before: Some(Before {
+                until,
+                is_end: true,
+                captures,
+            }),
             shares: Shares {
                 repeated: self.threads.shares.repeated + 1,
                 ..Shares::default()

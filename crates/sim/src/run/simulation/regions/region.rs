@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use kernel::{ComponentId, Observed, Occurrence, Time, World};
+use kernel::{ComponentId, Observed, Occurrence, Span, Time, World};
 use packet::{Frame, Observation, PacketId, Packets, Pcie};
 
+use super::Regions;
 use super::mail::Mail;
+use super::passage::Passage;
 use crate::model::Model;
 
 /// The components that the events of a region reach.
@@ -34,8 +36,10 @@ impl Components for Members<'_> {
     }
 }
 
-/// A part of a fabric that runs by itself between two exchanges of frames with the others.
+/// A part of a fabric that runs by itself until the first frame that another one can still send. On cache lines of its own, because each
+/// region has a thread of its own.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Region {
     pub(super) world: World<Pcie>,
     /// The frames to each region, and from each.
@@ -49,12 +53,26 @@ pub(crate) struct Region {
     held: Vec<PacketId>,
     /// The number of observations whose packets are held.
     seen: usize,
-    /// The spans since the last exchange in which no event was left but those of the background: from the time after whose events
-    /// there was none until the next event.
+    /// The spans of the window in which the region would have let the run end: no event was left but those of the background, and no frame
+    /// from here was on its way to another region.
     idle: Vec<Range<Time>>,
-    /// The time of the first frame since the last exchange that left for another region, the background apart.
-    first_departure: Time,
+    /// The beginning of such a span that has not ended.
+    idle_since: Option<Time>,
+    /// The time by which all frames have arrived that have left for other regions, the background apart.
+    arrived_by: Time,
+    /// The end of the window.
+    until: Time,
+    /// The time that was promised to each region in the window: no frame from here arrives before. And the earliest of them.
+    promised: Vec<Time>,
+    least_promised: Time,
+    /// Whether a frame has broken a promise.
+    has_broken: bool,
+    /// The number of times that the region went on, in all windows.
+    pub(super) strides: u64,
 }
+
+/// The promises that a region makes in the time of the lookahead while it goes on. Our choice: a promise costs a fraction of an event.
+const PROMISES: u64 = 4;
 
 /// The bits of a packet's number that count the packets of its region. The others have the region.
 const COUNTED_BITS: u32 = 48;
@@ -78,7 +96,13 @@ impl Region {
             held: Vec::new(),
             seen: 0,
             idle: Vec::new(),
-            first_departure: Time::NEVER,
+            idle_since: None,
+            arrived_by: Time::ZERO,
+            until: Time::ZERO,
+            promised: vec![Time::ZERO; count],
+            least_promised: Time::ZERO,
+            has_broken: false,
+            strides: 0,
         }
     }
 
@@ -89,6 +113,70 @@ impl Region {
         own.min(mail.unwrap_or(Time::NEVER))
     }
 
+    /// Begins a window until `until`, in which the region goes on in [strides](Self::stride). No frame arrives from any region before
+    /// `promised`.
+    pub(super) fn begin_window(&mut self, until: Time, promised: Time) {
+        self.idle.clear();
+        self.until = until;
+        self.promised.fill(promised);
+        self.least_promised = promised;
+        self.enter();
+        self.note_idleness();
+    }
+
+    /// Ends a window.
+    pub(super) fn end_window(&mut self) {
+        self.end_idleness(Time::from_fs(self.until.as_fs() + 1));
+        self.promised.fill(Time::ZERO);
+    }
+
+    /// Handles the events of the window before `promised`: all frames from other regions that arrive by then have been sent. `number` is
+    /// that of the region.
+    pub(super) fn stride<C: Components + ?Sized>(
+        &mut self,
+        components: &mut C,
+        promised: Time,
+        regions: &Regions,
+        number: usize,
+    ) {
+        for (mail, passage) in self.inbox.iter_mut().zip(regions.passages_to(number)) {
+            passage.take(mail);
+        }
+        self.enter();
+        self.strides += 1;
+        let until = self.until.min(Time::from_fs(promised.as_fs() - 1));
+        // The others can follow while this region goes on. Otherwise one that is behind promises twice the lookahead at once, for which the
+        // other waits, which is behind after that.
+        let step = Span::from_fs(regions.lookahead.as_fs() / PROMISES);
+        let mut due = self.world.now() + step;
+        while self.run_time(components, until, &regions.of) {
+            let now = self.world.now();
+            // A promise up to the end of a frame that is on its wire stays until then.
+            let can_change = now + regions.lookahead > self.least_promised;
+            if now >= due && can_change && self.least_promised <= self.until {
+                self.promise(now, regions.passages_from(number));
+                due = now + step;
+            }
+        }
+        let next = self.world.next_event().unwrap_or(Time::NEVER);
+        self.promise(next.min(promised), regions.passages_from(number));
+    }
+
+    /// Hands over the frames that have left, by `passages`, and promises what follows from sending nothing more before `now`.
+    fn promise<'p>(&mut self, now: Time, passages: impl Iterator<Item = &'p Passage>) {
+        self.promised.fill(Time::NEVER);
+        let promised = &mut self.promised;
+        self.world.earliest_arrivals(now, |region, time| {
+            promised[region] = promised[region].min(time);
+        });
+        self.least_promised = Time::NEVER;
+        for ((mail, time), passage) in self.outbox.iter_mut().zip(promised).zip(passages) {
+            self.least_promised = self.least_promised.min(*time);
+            passage.put(mail);
+            passage.promise(*time);
+        }
+    }
+
     /// Handles all events until `until`, which is before the first frame that another region can still send. `regions` has the region
     /// of each component.
     pub(super) fn run<C: Components + ?Sized>(
@@ -97,26 +185,45 @@ impl Region {
         until: Time,
         regions: &[u32],
     ) {
-        self.idle.clear();
-        self.first_departure = Time::NEVER;
         self.enter();
-        let mut idle_since = (!self.world.has_events()).then(|| self.world.now());
-        while let Some(first) = self.world.advance(until) {
-            let now = self.world.now();
-            if let Some(since) = idle_since.take() {
-                self.idle.push(since..now);
-            }
-            self.happen(components, first);
-            while self.world.is_due_now() {
-                let next = self.world.take();
-                self.happen(components, next);
-            }
-            self.end_time(regions);
-            idle_since = (!self.world.has_events()).then_some(now);
+        while self.run_time(components, until, regions) {}
+    }
+
+    /// Handles all events of the next time, if it is by `until`. False if it is not.
+    #[inline]
+    fn run_time<C: Components + ?Sized>(
+        &mut self,
+        components: &mut C,
+        until: Time,
+        regions: &[u32],
+    ) -> bool {
+        let Some(first) = self.world.advance(until) else {
+            return false;
+        };
+        self.end_idleness(self.world.now());
+        self.happen(components, first);
+        while self.world.is_due_now() {
+            let next = self.world.take();
+            self.happen(components, next);
         }
-        if let Some(since) = idle_since {
-            self.idle.push(since..Time::NEVER);
+        self.end_time(regions);
+        self.note_idleness();
+        true
+    }
+
+    #[inline]
+    fn end_idleness(&mut self, now: Time) {
+        if let Some(since) = self.idle_since.take()
+            && since < now
+        {
+            self.idle.push(since..now);
         }
+    }
+
+    #[inline]
+    fn note_idleness(&mut self) {
+        let is_idle = !self.world.has_events();
+        self.idle_since = is_idle.then(|| self.world.now().max(self.arrived_by));
     }
 
     /// Lets the frames from other regions enter.
@@ -166,13 +273,17 @@ impl Region {
     }
 
     fn post(&mut self, regions: &[u32]) {
-        let now = self.world.now();
         for frame in self.world.departures.drain(..) {
-            if !frame.is_in_background() {
-                self.first_departure = self.first_departure.min(now);
+            let to = regions[frame.target().0 as usize] as usize;
+            if frame.time() < self.promised[to] {
+                // The other region may be beyond this time. The run begins again, so that the frame need not arrive.
+                self.has_broken = true;
+                continue;
             }
-            let to = regions[frame.target().0 as usize];
-            self.outbox[to as usize].take(frame, &mut self.world.store);
+            if !frame.is_in_background() {
+                self.arrived_by = self.arrived_by.max(frame.time());
+            }
+            self.outbox[to].take(frame, &mut self.world.store);
         }
     }
 
@@ -201,9 +312,13 @@ impl Region {
         }
     }
 
-    /// The spans since the last exchange in which the region would have let the run end.
-    pub(super) fn idle(&self) -> impl Iterator<Item = Range<Time>> {
-        let spans = self.idle.iter().cloned();
-        spans.map(|span| span.start..span.end.min(self.first_departure))
+    /// Whether a frame has left that arrives earlier than was promised.
+    pub(super) fn has_broken_promise(&self) -> bool {
+        self.has_broken
+    }
+
+    /// The spans of the last window in which the region would have let the run end, in their order.
+    pub(super) fn idle(&self) -> &[Range<Time>] {
+        &self.idle
     }
 }

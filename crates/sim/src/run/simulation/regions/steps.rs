@@ -142,7 +142,9 @@ impl Simulation {
 
     /// Lets captures go on in a run that is repeated, once it comes to a time that they have not seen.
     fn resume_captures(&mut self, time: Time) {
-        if let Some(Before { until, captures }) = &mut self.threads.before
+        if let Some(Before {
+            until, captures, ..
+        }) = &mut self.threads.before
             && time > *until
             && captures.is_some()
         {

@@ -1,27 +1,39 @@
-//! Windows of time that all regions run at once, each on a thread of its own.
+//! Windows of time that all regions run at once, each on a thread of its own. In a window, a thread goes on as far as the promises of
+//! the other regions let it, and promises how long they have nothing to fear from its own.
 
+use std::hint;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use kernel::{Span, Time};
 
 use super::super::Simulation;
-use super::gate::Gate;
+use super::alarm::Alarm;
 use super::region::Members;
-use super::steps::exchange;
 use super::{Before, Region, Regions, lock};
 use crate::model::Model;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
 /// Our choice: some milliseconds, and a fraction of a second.
 const FEWEST_EVENTS: u32 = 8192;
-const MOST_EVENTS: u64 = 1 << 17;
+const MOST_EVENTS: u64 = 1 << 19;
 
-/// The fewest events of a window that are worth the exchange after it, and the events after which a run knows how many there are. Our
-/// choice: an exchange takes a few microseconds, an event a fraction of one.
-const FEWEST_IN_WINDOW: f64 = 200.0;
-const EVENTS_TO_JUDGE: u64 = 1 << 16;
+/// The events of flows on one thread after which a run knows whether threads are worth while, the fewest of them in the shortest lookahead
+/// with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events, two
+/// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
+const EVENTS_TO_JUDGE: u64 = 1 << 15;
+const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
+const LEAST_LEFT: f64 = 8.0;
+
+/// The events of a window, unless the lookahead is longer: few enough for their observations to stay in the cache until the probes get
+/// them, and many enough for two meetings of all threads. Our choice.
+const EVENTS_IN_WINDOW: f64 = 8192.0;
+
+/// Looks at the promises of the others before a thread lets other threads of the machine run. Our choice: ten microseconds, where a
+/// wait takes about one.
+const LOOKS: u32 = 200;
 
 /// The windows at the beginning of a run, whose course shows how long it will go on. Our choice.
 const FIRST_WINDOWS: u64 = 4;
@@ -32,37 +44,108 @@ pub(in crate::run) enum Outcome {
     None,
     /// The next window needs a look at the whole fabric first.
     Pause,
-    /// The last window reached beyond the end of the run. The run begins again, and goes that far in windows that do not.
+    /// The run begins again.
     Again,
 }
 
-/// The state that all threads see while one window follows another: the regions, the gate, and the end of the window.
+/// The reason for which a run has to begin again.
+enum Failure {
+    /// The last window reached beyond the end of the run, which goes on for certain until this time. It goes that far in windows that do not.
+    WentTooFar(Time),
+    /// One thread is needed, for this reason.
+    OneThread(String),
+}
+
+/// The state that all threads see while one window follows another.
 struct Shared<'r> {
     regions: &'r Regions,
-    gate: Gate,
-    /// The end of the window, in femtoseconds.
+    /// The number of the window.
+    window: AtomicU64,
+    /// The beginning and the end of the window, in femtoseconds.
+    begin: AtomicU64,
     until: AtomicU64,
+    /// The number of regions that have not come to the end of the window.
+    open: AtomicUsize,
+    /// Whether there is no further window.
     is_over: AtomicBool,
+    alarm: Alarm,
 }
 
 impl Shared<'_> {
     /// Runs a region's part of each window, until there is no further one.
     fn serve(&self, number: usize, mut members: Members<'_>) {
-        let _guard = self.gate.guard();
-        loop {
-            self.gate.pass();
-            if self.is_over.load(Ordering::Acquire) {
-                return;
+        let _guard = self.alarm.guard();
+        for window in 1.. {
+            let mut wait = Wait::default();
+            while self.window.load(Ordering::Acquire) != window {
+                if self.is_over.load(Ordering::Acquire) {
+                    return;
+                }
+                wait.on(&self.alarm);
             }
             self.run(number, &mut members);
-            self.gate.pass();
         }
     }
 
+    /// Opens a window from `begin` until `until`, which no thread looks at before.
+    fn open(&self, begin: Time, until: Time) {
+        self.regions.promise_to_all(begin + self.regions.lookahead);
+        self.begin.store(begin.as_fs(), Ordering::Relaxed);
+        self.until.store(until.as_fs(), Ordering::Relaxed);
+        self.open.store(self.regions.all.len(), Ordering::Relaxed);
+        self.window.fetch_add(1, Ordering::Release);
+    }
+
+    /// Waits until all regions have come to the end of the window.
+    fn close(&self) {
+        let mut wait = Wait::default();
+        while self.open.load(Ordering::Acquire) > 0 {
+            wait.on(&self.alarm);
+        }
+    }
+
+    /// Lets a region go on to the end of the window, as the others promise it.
     fn run(&self, number: usize, members: &mut Members<'_>) {
-        let until = Time::from_fs(self.until.load(Ordering::Acquire));
-        let mut region = lock(&self.regions.all[number]);
-        region.run(members, until, &self.regions.of);
+        let regions = self.regions;
+        let begin = Time::from_fs(self.begin.load(Ordering::Relaxed));
+        let until = Time::from_fs(self.until.load(Ordering::Relaxed));
+        let mut region = lock(&regions.all[number]);
+        region.begin_window(until, begin + regions.lookahead);
+        let mut gone = Time::ZERO;
+        while gone <= until {
+            let promised = regions.promised_to(number);
+            if promised == gone {
+                let mut wait = Wait::default();
+                while regions.promised_to(number) == gone {
+                    wait.on(&self.alarm);
+                }
+                continue;
+            }
+            region.stride(members, promised, regions, number);
+            gone = promised;
+        }
+        region.end_window();
+        drop(region);
+        self.open.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// What a thread does while it waits for another one: it looks for a while, and then lets other threads of the machine run.
+#[derive(Default)]
+struct Wait {
+    looks: u32,
+}
+
+impl Wait {
+    fn on(&mut self, alarm: &Alarm) {
+        if self.looks < LOOKS {
+            self.looks += 1;
+            hint::spin_loop();
+        } else {
+            // The thread that is waited for may need this processor.
+            alarm.check();
+            thread::yield_now();
+        }
     }
 }
 
@@ -84,36 +167,47 @@ impl Simulation {
         let mut members = regions.share_out(&mut models).into_iter();
         let own = members.next().expect("there are two regions or more");
         let shared = Shared {
-            gate: Gate::new(regions.all.len()),
             regions: &regions,
+            window: AtomicU64::new(0),
+            begin: AtomicU64::new(0),
             until: AtomicU64::new(0),
+            open: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
+            alarm: Alarm::default(),
         };
         let outcome = thread::scope(|scope| {
+            let _guard = shared.alarm.guard();
             for (number, members) in (1..).zip(members) {
                 let shared = &shared;
                 scope.spawn(move || shared.serve(number, members));
             }
-            let _guard = shared.gate.guard();
             let outcome = self.lead(&shared, own, limit);
             shared.is_over.store(true, Ordering::Release);
-            shared.gate.pass();
             outcome
         });
         self.models = models;
         self.regions = Some(regions);
         match outcome {
             Ok(()) => Outcome::Pause,
-            Err(until) => {
+            Err(Failure::WentTooFar(until)) => {
                 self.repeat(until);
+                Outcome::Again
+            }
+            Err(Failure::OneThread(why)) => {
+                self.threads.fewer = Some(why);
+                self.unite();
                 Outcome::Again
             }
         }
     }
 
-    /// Runs windows until `limit`, the first region on this thread. If one of them reached beyond the end of the run, the error is the
-    /// time up to which the run goes on for certain.
-    fn lead(&mut self, shared: &Shared<'_>, mut own: Members<'_>, limit: Time) -> Result<(), Time> {
+    /// Runs windows until `limit`, the first region on this thread.
+    fn lead(
+        &mut self,
+        shared: &Shared<'_>,
+        mut own: Members<'_>,
+        limit: Time,
+    ) -> Result<(), Failure> {
         let regions = shared.regions;
         let mut events = regions.lock_and_count();
         let end = events.iter().sum::<u64>() + MOST_EVENTS;
@@ -122,34 +216,28 @@ impl Simulation {
             let Some(begin) = begin.filter(|_| events.iter().sum::<u64>() < end) else {
                 break;
             };
-            let until = (begin + regions.lookahead).as_fs() - 1;
+            let until = (begin + regions.window(self.now())).as_fs() - 1;
             let until = Time::from_fs(until).min(limit);
-            shared.until.store(until.as_fs(), Ordering::Release);
-            shared.gate.pass();
+            shared.open(begin, until);
             shared.run(0, &mut own);
-            shared.gate.pass();
+            shared.close();
             let mut all = regions.lock();
-            if was_idle(&all) {
-                return Err(Time::from_fs(begin.as_fs() - 1));
+            if all.iter().any(|region| region.has_broken_promise()) {
+                let why = "a frame has cut short another one between two regions";
+                return Err(Failure::OneThread(why.to_owned()));
             }
-            exchange(&mut all);
+            if was_idle(&all) {
+                let before = Time::from_fs(begin.as_fs() - 1);
+                return Err(Failure::WentTooFar(before));
+            }
+            regions.collect(&mut all);
             while self.tell_next(&mut all) {
                 let now = self.now();
                 if self.meter.open() == 0 && all.iter().any(|region| region.world.now() > now) {
-                    return Err(now);
+                    return Err(Failure::WentTooFar(now));
                 }
             }
-            let counts = &mut self.threads.shares;
-            counts.windows += 1;
-            let mut longest = 0;
-            for (region, before) in all.iter_mut().zip(&mut events) {
-                region.forget_told();
-                let now = region.world.events();
-                let done = now - mem::replace(before, now);
-                counts.events += done;
-                longest = longest.max(done);
-            }
-            counts.longest += longest;
+            self.count_window(&mut all, &mut events);
             if self.meter.open() == 0 {
                 break;
             }
@@ -159,14 +247,26 @@ impl Simulation {
         Ok(())
     }
 
+    /// Counts the events of a window, before which each region had had `events`.
+    fn count_window<R: DerefMut<Target = Region>>(&mut self, all: &mut [R], events: &mut [u64]) {
+        let counts = &mut self.threads.shares;
+        counts.windows += 1;
+        let mut longest = 0;
+        for (region, before) in all.iter_mut().zip(events) {
+            region.forget_told();
+            let now = region.world.events();
+            let done = now - mem::replace(before, now);
+            counts.events += done;
+            longest = longest.max(done);
+            counts.strides += mem::take(&mut region.strides);
+        }
+        counts.longest += longest;
+    }
+
     /// Whether windows until `limit` are worth the start of threads.
     fn is_worth_threads(&self, limit: Time, regions: &Regions) -> bool {
         let now = self.now();
         if limit < now + regions.lookahead {
-            return false;
-        }
-        if self.threads.fewest_events.is_none() && regions.events_in_window(now) < FEWEST_IN_WINDOW
-        {
             return false;
         }
         let elapsed = now.as_fs().max(regions.lookahead.as_fs());
@@ -175,33 +275,59 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
-    /// Whether the windows of the fabric have turned out too short for threads. Then one thread begins the run again.
-    pub(in crate::run) fn gives_up_threads(&mut self) -> bool {
-        let Some(regions) = &self.regions else {
+    /// Whether the run begins again on threads, because enough has turned out to happen within the lookahead of its regions.
+    pub(in crate::run) fn begins_on_threads(&mut self) -> bool {
+        let Some(lookahead) = self.threads.candidate.filter(|_| self.threads.wished > 1) else {
             return false;
         };
-        let in_window = regions.events_in_window(self.now());
-        let is_known = regions.events() >= EVENTS_TO_JUDGE && self.threads.shares.windows == 0;
-        if !is_known || in_window >= FEWEST_IN_WINDOW || self.threads.fewest_events.is_some() {
+        let (now, events) = (self.now(), self.events());
+        let flowing = now.as_fs().saturating_sub(self.flows_since().as_fs());
+        // Links that come up have many events, or few.
+        let events = events - self.threads.before_flows;
+        if events < EVENTS_TO_JUDGE || flowing == 0 {
             return false;
         }
-        let lookahead = regions.lookahead.as_ns();
-        self.threads.fewer = Some(format!(
-            "the shortest delay between its regions is {lookahead} ns, in which {in_window:.0} events happen; threads need {FEWEST_IN_WINDOW}"
-        ));
-        self.unite();
+        let in_lookahead = events as f64 * lookahead.as_fs() as f64 / flowing as f64;
+        if in_lookahead < FEWEST_IN_LOOKAHEAD {
+            self.threads.candidate = None;
+            let lookahead = lookahead.as_ns();
+            self.threads.fewer = Some(format!(
+                "the shortest delay between its regions is {lookahead} ns, in which {in_lookahead:.0} events happen; threads need {FEWEST_IN_LOOKAHEAD}"
+            ));
+            return false;
+        }
+        let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
+        let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
+        if left < LEAST_LEFT {
+            return false;
+        }
+        self.threads.candidate = None;
+        self.threads.is_judged = true;
+        self.repeat(now);
+        if let Some(before) = &mut self.threads.before {
+            before.is_end = false;
+        }
         true
     }
 
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
     fn goes_on_until(&self, regions: &Regions) -> Time {
-        if let Some(Before { until, .. }) = self.threads.before {
+        if let Some(Before {
+            until,
+            is_end: true,
+            ..
+        }) = self.threads.before
+        {
             return until;
         }
         let (now, since) = (self.now(), self.flows_since());
         let left = match self.work_left() {
             None => regions.lookahead * FIRST_WINDOWS,
-            Some(left) => Span::from_fs((now.since(since).as_fs() as f64 * left / 2.0) as u64),
+            // Not longer than it has gone on: what is on its way through the fabric has not been delivered, which counts the less the longer
+            // a run is.
+            Some(left) => {
+                Span::from_fs((now.since(since).as_fs() as f64 * (left / 2.0).min(1.0)) as u64)
+            }
         };
         let lasting = self.lasts_until() + since.since(Time::ZERO);
         lasting.max(now + left)
@@ -219,10 +345,40 @@ impl Regions {
         members
     }
 
-    /// The mean number of events until `now` in a span as long as a window.
-    fn events_in_window(&self, now: Time) -> f64 {
-        let windows = now.as_fs().max(1) as f64 / self.lookahead.as_fs() as f64;
-        self.events() as f64 / windows
+    /// The mean number of events until `now` in a span as long as the lookahead.
+    fn events_in_lookahead(&self, now: Time) -> f64 {
+        let spans = now.as_fs().max(1) as f64 / self.lookahead.as_fs() as f64;
+        self.events() as f64 / spans
+    }
+
+    /// The length of the next window, by the events until `now`.
+    fn window(&self, now: Time) -> Span {
+        let lookaheads = EVENTS_IN_WINDOW / self.events_in_lookahead(now).max(1.0);
+        self.lookahead * (lookaheads as u64).max(1)
+    }
+
+    /// The earliest time that another region promises to the region with this number.
+    fn promised_to(&self, number: usize) -> Time {
+        let others = self.passages_to(number).enumerate();
+        let others = others.filter(|(other, _)| *other != number);
+        let promised = others.map(|(_, passage)| passage.promised());
+        promised.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Promises to each region that nothing arrives before `time`.
+    fn promise_to_all(&self, time: Time) {
+        for passage in &self.passages {
+            passage.promise(time);
+        }
+    }
+
+    /// Moves the frames in the passages to the regions to which they lead.
+    fn collect<R: DerefMut<Target = Region>>(&self, all: &mut [R]) {
+        for (number, region) in all.iter_mut().enumerate() {
+            for (mail, passage) in region.inbox.iter_mut().zip(self.passages_to(number)) {
+                passage.take(mail);
+            }
+        }
     }
 
     /// The events of each region so far.
@@ -243,19 +399,46 @@ impl Regions {
 }
 
 /// Whether there was a time in the last window at which no event was left but those of the background.
-fn was_idle<R: std::ops::Deref<Target = Region>>(regions: &[R]) -> bool {
-    let Some((first, rest)) = regions.split_first() else {
-        return false;
-    };
-    let mut common: Vec<_> = first.idle().collect();
-    for region in rest {
-        let both = common.iter().flat_map(|one| {
-            let both = move |other: std::ops::Range<Time>| {
-                one.start.max(other.start)..one.end.min(other.end)
-            };
-            region.idle().map(both)
-        });
-        common = both.filter(|span| span.start < span.end).collect();
+fn was_idle<R: Deref<Target = Region>>(regions: &[R]) -> bool {
+    let all = regions.iter().map(|region| region.idle().to_vec());
+    let common = all.reduce(|one, other| common(&one, &other));
+    common.is_some_and(|spans| !spans.is_empty())
+}
+
+/// The parts that the spans of two lists, each in order, have in common.
+fn common(one: &[Range<Time>], other: &[Range<Time>]) -> Vec<Range<Time>> {
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    let mut common = Vec::new();
+    while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+        let both = a.start.max(b.start)..a.end.min(b.end);
+        if a.end < b.end {
+            one.next();
+        } else {
+            other.next();
+        }
+        if both.start < both.end {
+            common.push(both);
+        }
     }
-    common.iter().any(|span| span.start < span.end)
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_in_common_what_both_lists_cover() {
+        let spans = |all: &[(u64, u64)]| -> Vec<_> {
+            let spans = all.iter();
+            spans
+                .map(|(from, until)| Time::from_fs(*from)..Time::from_fs(*until))
+                .collect()
+        };
+        let one = spans(&[(0, 4), (6, 9), (9, 20)]);
+        let other = spans(&[(3, 7), (9, 10), (12, 13), (20, 22)]);
+        let both = spans(&[(3, 4), (6, 7), (9, 10), (12, 13)]);
+        assert_eq!(common(&one, &other), both);
+        assert_eq!(common(&other, &one), both);
+    }
 }
