@@ -126,7 +126,9 @@ impl Simulation {
     /// The number of threads of the run, and the reason if there are fewer than wished for.
     pub fn threads(&self) -> (usize, Option<&str>) {
         let count = self.regions.as_ref().map_or(1, |regions| regions.all.len());
-        (count, self.threads.fewer.as_deref())
+        let is_unjudged = self.regions.is_none() && self.threads.candidate.is_some();
+        let short = is_unjudged.then_some("it was too short for more");
+        (count, self.threads.fewer.as_deref().or(short))
     }
 
     /// How the events of the run were shared among threads.
