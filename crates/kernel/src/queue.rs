@@ -30,6 +30,27 @@ impl<P> Event<P> {
     }
 }
 
+impl<P: Default> Event<P> {
+    /// An event whose content is not known yet.
+    #[inline(always)]
+    fn without(time: Time, rank: u64) -> Self {
+        let payload = P::default();
+        Event {
+            time,
+            rank,
+            payload,
+        }
+    }
+}
+
+/// Appends an event without its payload, and returns the payload's place.
+#[inline(always)]
+fn append<P: Default>(events: &mut Vec<Event<P>>, time: Time, rank: u64) -> &mut P {
+    let place = events.len();
+    events.push(Event::without(time, rank));
+    &mut events[place].payload
+}
+
 impl<P> PartialEq for Event<P> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
@@ -60,6 +81,8 @@ pub struct EventQueue<P> {
     busy: Vec<u64>,
     /// Events after this year.
     later: BinaryHeap<Reverse<Event<P>>>,
+    /// Those that were scheduled since the day began. They go into the heap with the next day, when their payloads have been written.
+    new_later: Vec<Event<P>>,
     /// The number of the current day.
     date: u64,
     /// The length of a day in femtoseconds, as a power of two.
@@ -93,8 +116,10 @@ const CENSUS_ROUNDS: usize = 4;
 const KNOWN: usize = 3;
 /// The day is halved above this mean number of events, and doubled below a quarter of it.
 const CROWDED: u32 = 24;
+/// The year is doubled if more than one event in this many came from later years: an event costs several times as much by their heap.
+const SHORT_YEAR: u32 = 16;
 
-impl<P: Copy> Default for EventQueue<P> {
+impl<P: Copy + Default> Default for EventQueue<P> {
     fn default() -> Self {
         EventQueue {
             today: Vec::new(),
@@ -102,6 +127,7 @@ impl<P: Copy> Default for EventQueue<P> {
             spare: Vec::new(),
             busy: vec![0; DAYS / 64],
             later: BinaryHeap::new(),
+            new_later: Vec::new(),
             date: 0,
             day_bits: FIRST_DAY_BITS,
             in_days: 0,
@@ -110,17 +136,25 @@ impl<P: Copy> Default for EventQueue<P> {
     }
 }
 
-impl<P: Copy> EventQueue<P> {
+impl<P: Copy + Default> EventQueue<P> {
     /// Schedules `payload` at `time`, which must not be before the last popped event.
-    // One function for all callers. What is rare is outside it, with the same arguments, so that an event is made where it will stay.
-    #[inline(never)]
+    // The payload is written where it stays. A function that took it would read it from memory just after its parts were written, and
+    // a read that is wider than the writes waits for all writes before it.
+    #[inline(always)]
     pub fn push(&mut self, time: Time, rank: u64, payload: P) {
+        *self.place(time, rank) = payload;
+    }
+
+    /// Schedules an event without its payload, and returns the payload's place.
+    // One function for all callers. What is rare is outside it, with the same arguments.
+    #[inline(never)]
+    fn place(&mut self, time: Time, rank: u64) -> &mut P {
         let date = time.as_fs() >> self.day_bits;
         if date <= self.date {
-            return self.push_today(time, rank, &payload);
+            return self.place_today(time, rank);
         }
         if date - self.date >= self.days.len() as u64 {
-            return self.push_later(time, rank, &payload);
+            return self.place_later(time, rank);
         }
         let day = self.day(date);
         let events = &mut self.days[day];
@@ -130,41 +164,34 @@ impl<P: Copy> EventQueue<P> {
             *events = spare;
         }
         if events.len() == events.capacity() {
-            return self.push_into_full_day(day, time, rank, &payload);
+            return self.place_in_full_day(day, time, rank);
         }
-        events.push(Event {
-            time,
-            rank,
-            payload,
-        });
-        self.count_in(day);
+        // First the event, whose place is known to be free, or the compiler would ask again.
+        let payload = append(&mut self.days[day], time, rank);
+        self.busy[day / 64] |= 1 << (day % 64);
+        self.in_days += 1;
+        payload
     }
 
     #[inline(never)]
-    fn push_today(&mut self, time: Time, rank: u64, payload: &P) {
+    fn place_today(&mut self, time: Time, rank: u64) -> &mut P {
         if self.today.len() == self.today.capacity() {
-            return self.push_into_full_today(time, rank, payload);
+            return self.place_in_full_today(time, rank);
         }
-        self.insert_today(Event {
-            time,
-            rank,
-            payload: *payload,
-        });
+        self.insert_today(time, rank)
     }
 
     #[cold]
-    fn push_into_full_today(&mut self, time: Time, rank: u64, payload: &P) {
+    fn place_in_full_today(&mut self, time: Time, rank: u64) -> &mut P {
         self.today.reserve(1);
-        self.insert_today(Event {
-            time,
-            rank,
-            payload: *payload,
-        });
+        self.insert_today(time, rank)
     }
 
     /// Puts an event of today into its place.
     #[inline(always)]
-    fn insert_today(&mut self, event: Event<P>) {
+    fn insert_today(&mut self, time: Time, rank: u64) -> &mut P {
+        self.census.events += 1;
+        let event = Event::without(time, rank);
         let key = event.key();
         let len = self.today.len();
         self.today.push(event);
@@ -180,33 +207,32 @@ impl<P: Copy> EventQueue<P> {
         if place < len {
             today[place] = event;
         }
-        self.census.events += 1;
+        &mut today[place].payload
     }
 
     #[cold]
-    fn push_later(&mut self, time: Time, rank: u64, payload: &P) {
-        self.later.push(Reverse(Event {
-            time,
-            rank,
-            payload: *payload,
-        }));
+    fn place_later(&mut self, time: Time, rank: u64) -> &mut P {
+        append(&mut self.new_later, time, rank)
     }
 
     #[cold]
-    fn push_into_full_day(&mut self, day: usize, time: Time, rank: u64, payload: &P) {
-        self.days[day].push(Event {
-            time,
-            rank,
-            payload: *payload,
-        });
-        self.count_in(day);
-    }
-
-    /// Counts one more event of the day at this index.
-    #[inline]
-    fn count_in(&mut self, day: usize) {
+    fn place_in_full_day(&mut self, day: usize, time: Time, rank: u64) -> &mut P {
         self.busy[day / 64] |= 1 << (day % 64);
         self.in_days += 1;
+        append(&mut self.days[day], time, rank)
+    }
+
+    /// Moves new events of later years into their heap.
+    #[inline(always)]
+    fn order_later(&mut self) {
+        if !self.new_later.is_empty() {
+            self.order_new_later();
+        }
+    }
+
+    #[inline(never)]
+    fn order_new_later(&mut self) {
+        self.later.extend(self.new_later.drain(..).map(Reverse));
     }
 
     /// The index of the day with the given date, which must be in this year.
@@ -263,7 +289,8 @@ impl<P: Copy> EventQueue<P> {
     /// All events, in no particular order. The cost grows with the number of days and events.
     pub fn iter(&self) -> impl Iterator<Item = &Event<P>> {
         let days = self.today.iter().chain(self.days.iter().flatten());
-        days.chain(self.later.iter().map(|Reverse(event)| event))
+        let later = self.later.iter().map(|Reverse(event)| event);
+        days.chain(later).chain(&self.new_later)
     }
 
     /// The events due by `limit`, day by day, those of a day after today in no particular order, and those of later years at the end.
@@ -280,6 +307,7 @@ impl<P: Copy> EventQueue<P> {
         let events = self.today.iter().rev().chain(days);
         events
             .chain(later.map(|Reverse(event)| event))
+            .chain(&self.new_later)
             .filter(move |event| event.time <= limit)
     }
 
@@ -294,6 +322,7 @@ impl<P: Copy> EventQueue<P> {
 
     #[cold]
     fn next_year(&mut self) -> Option<u64> {
+        self.order_later();
         self.later
             .peek()
             .map(|Reverse(event)| event.time.as_fs() >> self.day_bits)
@@ -351,6 +380,7 @@ impl<P: Copy> EventQueue<P> {
     /// Moves events that the year has reached from the heap into their days. Events of today are added unsorted.
     #[inline(always)]
     fn admit_new_year(&mut self) {
+        self.order_later();
         if self.is_next_reached() {
             self.admit_reached();
         }
@@ -411,7 +441,7 @@ impl<P: Copy> EventQueue<P> {
     #[cold]
     fn judge_width(&mut self) {
         let mean_x4 = self.census.events.saturating_mul(4) / self.census.days.max(1);
-        let is_short = self.census.admitted > self.census.events / 4;
+        let is_short = self.census.admitted > self.census.events / SHORT_YEAR;
         self.census = Census::default();
         let day_bits = if mean_x4 > 4 * CROWDED && self.day_bits > 0 {
             self.day_bits - 1

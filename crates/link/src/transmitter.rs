@@ -560,17 +560,20 @@ impl Transmitter {
             ..
         } = waiting;
         debug_assert_eq!(u32::from(wire_len), cx.packets()[packet].wire_len());
-        let kept = Kept {
+        let sequence = self.next_sequence;
+        // Made anew for each use: one that the rare way reads from memory would be in memory on the other way, too.
+        let kept = || Kept {
             packet,
-            sequence: self.next_sequence,
+            sequence,
             wire_len,
             wire_len_to_header,
             channel,
         };
-        let (payload, wire_len) = (u64::from(payload_len), u64::from(wire_len));
         if waiting.corrupt {
-            return self.nullify(at, kept, waiting.complete, cx);
+            return self.nullify(at, kept(), waiting.complete, cx);
         }
+        let kept = kept();
+        let (payload, wire_len) = (u64::from(payload_len), u64::from(wire_len));
         self.counters.packets += 1;
         self.counters.payload_bytes += payload;
         self.counters.overhead_bytes += wire_len - payload;

@@ -139,8 +139,8 @@ impl<T: Traffic> World<T> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    // In its callers: a frame that this rare way reads from memory would be in memory on the other way, too.
+    #[inline(always)]
     pub(super) fn depart(&mut self, time: Time, rank: Rank, frame: T::Frame) {
         self.departures.push(Departure { time, rank, frame });
     }

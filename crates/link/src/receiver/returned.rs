@@ -20,15 +20,14 @@ impl Receiver {
     /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
     #[inline(always)]
     pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
-        let leaving = Leaving {
-            due,
-            channel: channel as u8,
-            charge,
-        };
         if self.leaving.back().is_none_or(|last| last.due <= due) {
-            self.leaving.push_back(leaving);
+            self.leaving.push_back(Leaving {
+                due,
+                channel: channel as u8,
+                charge,
+            });
         } else {
-            self.insert_leaving(leaving);
+            self.insert_leaving(channel as u8, charge, due);
         }
         let buffer = &mut self.channels[channel][charge.class.index()];
         buffer.begin_release(charge.data);
@@ -37,7 +36,12 @@ impl Receiver {
 
     /// Schedules a packet's release before releases that are scheduled already.
     #[cold]
-    fn insert_leaving(&mut self, leaving: Leaving) {
+    fn insert_leaving(&mut self, channel: u8, charge: Charge, due: Time) {
+        let leaving = Leaving {
+            due,
+            channel,
+            charge,
+        };
         let mut others = self.leaving.iter();
         let before = others.rposition(|other| other.due <= leaving.due);
         let at = before.map_or(0, |last| last + 1);

@@ -67,7 +67,7 @@ pub type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
 /// The time, the wires and the frames in flight.
 pub struct Shared {
     pub now: Time,
-    pub queue: EventQueue<Happening>,
+    pub queue: EventQueue<Option<Happening>>,
     /// The number of events scheduled so far. An event's rank is twice this number, and one more in the background.
     pub scheduled: u64,
     /// The number of events in the queue that are not in the background.
@@ -81,13 +81,13 @@ pub struct Shared {
 
 impl Shared {
     pub fn schedule(&mut self, time: Time, what: Happening) {
-        self.queue.push(time, self.scheduled * 2, what);
+        self.queue.push(time, self.scheduled * 2, Some(what));
         self.scheduled += 1;
         self.foreground += 1;
     }
 
     pub fn schedule_in_background(&mut self, time: Time, what: Happening) {
-        self.queue.push(time, self.scheduled * 2 + 1, what);
+        self.queue.push(time, self.scheduled * 2 + 1, Some(what));
         self.scheduled += 1;
     }
 }

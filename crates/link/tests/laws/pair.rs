@@ -338,7 +338,7 @@ impl Pair {
         };
         self.world.now = event.time;
         self.world.foreground -= 1 - event.rank % 2;
-        match event.payload {
+        match event.payload.expect("each event is given a content") {
             Happening::Arrive(side, frame) => self.arrive(side, frame),
             Happening::Expire(side, timer) => {
                 self.at(side, |end, cx| ((), end.expire(timer, cx)));
