@@ -215,10 +215,14 @@ mod tests {
 
     #[test]
     fn what_hangs_at_a_controller_is_in_its_region_whatever_the_numbers() {
-        // Hosts 0 to 3, at controllers 4 and 5, which a shorter cable joins.
-        let hosts = wires(&[(0, 4, 50), (1, 4, 50), (2, 5, 50), (3, 5, 50), (4, 5, 15)]);
-        let cut = cut(6, &hosts, 2).expect("wires with delays");
-        assert_eq!(cut.regions, [0, 0, 1, 1, 0, 1]);
+        // Hosts 0 to 3, each with a device, 4 to 7, at its controller, 8 to 11; shorter cables join each two of these.
+        let mut all = Vec::new();
+        for one in 0..4 {
+            all.extend([(one, 4 + one, 50), (4 + one, 8 + one, 0)]);
+            all.extend((0..one).map(|other| (8 + other, 8 + one, 15)));
+        }
+        let cut = cut(12, &wires(&all), 2).expect("wires with delays");
+        assert_eq!(cut.regions, [0, 0, 1, 1].repeat(3));
         assert_eq!(cut.lookahead, Span::from_ns(15));
     }
 
