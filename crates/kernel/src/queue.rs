@@ -81,7 +81,8 @@ pub struct EventQueue<P> {
     busy: Vec<u64>,
     /// Events after this year.
     later: BinaryHeap<Reverse<Event<P>>>,
-    /// Those that were scheduled since the day began. They go into the heap with the next day, when their payloads have been written.
+    /// Events after this year that were scheduled since the present day began. They go into the heap when the next day begins, because
+    /// their payloads have been written by then.
     new_later: Vec<Event<P>>,
     /// The number of the current day.
     date: u64,

@@ -343,7 +343,7 @@ impl Packet {
         self.bytes.len() as u32 - self.header_len - self.digest_len
     }
 
-    /// What [`Header::checked_size`] says, from lengths that are known.
+    /// The bytes of data, or more than any packet has if there is a prefix, as [`Header::checked_size`] returns them.
     #[inline]
     pub fn checked_size(&self) -> u32 {
         self.header.checked_size_of(self.payload_len())

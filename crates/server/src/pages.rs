@@ -24,14 +24,14 @@ struct Stock {
     state: State,
 }
 
-/// What the thread does.
+/// The state of the thread that touches pages in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There is none.
+    /// There is no thread.
     Absent,
-    /// It waits until pages are taken.
+    /// The thread waits until pages are taken.
     Waits,
-    /// It makes pages.
+    /// The thread makes pages.
     Works,
 }
 

@@ -36,7 +36,7 @@ impl Header {
         self.checked_size_of(self.payload_len() as u32)
     }
 
-    /// The same for a packet whose `payload_len` is known.
+    /// The [checked size](Self::checked_size) of a packet with `payload_len` bytes of data, where these need not be found in the header.
     #[inline]
     pub const fn checked_size_of(&self, payload_len: u32) -> u32 {
         payload_len | (self.pasid.is_some() as u32) << 17

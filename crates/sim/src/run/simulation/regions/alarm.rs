@@ -1,4 +1,4 @@
-//! What tells the threads of a run that one of them has panicked, so that nobody waits for it for ever.
+//! A flag that is set if a thread of a run panics, so that the other threads panic, too, instead of waiting for it for ever.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -130,7 +130,7 @@ impl Shared<'_> {
     }
 }
 
-/// What a thread does while it waits for another one: it looks for a while, and then lets other threads of the machine run.
+/// A wait of one thread of a run for another: a number of looks without a sleep, after which other threads of the machine may run.
 #[derive(Default)]
 struct Wait {
     looks: u32,
