@@ -1,7 +1,7 @@
 //! Properties of the wire: transmission times, skip ordered sets and bit errors.
 
 use kernel::{Span, Stream, Time};
-use protocol::{Generation, SkipOrderedSet};
+use protocol::{DLLP_BYTES, Generation, SkipOrderedSet};
 use serde::{Deserialize, Serialize};
 
 /// The timing of one direction of a link.
@@ -137,6 +137,12 @@ impl WireTiming {
             Generation::Gen2 => 8,
             _ => 16,
         }
+    }
+
+    /// The time of the shortest frame: a DLLP, or the ordered sets before electrical idle.
+    pub fn shortest_frame(&self) -> Span {
+        let idle = self.symbol * u64::from(self.idle_set_symbols());
+        self.length(DLLP_BYTES).min(idle)
     }
 
     /// The time of one symbol: a byte on every lane.

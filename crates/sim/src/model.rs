@@ -7,7 +7,6 @@ use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Span, Time, World};
 use link::{LinkCommand, LinkEnd, LinkTimer};
 use packet::{FlowId, Frame, Packets, Pcie};
-use protocol::DLLP_BYTES;
 use serde::{Deserialize, Serialize};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
 
@@ -157,13 +156,12 @@ impl Model {
         }
     }
 
-    /// The time of the shortest frame at a port from which frames follow each other: that of a DLLP at a PCI Express link. None at other
-    /// ports.
+    /// The time of the shortest frame at a port from which frames follow each other, which is one of a PCI Express link. None at other ports.
     pub fn shortest_frame(&self, port: u32) -> Option<Span> {
         let mut shortest = None;
         self.each_link(|own, link| {
             if own == port as usize {
-                shortest = Some(link.timing().length(DLLP_BYTES));
+                shortest = Some(link.timing().shortest_frame());
             }
         });
         shortest

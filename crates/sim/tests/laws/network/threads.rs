@@ -78,6 +78,34 @@ pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
     several.iter().all(|run| *run == one)
 }
 
+#[test]
+fn an_end_that_goes_to_electrical_idle_sends_a_frame_shorter_than_a_dllp() {
+    let text = "
+        [links]
+        generation = 1
+        lanes = 1
+        [hosts.h0]
+        aspm_l1 = true
+        [switches.s0]
+        upstream = \"h0\"
+        l1_exit_latency = \"300 ns\"
+        [switches.s1]
+        upstream = \"s0\"
+        [devices.d0]
+        upstream = \"h0\"
+        [devices.d1]
+        upstream = \"h0\"
+        [devices.r]
+        upstream = \"s0\"
+        l1_exit_latency = \"4 us\"
+        [[flows]]
+        from = \"d0\"
+        to = \"d1\"
+        size = \"6076 B\"
+    ";
+    assert!(is_the_same_on_threads(text, true));
+}
+
 /// A torus whose routers send to each other.
 fn torus(side: usize, lines: &str) -> String {
     format!(
