@@ -7,6 +7,7 @@ import sys
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -109,6 +110,47 @@ def test_an_accelerator_that_fails_in_any_call_ends_the_run(
     assert done.err.endswith("the accelerator Broken failed: LookupError: no such thing\n")
 
 
+UNIT = """
+from peerlane.opae import Afu
+
+class Unit(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+"""
+
+READS = """
+from peerlane.opae import Afu
+
+class Reads(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        if offset == 0x40:
+            shell.read(int.from_bytes(data, "little") * 64, 64, tag=5)
+"""
+"""A unit that reads a line of the buffer, and lacks what takes it."""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            UNIT + "    def load(self, shell, offset, length): return 1",
+            "store, and the host stores 8",
+        ),
+        (READS, "read_done, and its read of host memory with tag 5 has ended; add def read_done("),
+    ],
+)
+def test_an_access_that_a_unit_has_no_method_for_ends_the_run_with_one_message(
+    programs: Programs, peerlane_process: Run, tmp_path: Path, text: str, why: str
+) -> None:
+    model = tmp_path / "unit.py"
+    model.write_text(text)
+    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    (message,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert (done.status, "Traceback" in done.err) == (1, False)
+    assert f"has no {why}" in message
+
+
 class Recorder(Afu):
     """Keeps the names of the calls that it gets."""
 
@@ -132,16 +174,71 @@ class Recorder(Afu):
         self.calls.append("wake")
 
 
+class Sink(Recorder):
+    """Leaves what it does not know to the class above."""
+
+    def store(self, shell: Shell, offset: int, data: bytes) -> None:
+        self.calls.append("store")
+        super().store(shell, offset, data)
+
+
+class Mute(Recorder):
+    """Has no registers to load."""
+
+    load = Afu.load
+
+
+def test_a_load_ends_the_run_if_the_unit_has_no_method_for_it() -> None:
+    unit = Mute()
+    accelerator = in_a_card(unit)[1]
+    with pytest.raises(
+        UnitError, match="Mute has no load, and the host loads 4 bytes at 0x90; add"
+    ):
+        accelerator.thread.run(accelerator.load(0x90, 4))
+    assert "load" not in unit.calls
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 64, None, "7", 0.5])
+def test_a_value_that_no_register_has_ends_the_run_with_what_to_return(value: object) -> None:
+    class Wrong(Recorder):
+        def load(self, shell: Shell, offset: int, length: int) -> int:
+            del shell, offset, length
+            return value  # type: ignore[return-value]
+
+    accelerator = in_a_card(Wrong())[1]
+    said = f"Wrong gave {value!r} for the load at 0x80; return a whole number from 0 to 2**64 - 1"
+    with pytest.raises(UnitError, match=re.escape(said)):
+        accelerator.thread.run(accelerator.load(0x80))
+
+
+@pytest.mark.parametrize("offset", ["64", -8, 0.5])
+def test_the_offset_of_a_feature_is_a_number(offset: object) -> None:
+    unit = Recorder()
+    unit.next_feature = offset  # type: ignore[assignment]
+    with pytest.raises(ValueError, match=f"Recorder.next_feature is {offset!r}; write a multiple"):
+        in_a_card(unit)
+
+
+def test_a_method_may_leave_accesses_to_that_of_the_base_class() -> None:
+    Sink().store(Mock(), 0x80, bytes(8))
+    assert Sink().load(Mock(), 0x80, 8) == 7
+
+
+def in_a_card(unit: Afu) -> tuple[Simulation, Accelerator]:
+    """A unit in the published card."""
+    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
+    simulation = Simulation(text)
+    image = _core.write_bitstream("unit", unit.uuid, "unit.py")
+    simulation.load_image("card", image, lambda _: unit)
+    (accelerator,) = accelerators(simulation)
+    return simulation, accelerator
+
+
 @pytest.fixture
 def recorder() -> tuple[Recorder, Simulation, Accelerator]:
     """A unit that records its calls, in a card."""
     unit = Recorder()
-    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
-    simulation = Simulation(text)
-    image = _core.write_bitstream("recorder", unit.uuid, "recorder.py")
-    simulation.load_image("card", image, lambda _: unit)
-    (accelerator,) = accelerators(simulation)
-    return unit, simulation, accelerator
+    return unit, *in_a_card(unit)
 
 
 def test_a_reset_comes_before_the_first_access(
@@ -165,13 +262,7 @@ def test_an_exception_of_a_unit_ends_a_run_in_python(
     assert unit.calls[-1] == "load"
 
 
-UNIT = """
-from peerlane.opae import Afu
-
-class Unit(Afu):
-    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
-"""
-
+LOAD, STORE = "load(self, shell, offset, length)", "store(self, shell, offset, data)"
 
 WRONG_UNITS = {
     "no-uuid": (UNIT.replace("3a77", "none"), "Unit.uuid is 'none8c9e", "write uuid ="),
@@ -183,6 +274,23 @@ WRONG_UNITS = {
     "needs": (f"{UNIT}    def __init__(self, x): 0", "Unit() cannot be made", "TypeError"),
     "raises": (f"{UNIT}    def __init__(self): 1 / 0", "cannot be made", "ZeroDivisionError"),
     "syntax": ("def (", "cannot be loaded", "SyntaxError"),
+    "async": (f"{UNIT}    async def {LOAD}: 0", "Unit.load is async", "write def load(self, shell"),
+    "no-registers": (UNIT, "Unit has no load and no store", "(self, shell, offset, length), or"),
+    "helper": (f"{UNIT}    def preset(self): 0", "Unit has no load and no store", "write def load"),
+    "empty": ("", "no class derived from peerlane.opae.Afu", "write one"),
+    **{
+        wrong: (
+            f"{UNIT}    def {wrong}: 0\n    def {other}: 0",
+            f"Unit has no {right}, and a card does not call Unit.{wrong.partition('(')[0]}",
+            f"write def {right}(self, shell",
+        )
+        for wrong, right, other in (
+            ("sotre(self, shell, offset, data)", "store", LOAD),
+            ("lod(self, shell, offset, length)", "load", STORE),
+            ("on_store(self, shell, offset, data)", "store", LOAD),
+            ("readdone(self, shell, tag, data)", "read_done", LOAD),
+        )
+    },
 }
 """Files of units that are wrong, with parts of the one message."""
 

@@ -19,15 +19,33 @@ use sim::{Afu, AfuId, ReadError};
 
 use crate::{UnitError, raised};
 
-/// Keeps the exception of an accelerator, as the cause of a [`UnitError`].
+/// Keeps the exception of an accelerator, as the cause of a [`UnitError`], unless it is one already: the message says everything.
 fn keep(py: Python<'_>, object: &Bound<'_, PyAny>, error: PyErr) {
-    let class = object.get_type();
-    let name = class
-        .name()
-        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    if error.is_instance_of::<UnitError>(py) {
+        return raised::keep_as_it_is(error);
+    }
+    let name = class_of(object);
     raised::keep(py, error, |text| {
         UnitError::new_err(format!("the accelerator {name} failed: {text}"))
     });
+}
+
+/// The name of a unit's class.
+fn class_of(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+}
+
+/// The error of a unit whose `load` gave something else than a number of 64 bits.
+fn not_a_value(unit: &Bound<'_, PyAny>, offset: u64, value: &Bound<'_, PyAny>) -> PyErr {
+    let class = class_of(unit);
+    let given = value.repr().map_or_else(
+        |_| format!("an object of {}", value.get_type()),
+        |text| text.to_string(),
+    );
+    UnitError::new_err(format!(
+        "the accelerator {class} gave {given} for the load at {offset:#x}; return a whole number from 0 to 2**64 - 1"
+    ))
 }
 
 /// The lowest offset of a feature after the unit's own header.
@@ -47,17 +65,21 @@ impl PythonAfu {
     pub fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text: String = object.getattr("uuid")?.extract()?;
         let id: Result<AfuId, _> = text.parse();
-        let next_feature: Option<u32> = object.getattr("next_feature")?.extract()?;
-        let offsets = FEATURES..sim::MMIO_SIZE as u32;
-        if let Some(offset) = next_feature
-            && (offset % 8 != 0 || !offsets.contains(&offset))
-        {
-            let message = format!(
-                "next_feature is {offset:#x}; a feature begins at a multiple of 8 from {FEATURES:#x} on, before {:#x}",
-                offsets.end
-            );
-            return Err(PyValueError::new_err(message));
-        }
+        let declared = object.getattr("next_feature")?;
+        let next_feature: Option<Option<u32>> = declared.extract().ok();
+        let is_offset = |offset: u32| {
+            offset.is_multiple_of(8) && (FEATURES..sim::MMIO_SIZE as u32).contains(&offset)
+        };
+        let Some(next_feature) = next_feature.filter(|next| next.is_none_or(is_offset)) else {
+            let (class, end) = (class_of(object), sim::MMIO_SIZE);
+            let given = match declared.extract::<u64>() {
+                Ok(offset) => format!("{offset:#x}"),
+                Err(_) => declared.repr()?.to_string(),
+            };
+            return Err(PyValueError::new_err(format!(
+                "{class}.next_feature is {given}; write a multiple of 8 from {FEATURES:#x} on, before {end:#x}, or None"
+            )));
+        };
         Ok(PythonAfu {
             object: object.clone().unbind(),
             id: id.map_err(|error| PyValueError::new_err(error.to_string()))?,
@@ -109,10 +131,11 @@ impl Afu for PythonAfu {
 
     fn load(&mut self, offset: u64, len: u32, shell: &mut sim::Shell<'_>) -> u64 {
         let loaded = self.call(Some(shell), |object, shell| {
-            let loaded: u64 = object
-                .call_method1("load", (shell, offset, len))?
-                .extract()?;
-            Ok(loaded)
+            let loaded = object.call_method1("load", (shell, offset, len))?;
+            let value: u64 = loaded
+                .extract()
+                .map_err(|_| not_a_value(object, offset, &loaded))?;
+            Ok(value)
         });
         loaded.unwrap_or(u64::MAX)
     }

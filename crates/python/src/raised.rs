@@ -39,8 +39,13 @@ pub fn keep(py: Python<'_>, error: PyErr, outer: impl FnOnce(&str) -> PyErr) {
         raised.set_cause(py, Some(error));
         raised
     };
+    keep_as_it_is(raised);
+}
+
+/// Keeps an exception, unless this thread has one.
+pub fn keep_as_it_is(error: PyErr) {
     RAISED.with_borrow_mut(|first| {
-        first.get_or_insert(raised);
+        first.get_or_insert(error);
     });
 }
 

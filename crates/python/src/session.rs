@@ -35,7 +35,16 @@ impl Loader for PythonLoader {
             let afu: Box<dyn Afu> = Box::new(PythonAfu::new(&object)?);
             Ok(afu)
         })
-        .map_err(|error: PyErr| error.to_string())
+        .map_err(|error: PyErr| Python::attach(|py| message(py, &error)))
+    }
+}
+
+/// The message of an exception; the type says nothing more if the value of something is wrong.
+fn message(py: Python<'_>, error: &PyErr) -> String {
+    if error.is_instance_of::<PyValueError>(py) {
+        error.value(py).to_string()
+    } else {
+        error.to_string()
     }
 }
 

@@ -7,10 +7,12 @@ the same methods, and add a line to the list in `crates/device/src/fpga_card/bui
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from peerlane._core import UnitError
 from peerlane.models.python_file import load_file
 
 if TYPE_CHECKING:
@@ -63,8 +65,10 @@ class Shell(Protocol):
 class Afu:
     """An accelerator; override what it does.
 
-    Each call happens at one point of simulated time. The first 40 bytes of the registers, with the
-    header and the UUID, are answered by the card.
+    A unit has `load` or `store`; `reset`, `write_done` and `wake` may be absent. If the host or the
+    shell calls another method that is absent, the run ends with a `UnitError`. Each call happens at
+    one point of simulated time. The first 40 bytes of the registers, with the header and the UUID,
+    are answered by the card.
     """
 
     uuid: str = ""
@@ -78,14 +82,19 @@ class Afu:
 
     def load(self, shell: Shell, offset: int, length: int) -> int:
         """The host loads 4 or 8 bytes at `offset`, a multiple of that: their value."""
-        del shell, offset, length
+        del shell
+        _need(self, "load", f"the host loads {length} bytes at {offset:#x}")
         return 0
 
     def store(self, shell: Shell, offset: int, data: bytes) -> None:
         """The host stores 4, 8 or 64 bytes at `offset`, a multiple of that."""
+        del shell
+        _need(self, "store", f"the host stores {len(data)} bytes at {offset:#x}")
 
     def read_done(self, shell: Shell, tag: int, data: bytes | None) -> None:
         """The read with that tag has ended, with its data, or with `None` if nobody answered."""
+        del shell, data
+        _need(self, "read_done", f"its read of host memory with tag {tag} has ended")
 
     def write_done(self, shell: Shell, tag: int) -> None:
         """The write with that tag has left for the wire."""
@@ -144,8 +153,31 @@ CALLS = {
 """The methods of a unit, with their arguments."""
 
 
+def _definition(method: str) -> str:
+    """The line that begins a method."""
+    return f"def {method}({', '.join(('self', *CALLS[method]))})"
+
+
+def _has(unit: Afu, method: str) -> bool:
+    """Whether a unit has its own version of a method."""
+    return getattr(type(unit), method) is not getattr(Afu, method) or method in vars(unit)
+
+
+def _need(unit: Afu, method: str, why: str) -> None:
+    """Ends the run if a unit lacks a method that is called; one that calls that of `Afu` does not.
+
+    Raises:
+        UnitError: The unit has no such method.
+    """
+    if not _has(unit, method):
+        own = type(unit).__name__
+        raise UnitError(
+            f"the accelerator {own} has no {method}, and {why}; add {_definition(method)}"
+        )
+
+
 def _check(file: str, unit: Afu) -> None:
-    """Refuses a unit without a UUID, or with a method that a card cannot call."""
+    """Refuses a unit without a UUID or registers, or with a method that a card cannot call."""
     own = type(unit).__name__
     try:
         UUID(unit.uuid)
@@ -156,7 +188,7 @@ def _check(file: str, unit: Afu) -> None:
         ) from None
     for method, arguments in CALLS.items():
         found = getattr(unit, method, None)
-        right = f"def {method}({', '.join(('self', *arguments))})"
+        right = _definition(method)
         if not callable(found):
             wrong = f"{file}: {own}.{method} is no method; write {right}"
             raise ValueError(wrong)  # noqa: TRY004 - the file is wrong
@@ -166,6 +198,52 @@ def _check(file: str, unit: Afu) -> None:
             raise ValueError(
                 f"{file}: {own}.{method} cannot be called as a card does ({error}); write {right}"
             ) from None
+        if inspect.iscoroutinefunction(found):
+            raise ValueError(
+                f"{file}: {own}.{method} is async, and a card does not wait; write {right}"
+            )
+    for method in CALLS:
+        if not _has(unit, method) and (near := _misspelt(unit, method)):
+            right = _definition(method)
+            raise ValueError(
+                f"{file}: {own} has no {method}, and a card does not call {own}.{near}; "
+                f"write {right}"
+            )
+    if not (_has(unit, "load") or _has(unit, "store")):
+        right = f"{_definition('load')}, or {_definition('store')}"
+        raise ValueError(
+            f"{file}: {own} has no load and no store, so programs cannot use it; write {right}"
+        )
+
+
+def _misspelt(unit: Afu, method: str) -> str | None:
+    """A method of a unit that has the arguments of `method`, and nearly its name."""
+    for name in dir(type(unit)):
+        if hasattr(Afu, name) or not _is_near(name, method):
+            continue
+        found = getattr(unit, name)
+        if callable(found):
+            with suppress(TypeError):
+                inspect.signature(found).bind(*CALLS[method])
+                return name
+    return None
+
+
+def _is_near(name: str, method: str) -> bool:
+    """Whether two names differ by case, `_`, `on_`, two exchanged letters, or one more or less."""
+    one, other = (word.lower().removeprefix("on_").replace("_", "") for word in (name, method))
+    if one[:1] != other[:1]:
+        return False
+    if len(one) == len(other):
+        differ = [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+        match differ:
+            case []:
+                return True
+            case [at, then]:
+                return then == at + 1 and one[at] == other[then] and one[then] == other[at]
+        return False
+    short, long = sorted((one, other), key=len)
+    return any(short == long[:at] + long[at + 1 :] for at in range(len(long)))
 
 
 def _check_file(path: Path) -> None:
