@@ -88,15 +88,18 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         )
     };
     let before = note_handler(true);
+    // A signal that a process has sent has no address.
+    // SAFETY: as above.
+    let is_fault = unsafe { (*info).si_code } > 0;
     let done = catch_unwind(AssertUnwindSafe(|| {
-        dispatch(address, &mut Context(context_of))
+        is_fault && dispatch(address, &mut Context(context_of))
     }));
     // SAFETY: the error number of this thread.
     unsafe { *libc::__errno_location() = error };
     // The program's handler has the program's signal mask, and may never return.
     note_handler(false);
     if !done.unwrap_or(false) {
-        chain(signal, info, context);
+        chain(signal, info, context, is_fault);
     }
     note_handler(before);
 }
@@ -128,23 +131,30 @@ fn dispatch(_address: usize, _context: &mut Context<'_>) -> bool {
 }
 
 /// Passes the signal on to the program's handler, because it is not the library's.
-fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, is_fault: bool) {
     let previous = PREVIOUS.lock().and_then(|previous| *previous);
-    let Some(previous) = previous
-        .filter(|previous| ![libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction))
-    else {
-        // SAFETY: the instruction is executed again without a handler, and ends the process.
+    let action = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
+    if action == libc::SIG_IGN && !is_fault {
+        return;
+    }
+    let is_handler = ![libc::SIG_DFL, libc::SIG_IGN].contains(&action);
+    let Some(previous) = previous.filter(|_| is_handler) else {
+        // SAFETY: without a handler the signal ends the process, when it is sent again or when the instruction is executed again.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = libc::SIG_DFL;
             crate::interpose::real_sigaction(signal, &raw const action, ptr::null_mut());
+            if !is_fault {
+                libc::raise(signal);
+            }
         }
         return;
     };
     if previous.sa_flags & libc::SA_RESETHAND != 0
-        && let Some(mut previous) = PREVIOUS.lock()
+        && let Some(Some(previous)) = PREVIOUS.lock().as_deref_mut()
     {
-        *previous = None;
+        // The program has a handler no more, but the library still has one.
+        previous.sa_sigaction = libc::SIG_DFL;
     }
     // SAFETY: the program has installed this function as a handler of the signal, and it is called according to its flags.
     unsafe {

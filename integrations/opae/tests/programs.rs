@@ -24,8 +24,13 @@ fn run(name: &str, clock: Clock) -> Vec<String> {
 
 /// The output of a program; none if the mode is not available.
 fn run_in(name: &str, clock: Clock, mode: Mode) -> Option<String> {
-    let program = build(name, mode)?;
-    let socket = fake::serve(clock, &format!("{name}-{clock:?}-{mode:?}"));
+    run_as(name, clock, mode, "gnu17")
+}
+
+/// The output of a program that is compiled for a standard of C; none if the mode is not available.
+fn run_as(name: &str, clock: Clock, mode: Mode, standard: &str) -> Option<String> {
+    let program = build(name, mode, standard)?;
+    let socket = fake::serve(clock, &format!("{name}-{standard}-{clock:?}-{mode:?}"));
     let mut command = Command::new("timeout");
     command.arg("120");
     if mode == Mode::Valgrind {
@@ -60,16 +65,17 @@ fn exists(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok()
 }
 
-fn build(name: &str, mode: Mode) -> Option<PathBuf> {
+fn build(name: &str, mode: Mode, standard: &str) -> Option<PathBuf> {
     if !exists("cc") {
         eprintln!("skipped: there is no C compiler (cc)");
         return None;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = directory().join(format!("{name}-{mode:?}-{}", std::process::id()));
+    let program = directory().join(format!("{name}-{standard}-{mode:?}-{}", std::process::id()));
     let mut command = Command::new("cc");
     command
         .args(["-g", "-Wall", "-Werror", "-pthread"])
+        .arg(format!("-std={standard}"))
         .arg(match mode {
             Mode::Plain => "-O2",
             _ => "-O1",
@@ -187,6 +193,15 @@ fn a_fault_of_the_programs_own_goes_to_the_program() {
 }
 
 #[test]
+fn handlers_and_masks_of_a_program_work_beside_mapped_registers() {
+    // For a standard of C alone, `signal` has the semantics of System V.
+    for standard in ["gnu11", "c11"] {
+        run_as("signals", Clock::Virtual, Mode::Plain, standard);
+        run_as("signals", Clock::Virtual, Mode::Sanitized, standard);
+    }
+}
+
+#[test]
 fn a_session_that_is_gone_is_told_of_and_nothing_hangs() {
     run("gone", Clock::Virtual);
     run("gone", Clock::Wall);
@@ -194,7 +209,7 @@ fn a_session_that_is_gone_is_told_of_and_nothing_hangs() {
 
 #[test]
 fn without_a_session_there_are_no_devices() {
-    let Some(program) = build("absent", Mode::Plain) else {
+    let Some(program) = build("absent", Mode::Plain, "gnu17") else {
         return;
     };
     for socket in [None, Some("/nowhere")] {

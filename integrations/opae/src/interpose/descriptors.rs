@@ -11,6 +11,7 @@ use std::ptr;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
 use session::{Until, WaitEnd};
 
+use super::signals::with_open;
 use super::threads::MOMENT;
 use super::time::from_timespec;
 use super::turns::{Rest, WaitOutcome, give_way, wait_in_turn};
@@ -174,13 +175,17 @@ unsafe extern "C" fn ppoll(
 ) -> c_int {
     if !virtually() {
         // SAFETY: the caller guarantees valid arguments.
-        return unsafe { real::ppoll(all, count, timeout, mask) };
+        return with_open(mask, |mask| unsafe {
+            real::ppoll(all, count, timeout, mask)
+        });
     }
     wait(any_is_event(all, count), span(timeout), |real| {
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: the caller guarantees valid arguments.
-        unsafe { real::ppoll(all, count, timeout, mask) }
+        with_open(mask, |mask| unsafe {
+            real::ppoll(all, count, timeout, mask)
+        })
     })
 }
 
@@ -250,7 +255,9 @@ unsafe extern "C" fn pselect(
 ) -> c_int {
     if !virtually() {
         // SAFETY: the caller guarantees valid arguments.
-        return unsafe { real::pselect(count, read, write, except, timeout, mask) };
+        return with_open(mask, |mask| unsafe {
+            real::pselect(count, read, write, except, timeout, mask)
+        });
     }
     select_virtually(count, [read, write, except], span(timeout), mask)
 }
@@ -269,7 +276,9 @@ fn select_virtually(
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: the caller guarantees valid arguments.
-        unsafe { real::pselect(count, read, write, except, timeout, mask) }
+        with_open(mask, |mask| unsafe {
+            real::pselect(count, read, write, except, timeout, mask)
+        })
     })
 }
 
@@ -299,11 +308,15 @@ unsafe extern "C" fn epoll_pwait(
 ) -> c_int {
     if !virtually() {
         // SAFETY: the caller guarantees valid arguments.
-        return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
+        return with_open(mask, |mask| unsafe {
+            real::epoll_pwait(epoll, events, most, timeout, mask)
+        });
     }
     let has_event = with_state(State::has_subscription).unwrap_or(false);
     wait(has_event, milliseconds(timeout), |real| {
         // SAFETY: the caller guarantees valid arguments.
-        unsafe { real::epoll_pwait(epoll, events, most, real.milliseconds(), mask) }
+        with_open(mask, |mask| unsafe {
+            real::epoll_pwait(epoll, events, most, real.milliseconds(), mask)
+        })
     })
 }

@@ -71,6 +71,7 @@ real! {
     sigprocmask(how: c_int, mask: *const sigset_t, before: *mut sigset_t) -> c_int;
     clock() -> libc::c_long;
     sigaction(signal: c_int, action: *const libc::sigaction, before: *mut libc::sigaction) -> c_int;
+    sigsuspend(mask: *const sigset_t) -> c_int;
     sigset(signal: c_int, handler: usize) -> usize;
     usleep(span: c_uint) -> c_int;
     sleep(span: c_uint) -> c_uint;

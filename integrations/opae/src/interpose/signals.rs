@@ -57,20 +57,14 @@ unsafe extern "C" fn sigaction(
 }
 
 /// Runs `change` with the mask, or with a copy that does not block SIGSEGV.
-fn with_open(
-    how: c_int,
-    mask: *const sigset_t,
-    change: impl FnOnce(*const sigset_t) -> c_int,
-) -> c_int {
-    match user_pointer(mask.cast_mut()) {
-        Ok(blocked) if how != libc::SIG_UNBLOCK => {
-            let mut open = blocked.take();
-            // SAFETY: the mask is initialised.
-            unsafe { libc::sigdelset(&raw mut open, libc::SIGSEGV) };
-            change(&raw const open)
-        }
-        _ => change(mask),
-    }
+pub fn with_open(mask: *const sigset_t, change: impl FnOnce(*const sigset_t) -> c_int) -> c_int {
+    let Ok(blocked) = user_pointer(mask.cast_mut()) else {
+        return change(mask);
+    };
+    let mut open = blocked.take();
+    // SAFETY: the mask is initialised.
+    unsafe { libc::sigdelset(&raw mut open, libc::SIGSEGV) };
+    change(&raw const open)
 }
 
 #[unsafe(no_mangle)]
@@ -80,9 +74,12 @@ unsafe extern "C" fn pthread_sigmask(
     before: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
-    with_open(how, mask, |mask| unsafe {
-        real::pthread_sigmask(how, mask, before)
-    })
+    let change = |mask| unsafe { real::pthread_sigmask(how, mask, before) };
+    if how == libc::SIG_UNBLOCK {
+        change(mask)
+    } else {
+        with_open(mask, change)
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -92,9 +89,19 @@ unsafe extern "C" fn sigprocmask(
     before: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
-    with_open(how, mask, |mask| unsafe {
-        real::sigprocmask(how, mask, before)
-    })
+    let change = |mask| unsafe { real::sigprocmask(how, mask, before) };
+    if how == libc::SIG_UNBLOCK {
+        change(mask)
+    } else {
+        with_open(mask, change)
+    }
+}
+
+/// Waits for a signal, whose handler may access registers.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigsuspend(mask: *const sigset_t) -> c_int {
+    // SAFETY: the caller guarantees valid arguments.
+    with_open(mask, |mask| unsafe { real::sigsuspend(mask) })
 }
 
 /// Installs a handler with the semantics of BSD: an interrupted system call is restarted.
@@ -137,10 +144,28 @@ unsafe fn install(signal: c_int, handler: usize, flags: c_int) -> usize {
     }
 }
 
-/// Installs a handler, or blocks a signal, with the real function for System V.
+/// An older name of `signal`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bsd_signal(number: c_int, handler: usize) -> usize {
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { signal(number, handler) }
+}
+
+/// Installs a handler, or blocks a signal. SIGSEGV is never blocked.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
-    note_installation(signal);
+    const HOLD: usize = 2;
     // SAFETY: the caller guarantees valid arguments.
-    unsafe { real::sigset(signal, handler) }
+    unsafe {
+        if signal != libc::SIGSEGV {
+            note_installation(signal);
+            return real::sigset(signal, handler);
+        }
+        if handler != HOLD {
+            return install(signal, handler, 0);
+        }
+        let mut now: libc::sigaction = std::mem::zeroed();
+        sigaction(signal, std::ptr::null(), &raw mut now);
+        now.sa_sigaction
+    }
 }
