@@ -574,6 +574,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::bench_messages, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_shape, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_shapes, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_access, module)?)?;
     module.add_function(wrap_pyfunction!(session::bench_socket, module)?)?;
     module.add_function(wrap_pyfunction!(session::send_back, module)?)?;
     module.add_function(wrap_pyfunction!(session::real_time, module)?)?;

@@ -1,5 +1,6 @@
 //! The benchmarks of `peerlane bench` that measure whole fabrics, each run once.
 
+mod accesses;
 mod instructions;
 
 use std::time::Instant;
@@ -11,6 +12,7 @@ use sim::bench::Shape;
 
 use crate::models::{self, DeviceModel};
 use crate::{ScenarioError, json, raised, unless_failed};
+pub use accesses::bench_access;
 use instructions::Instructions;
 
 #[derive(Serialize)]

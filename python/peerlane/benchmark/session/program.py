@@ -66,6 +66,10 @@ class Card:
         if result := getattr(self.library, name)(*arguments):
             raise RuntimeError(f"{name} returned {result}")
 
+    def function(self, name: str) -> int:
+        """The address of a function of the library."""
+        return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0
+
     def word(self, offset: int) -> memoryview:
         """The register at `offset`, as item 0: a look at it is a load, an assignment a store."""
         return _word(self.registers + offset)
@@ -96,21 +100,18 @@ class Card:
 def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
     """Real times of accesses to a register, beside packets over a bare socket, by placement.
 
-    The program and the session's server are on the same cores as the two processes at the ends of
-    the socket. The measurements take turns; each ratio is the median of those of all turns.
+    Compiled code makes both, as a program in C does. The program and the session's server are on
+    the same cores as the two processes at the ends of the socket. The measurements take turns; each
+    ratio is the median of those of all turns.
     """
-    offset, value = ctypes.c_uint64(card.base + SCRATCH), ctypes.c_uint64()
-    register, there = card.word(card.base + SCRATCH), ctypes.byref(value)
-    read, write = card.library.fpgaReadMMIO64, card.library.fpgaWriteMMIO64
-
-    def store() -> None:
-        register[0] = 4096
-
-    kinds: dict[str, Callable[[], object]] = {
-        "read": lambda: read(card.handle, 0, offset, there),
-        "write": lambda: write(card.handle, 0, offset, value),
-        "load": lambda: register[0],
-        "store": store,
+    at = card.base + SCRATCH
+    access, handle = _core.bench_access, card.handle.value or 0
+    read, write = (card.function(name) for name in ("fpgaReadMMIO64", "fpgaWriteMMIO64"))
+    kinds: dict[str, Callable[[int], list[int]]] = {
+        "read": lambda count: access("read", count, at, read, handle),
+        "write": lambda count: access("write", count, at, write, handle),
+        "load": lambda count: access("load", count, card.registers + at),
+        "store": lambda count: access("store", count, card.registers + at),
     }
     batch = max(count // ROUNDS, 1)
     with tempfile.TemporaryDirectory() as folder, Echo(Path(folder) / "socket") as echo:
@@ -124,15 +125,15 @@ def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def _turns(
-    echo: Echo, kinds: dict[str, Callable[[], object]], batch: int
+    echo: Echo, kinds: dict[str, Callable[[int], list[int]]], batch: int
 ) -> dict[str, dict[str, float]]:
     """The median times of a packet and of each kind of access, and the median ratios."""
     times: dict[str, list[float]] = {name: [] for name in ("socket", *kinds)}
     for _ in range(ROUNDS):
         times["socket"].append(median(_core.bench_socket(str(echo.path), batch)))
         for name, access in kinds.items():
-            access()
-            times[name].append(median(_took(access) for _ in range(batch)))
+            # The first one is not measured, as that of the socket.
+            times[name].append(median(access(1 + batch)[1:]))
     return {
         name: {
             "ns": median(all_),
