@@ -15,6 +15,7 @@ use sim::{SlotPlace, Woken};
 
 use crate::cards;
 use crate::handles::{Named, State};
+use crate::pages::expect_transfer;
 use crate::server::{Server, is_called};
 
 /// Real time of a wait after which calls of others are looked for, and served first.
@@ -93,6 +94,7 @@ impl Server {
                 let pinned =
                     self.buffers
                         .pin(simulation, &self.host, handle, &file, (size, page))?;
+                expect_transfer(size);
                 let pages = size.div_ceil(page);
                 let costs = self.thread.costs();
                 let took = costs.system_call + costs.page_pin * pages;

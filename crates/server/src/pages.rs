@@ -1,8 +1,8 @@
 //! Pages for the memory of cards, which another thread touches in advance.
 //!
 //! The first touch of memory can take a machine as long as what is simulated meanwhile: the system clears the page, and a virtual machine
-//! asks the one below it. A thread keeps some pages ready from the first write to a card's memory on, while a session is open. What a page
-//! contains is the same as without it: zeros.
+//! asks the one below it. A thread keeps some pages ready while a session is open, from the first write to a card's memory or the first
+//! [large buffer](LARGE) on. What a page contains is the same as without it: zeros.
 
 use std::hint::black_box;
 use std::mem;
@@ -47,6 +47,9 @@ const MOST: usize = 64;
 /// Number of pages at which new ones are made.
 const FEW: usize = MOST / 2;
 
+/// Size of the smallest buffer in bytes for which pages are made in advance.
+const LARGE: u64 = 1 << 20;
+
 /// The smallest page of the machine in bytes.
 const TOUCHED: usize = 4096;
 
@@ -56,6 +59,30 @@ impl ReadyPages {
         set_page_source(take);
         stock().sessions += 1;
         ReadyPages(())
+    }
+}
+
+/// Begins to make pages if a program of a session pins a large buffer, which is probably for a transfer to a card's memory.
+pub(crate) fn expect_transfer(size: u64) {
+    if size >= LARGE {
+        stock().begin();
+    }
+}
+
+impl Stock {
+    /// Lets the thread make pages, unless it does. On the only core, a thread makes nothing faster.
+    fn begin(&mut self) {
+        match self.state {
+            State::Works => {}
+            State::Waits => CHANGED.notify_all(),
+            State::Absent if has_one_core() => {}
+            State::Absent => {
+                let thread = thread::Builder::new().name("peerlane pages".into());
+                if thread.spawn(make_pages).is_ok() {
+                    self.state = State::Works;
+                }
+            }
+        }
     }
 }
 
@@ -81,15 +108,8 @@ fn take() -> Option<Box<MemoryPage>> {
         return None;
     }
     let page = stock.pages.pop();
-    if stock.pages.len() <= FEW && stock.state != State::Works {
-        if stock.state == State::Waits {
-            CHANGED.notify_all();
-        } else if !has_one_core() {
-            let thread = thread::Builder::new().name("peerlane pages".into());
-            if thread.spawn(make_pages).is_ok() {
-                stock.state = State::Works;
-            }
-        }
+    if stock.pages.len() <= FEW {
+        stock.begin();
     }
     page
 }
@@ -130,7 +150,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_large_buffer_lets_pages_be_made() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = ReadyPages::new();
+        expect_transfer(LARGE - 1);
+        assert_eq!(stock().state, State::Absent);
+        expect_transfer(LARGE);
+        let is_full = || stock().pages.len() == MOST;
+        let is_made = has_one_core()
+            || (0..10_000).any(|_| {
+                thread::sleep(std::time::Duration::from_millis(1));
+                is_full()
+            });
+        assert!(is_made, "not all pages are ready after ten seconds");
+        drop(session);
+        await_end();
+    }
+
+    /// Only one test at a time has a session.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// Waits until there is no thread.
+    fn await_end() {
+        while stock().state != State::Absent {
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    #[test]
     fn pages_are_ready_while_a_session_is_open_and_contain_zeros() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         assert_eq!(take(), None);
         let session = ReadyPages::new();
         let page = (0..10_000).find_map(|_| {
@@ -146,5 +195,6 @@ mod tests {
         drop(session);
         assert_eq!(take(), None);
         assert!(stock().pages.is_empty());
+        await_end();
     }
 }
