@@ -73,7 +73,8 @@ def test_each_checkpoint_replaces_the_one_before(peerlane: Run, scenario: Write)
 
 def test_a_run_that_ends_before_its_checkpoint_says_so(peerlane: Run, scenario: Write) -> None:
     outcome = peerlane("run", scenario(), "--checkpoint", "c.ckpt", "--checkpoint-at", "1s")
-    assert outcome.status == 0
+    assert outcome.status == 1
+    assert outcome.err.startswith("error: the run ended at ")
     assert "there is no checkpoint" in outcome.err
     assert outcome.out == peerlane("run", scenario()).out
     assert not Path("c.ckpt").exists()

@@ -27,8 +27,11 @@ SETTLED = 4000
 SIMULATED = 3000, 400
 """Requests of each flow that are simulated, and bursts of them, and more."""
 
-PHASES = 40
-"""The most walks with phases of their own, where the phases of the clocks decide the rate."""
+PHASES = 400
+"""The most walks with phases of their own, where the phases of the clocks decide the rate.
+
+Some ways in which few credits of both directions go round come in one of a hundred walks.
+"""
 
 
 @dataclass(frozen=True)

@@ -262,15 +262,17 @@ impl LinkEnd {
     /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
     /// time the part before `now`.
     pub fn counters(&self, now: Time) -> Counters {
-        let mut counters = self.transmitter.counters(now);
+        let (mut counters, remaining) = if self.refresh.is_dormant() {
+            let refreshes = self.receiver.skipped_refreshes(now, self.refreshes());
+            let refreshes = refreshes.into_iter().map(|(_, last)| last);
+            self.transmitter.counters_with(refreshes, now)
+        } else {
+            let remaining = self.transmitter.remaining(now);
+            (self.transmitter.counters(now), remaining)
+        };
         // What a link drops that is down takes its time, but not on the wire.
         if !self.is_outside_l0(now) || self.is_linked(now) {
-            let remaining = self.transmitter.remaining(now);
             counters.busy = counters.busy.saturating_sub(remaining);
-        }
-        if self.refresh.is_dormant() {
-            let refreshes = self.receiver.refreshes_until(now, self.refreshes());
-            counters.add_dllps(refreshes, self.timing());
         }
         (counters.in_l1, counters.l1_entries) = self.power.time_in_l1(now.min(self.fails_at));
         counters

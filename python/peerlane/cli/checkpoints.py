@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane import _core
-from peerlane.cli.console import warn
 from peerlane.cli.options import writable
 from peerlane.cli.tables.cells import duration
 from peerlane.fabric.checkpoint import check_replaceable
@@ -73,6 +72,12 @@ class Checkpoints:
         while self.every_ns is not None and (number + 1) * self.every_ns <= LONGEST_NS:
             number += 1
             yield number * self.every_ns
+
+    def missing(self, end_ns: float) -> Iterator[str]:
+        """Says that a run that ended by itself at `end_ns` has no checkpoint at the wanted time."""
+        if self.at_ns is not None:
+            end, wanted = duration(end_ns), duration(self.at_ns)
+            yield f"the run ended at {end}, before {wanted}: there is no checkpoint"
 
 
 def read_checkpoints(path: str | None, at: str | None, every: str | None) -> Checkpoints | None:
@@ -139,9 +144,6 @@ def save(
         return True
     for time_ns in checkpoints.times(simulation.now_ns):
         if not simulation.run_to(time_ns, progress):
-            if checkpoints.at_ns is not None:
-                end = duration(simulation.now_ns)
-                warn(f"the run ended at {end}, before {duration(time_ns)}: there is no checkpoint")
             return False
         simulation.checkpoint_to(checkpoints.path)
     return True

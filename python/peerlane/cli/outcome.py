@@ -31,7 +31,7 @@ MOST_FAILURES = 8
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run: what it measured, what broke it off, and which captures are incomplete."""
+    """A run: what it measured, what broke it off, and which captures or checkpoints are missing."""
 
     result: RunResult
     interrupt: KeyboardInterrupt | Terminated | None
@@ -59,10 +59,13 @@ def simulate(
     With checkpoints, a SIGTERM ends the run as an interrupt does.
     """
     interrupt = full = result = None
+    missing: list[str] = []
     with progress(what) as bar, termination_raised() if checkpoints else nullcontext():
         try:
             if save(simulation, checkpoints, lambda fraction: bar(what, fraction)):
                 result = simulation.run(lambda fraction: bar(what, fraction), threads=threads)
+            elif checkpoints:
+                missing = list(checkpoints.missing(simulation.now_ns))
         except (KeyboardInterrupt, Terminated) as raised:
             interrupt = raised
         except OSError as raised:
@@ -75,7 +78,7 @@ def simulate(
         except (CheckpointError, OSError) as error:
             warn(str(error))
     result = result or simulation.result()
-    return Outcome(result, interrupt, list(incomplete(simulation, full)))
+    return Outcome(result, interrupt, [*incomplete(simulation, full), *missing])
 
 
 def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs: Outputs) -> None:
@@ -112,7 +115,7 @@ def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
     Args:
         simulation: The simulation that ran.
         result: The result of the run.
-        lost: The captures that are incomplete.
+        lost: The captures that are incomplete, and the checkpoint that was not written.
     """
     if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
         warn(

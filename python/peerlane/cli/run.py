@@ -143,9 +143,10 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
 ) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
-    The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
-    workload did not all arrive as they were sent. After an interrupt (Ctrl-C) the numbers of what
-    had happened until then are printed, marked as partial (JSON: `partial`); the status is 130.
+    The exit status is 1 when the fabric answered with an error, when the bytes of a flow or a
+    workload did not all arrive as they were sent, or when the run ended before --checkpoint-at.
+    After an interrupt (Ctrl-C) the numbers of what had happened until then are printed, marked as
+    partial (JSON: `partial`); the status is 130.
 
     Of a flow:
 

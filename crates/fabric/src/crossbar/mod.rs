@@ -124,8 +124,18 @@ impl Crossbar {
         self.outputs[output].asked.iter().any(|queues| *queues != 0)
     }
 
+    /// Whether the queues that ask for an output are those whose first packet is for it.
+    fn is_asked_by_all(&self, output: usize) -> bool {
+        let asked = &self.outputs[output].asked;
+        (0..self.queues.len()).all(|queue| {
+            let is_marked = asked[queue / 64] >> (queue % 64) & 1 != 0;
+            is_marked == (self.wanted(queue) == Some(output))
+        })
+    }
+
     /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet.
     fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
+        debug_assert!(self.is_asked_by_all(output));
         if !self.is_asked(output) {
             return Next::Nothing;
         }
@@ -244,4 +254,48 @@ fn members(set: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
         })
     });
     members.take_while(move |member| *member < range.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::Packets;
+    use proptest::prelude::*;
+    use protocol::{Class, TrafficClass};
+
+    use super::*;
+
+    /// The number of inputs and outputs, and of the queues of an input: more than 64 queues in all.
+    const PORTS: usize = 9;
+    const STRIDE: usize = 8;
+
+    proptest! {
+        #[test]
+        fn an_output_is_asked_by_the_queues_whose_first_packet_is_for_it(
+            steps in prop::collection::vec((any::<bool>(), 0..PORTS, 0..STRIDE, 0..PORTS), 1..300),
+        ) {
+            let packet = Packets::default().claim();
+            let cycle = Span::from_ns(1);
+            let mut crossbar = Crossbar::new(Order::None, STRIDE, [u32::MAX; PORTS].into_iter(), cycle);
+            for (number, (comes, input, queue, output)) in (0..).zip(steps) {
+                let now = Time::ZERO + cycle * number;
+                if comes {
+                    let entry = Entry {
+                        frame: BusFrame { packet, cycles: 1, channel: 0 },
+                        output,
+                        channel: 0,
+                        ready: now,
+                        charge: Charge { traffic_class: TrafficClass::default(), class: Class::Posted, data: 0 },
+                    };
+                    crossbar.take(input, queue, entry);
+                } else if let Next::Pass(queue) = crossbar.next(output, now, |_| true) {
+                    let (_, entry, _) = crossbar.pass(queue, now);
+                    prop_assert_eq!(entry.output, output);
+                    crossbar.ask_again(queue);
+                }
+                for output in 0..PORTS {
+                    prop_assert!(crossbar.is_asked_by_all(output));
+                }
+            }
+        }
+    }
 }

@@ -147,16 +147,6 @@ impl Receiver {
         oldest
     }
 
-    /// The number of times that limits would have been sent again until `now` on an idle wire.
-    pub(crate) fn refreshes_until(&self, now: Time, schedule: RefreshSchedule) -> u64 {
-        let limited = self.channels.iter().flatten();
-        let limited = limited.filter(|buffers| buffers.is_limited());
-        limited
-            .filter_map(|buffers| schedule.until(now, buffers.announced_at))
-            .map(|refreshed| refreshed.count)
-            .sum()
-    }
-
     /// The refreshes of each limit on an idle wire until `now`, with the number of the limit, in the order in which the last refresh of each
     /// became due.
     pub(crate) fn skipped_refreshes(

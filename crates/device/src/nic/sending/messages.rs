@@ -90,20 +90,44 @@ impl Messages {
 
     /// Marks what a queue can do, after any change of its messages.
     fn mark(&mut self, number: usize) {
-        let queue = &mut self.queues[number];
-        queue.count_asked();
+        self.queues[number].count_asked();
+        let abilities = self.abilities(number);
+        let marks = [
+            &mut self.busy,
+            &mut self.wanting,
+            &mut self.ready,
+            &mut self.short,
+        ];
         let bit = 1 << number;
+        for (marks, is_set) in marks.into_iter().zip(abilities) {
+            *marks = if is_set { *marks | bit } else { *marks & !bit };
+        }
+    }
+
+    /// Whether a queue is busy, wanting, ready and short.
+    fn abilities(&self, number: usize) -> [bool; 4] {
+        let queue = &self.queues[number];
         let first = queue.jobs.front();
         let can_go_on = |job: &Job| job.is_lost() || job.has(job.next_len(self.packet as u32));
         let is_short = |job: &Job| job.stream.coming() < self.packet;
-        for (marks, is_set) in [
-            (&mut self.busy, first.is_some()),
-            (&mut self.wanting, queue.asked < queue.jobs.len()),
-            (&mut self.ready, first.is_some_and(can_go_on)),
-            (&mut self.short, first.is_some_and(is_short)),
-        ] {
-            *marks = if is_set { *marks | bit } else { *marks & !bit };
-        }
+        [
+            first.is_some(),
+            queue.asked < queue.jobs.len(),
+            first.is_some_and(can_go_on),
+            first.is_some_and(is_short),
+        ]
+    }
+
+    /// Whether counts and marks are what a look at every message finds.
+    fn is_up_to_date(&self) -> bool {
+        self.queues.iter().enumerate().all(|(number, queue)| {
+            let asked = queue.jobs.iter().take_while(|job| job.stream.is_asked());
+            let held = queue.jobs.iter().map(|job| job.stream.held());
+            let marks = [self.busy, self.wanting, self.ready, self.short];
+            queue.asked == asked.count()
+                && queue.held == held.sum()
+                && marks.map(|marks| marks >> number & 1 != 0) == self.abilities(number)
+        })
     }
 
     /// The oldest message of a queue that is not empty.
@@ -123,6 +147,7 @@ impl Messages {
     /// The next queue in round-robin order whose oldest message `may` be continued, of those whose next packet has all its data, or some
     /// data that cannot be read.
     pub(super) fn next_to_pack(&self, may: impl Fn(&Job) -> bool) -> Option<usize> {
+        debug_assert!(self.is_up_to_date());
         let mut in_turn = in_turn(self.ready, self.packed_last);
         in_turn.find(|queue| may(&self.queues[*queue].jobs[0]))
     }
@@ -165,6 +190,7 @@ impl Messages {
     /// queue that is next. Where functions take turns, each has a share of the buffer unless it is alone, because
     /// reads of others wait behind the data that it holds. The oldest message may request a packet in any case.
     fn next_to_read(&self, largest: u32) -> Option<usize> {
+        debug_assert!(self.is_up_to_date());
         let is_alone = self.busy.count_ones() < 2;
         let shares = if is_alone { 1 } else { self.queues.len() };
         let buffer = self.buffer / shares as u64;
@@ -209,4 +235,102 @@ fn in_turn(queues: u32, last: usize) -> impl Iterator<Item = usize> {
         *rest &= rest.checked_sub(1)?;
         Some(first as usize)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Time;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use protocol::QueuePairId;
+
+    use super::*;
+    use crate::nic::descriptor::{Item, Probe};
+    use crate::nic::sending::job::Address;
+    use crate::nic::sending::stream::Stream;
+
+    /// A message of a function to a buffer that the receiver chooses, with the data of these ranges.
+    fn job(number: u64, function: u8, ranges: &[(u64, u32)]) -> Job {
+        let queue_pair = QueuePairId::new(0, function, 0);
+        let items = ranges.iter().map(|&(address, len)| Item { address, len });
+        Job {
+            number,
+            address: Address {
+                source: queue_pair,
+                epoch: 0,
+                destination: queue_pair,
+                key: 0,
+                tell_sender: false,
+                tell_receiver: false,
+                is_answer: false,
+                label: 0,
+                probe: Probe::default(),
+                born: Time::ZERO,
+            },
+            stream: Stream::new(items),
+            transfer: Transfer::Nap {
+                is_immediate: false,
+            },
+            packed: 0,
+            left: ranges.iter().map(|(_, len)| u64::from(*len)).sum(),
+        }
+    }
+
+    /// Packs the next packet of a queue, or removes its message if that has no more, or is lost.
+    fn pack(messages: &mut Messages, queue: usize, largest: u32) {
+        let is_over = messages.begin_packet(queue, |job| {
+            if !job.is_lost() {
+                let len = job.next_len(largest);
+                job.stream.take(&mut vec![0; len as usize]);
+                job.left -= u64::from(len);
+            }
+            job.left == 0 || job.is_lost()
+        });
+        if is_over {
+            messages.remove_oldest(queue);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_what_a_look_at_every_message_finds(
+            takes_turns: bool,
+            steps in prop::collection::vec(
+                (0..8_u8, any::<Index>(), prop::collection::vec((0..5000_u64, 1..600_u32), 1..3)),
+                1..200,
+            ),
+        ) {
+            let sharing = if takes_turns { Sharing::Packet } else { Sharing::Message };
+            let mut messages = Messages::new(&NicParameters { sharing, ..NicParameters::default() });
+            let largest = messages.packet as u32;
+            let mut open = Vec::new();
+            for (number, (step, pick, ranges)) in (0..).zip(steps) {
+                match step {
+                    0 | 1 => {
+                        let function = pick.index(FUNCTIONS) as u8;
+                        if messages.has_room(function) {
+                            messages.push(job(number, function, &ranges));
+                        }
+                    }
+                    2 | 3 => open.extend(messages.next_read(64)),
+                    4..=6 if !open.is_empty() => {
+                        let read: Read = open.swap_remove(pick.index(open.len()));
+                        let Purpose::Stream { number, slot, .. } = read.purpose else {
+                            unreachable!("messages read for their streams");
+                        };
+                        let is_lost = step == 6 && ranges.len() == 1;
+                        let lost = if is_lost { read.range.len } else { 0 };
+                        let bytes = vec![0; (read.range.len - lost) as usize];
+                        messages.arrive(number, slot, &bytes, lost);
+                    }
+                    _ => {
+                        if let Some(queue) = messages.next_to_pack(|_| true) {
+                            pack(&mut messages, queue, largest);
+                        }
+                    }
+                }
+                prop_assert!(messages.is_up_to_date(), "{messages:?}");
+            }
+        }
+    }
 }

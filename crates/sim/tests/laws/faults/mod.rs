@@ -19,8 +19,9 @@ use crate::fixture::{Ask, run, simulation};
 use fault::{CABLE, FIBRE, Fault, NAMES, NODES};
 use machine::{Machine, machine, size};
 
-/// The most looks at a run before it counts as one that does not end.
-const PATIENCE: u32 = 600;
+/// The most looks at a run before it counts as one that does not end. Software waits up to a second for the link of each port that is contained
+/// again while it is set up, and links with L0s send their refreshes meanwhile: a thousand looks.
+const PATIENCE: u32 = 6000;
 
 /// A drive `n` below a switch. The write of the driver that enables the drive is damaged, and the ECRC says so: nobody sends it again.
 fn disabled_drive(drive: &str) -> String {
