@@ -309,10 +309,15 @@ impl Simulation {
 
     /// Begins the run again, which went until `until` without an end.
     fn repeat(&mut self, until: Time) {
+        // The new fabric takes the memory of the old one, which is in place already, so the old one goes first.
+        self.models = Vec::new();
+        self.regions = None;
+        let watched = self.world.watched;
+        self.world = World::default();
         let mut again = Simulation::new(self.plan.clone());
         again.origin = self.origin.take();
         again.pause_at = self.pause_at;
-        again.world.watched = self.world.watched;
+        again.world.watched = watched;
         let captures = match self.threads.before.take() {
             Some(before) if before.captures.is_some() => before.captures,
             _ => self.captures.take(),
