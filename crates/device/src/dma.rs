@@ -2,7 +2,6 @@
 //! other devices.
 
 use std::iter;
-use std::mem::offset_of;
 
 use kernel::{Bandwidth, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
@@ -91,17 +90,6 @@ impl Leaf for Dma {
             }
         }
         self.configure_requesters();
-    }
-
-    #[inline]
-    fn prefetch_engine(&self) {
-        self.requester.prefetch_flow();
-    }
-
-    #[inline]
-    fn prefetch_fields(&self) {
-        kernel::prefetch(self, offset_of!(Dma, turn)..offset_of!(Dma, requester));
-        self.requester.prefetch();
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {

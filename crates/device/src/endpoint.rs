@@ -100,8 +100,14 @@ pub struct Endpoint {
     link: LinkEnd,
 }
 
-/// The bytes of an [`Endpoint`] that packets need besides its link end: the last line of the parameters has latencies and queues.
-const PACKETS: Range<usize> = offset_of!(Endpoint, tables) - 64..offset_of!(Endpoint, link);
+/// The bytes of an [`Endpoint`] that packets need besides its link end, from the first parameter that they need on.
+const PACKETS: Range<usize> =
+    offset_of!(Endpoint, parameters) + FIRST_PARAMETER..offset_of!(Endpoint, link);
+const FIRST_PARAMETER: usize = {
+    let latency = offset_of!(EndpointParameters, send_latency);
+    let queue = offset_of!(EndpointParameters, send_queue);
+    if latency < queue { latency } else { queue }
+};
 
 /// The only port of an endpoint, and the only source of its wire.
 const PORT: Port = Port(0);

@@ -2,7 +2,6 @@
 //! the device outside events.
 
 use std::any::Any;
-use std::ops::Range;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Span, Time, World};
 use link::LinkCommand;
@@ -183,16 +182,6 @@ pub trait Leaf: Component<Traffic = Pcie> {
 
     /// Handles arrived packets, advances the work and sends packets.
     fn run(&mut self, fx: &mut Effects<'_, Self>);
-
-    /// Begins to [load](kernel::prefetch) the first of the engine's own fields, which the event after the next needs.
-    #[inline]
-    fn prefetch_fields(&self) {
-        kernel::prefetch(self, own_fields(self, self.endpoint()));
-    }
-
-    /// Begins to load what the engine needs at the next event, behind its own fields.
-    #[inline]
-    fn prefetch_engine(&self) {}
 }
 
 /// A [`Leaf`] of any model.
@@ -261,14 +250,6 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
     fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>) {
         Leaf::endpoint_mut(self).command_link(command, &mut world.effects::<L>(id));
     }
-}
-
-/// The first line of a leaf's own fields, which follow or precede its endpoint.
-#[inline]
-pub(crate) fn own_fields<L>(leaf: &L, endpoint: &Endpoint) -> Range<usize> {
-    let before = std::ptr::from_ref(endpoint).addr() - std::ptr::from_ref(leaf).addr();
-    let first = if before > 0 { 0 } else { size_of::<Endpoint>() };
-    first..size_of::<L>().min(first + 64)
 }
 
 /// Runs `leaf` after an event, and lets it take the resets that the event has brought.
@@ -342,7 +323,6 @@ macro_rules! one_port {
             #[inline]
             fn prefetch(&self, action: &::kernel::Action<::packet::Frame>) {
                 self.endpoint.prefetch(action);
-                $crate::Leaf::prefetch_fields(self);
             }
 
             #[inline]
@@ -352,7 +332,6 @@ macro_rules! one_port {
                 store: &::packet::Packets,
             ) {
                 self.endpoint.prefetch_rest(store);
-                $crate::Leaf::prefetch_engine(self);
             }
         }
     };

@@ -99,6 +99,9 @@ pub struct Switch {
     stores_for_faster_links: bool,
     routes: Routes,
     ports: Vec<SwitchPort>,
+    /// What every packet asks of its ingress besides the link end, side by side for all ports: beside each link end it would be one more
+    /// line outside the cache.
+    filters: Vec<PortFilter>,
     /// None where packets wait in the receive buffers; boxed, because few switches have them.
     output_queues: Option<Box<OutputQueues>>,
     /// The number of packets, next to come, whose data the switch damages.
@@ -110,6 +113,11 @@ struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
+}
+
+/// Which packets that arrive at a port are looked at closely.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct PortFilter {
     /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
     /// damaged; 0 where a traffic class maps to no channel of the switch. Poisoned packets and those with prefixes always are.
     checked_from: u32,
@@ -233,8 +241,6 @@ impl Switch {
         let port = |link| SwitchPort {
             link,
             max_payload: 0,
-            checked_from: 0,
-            restricts: false,
         };
         let mut switch = Switch {
             functions: config.functions,
@@ -242,6 +248,7 @@ impl Switch {
             stores_for_faster_links: config.parameters.store_for_faster_links,
             output_queues: OutputQueues::new(config.parameters.output_queue).map(Box::new),
             routes: Routes::default(),
+            filters: vec![PortFilter::default(); config.links.len()],
             ports: config.links.into_iter().map(port).collect(),
             damages: 0,
         };
@@ -391,7 +398,7 @@ impl Switch {
     ) {
         let content = &fx.store()[delivery.packet];
         let weight = content.checked_size() | u32::from(content.header().poisoned) << 16;
-        if weight >= self.ports[from.index()].checked_from && !corrupt {
+        if weight >= self.filters[from.index()].checked_from && !corrupt {
             return self.forward_closely(from, delivery, fx);
         }
         self.route(from, delivery, corrupt, fx);
@@ -413,7 +420,7 @@ impl Switch {
         }
         // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
         let class = content.charge().traffic_class;
-        if ingress.checked_from == 0 && !corrupt && !egress.link.maps(class) {
+        if self.filters[from.index()].checked_from == 0 && !corrupt && !egress.link.maps(class) {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let ready = self.ready((ingress, egress), complete, content.wire_len(), now);
@@ -482,8 +489,7 @@ impl Switch {
     #[inline(always)]
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
-        let ingress = &self.ports[from.index()];
-        if ingress.restricts {
+        if self.filters[from.index()].restricts {
             return self.restricted(from, header, route);
         }
         match route {
@@ -529,7 +535,7 @@ impl Switch {
 
     /// Whether a packet from `from` is an ACS Violation, which comes before an unsupported request (PCIe Base 6.2.3.2.3).
     fn is_violation(&self, from: Port, header: &Header) -> bool {
-        if !self.ports[from.index()].restricts {
+        if !self.filters[from.index()].restricts {
             return false;
         }
         let blocks = is_violation(self.functions.space(place(from)), header);

@@ -240,12 +240,6 @@ impl LinkEnd {
         self.transmitter.prefetch_packets(packets);
     }
 
-    /// Begins to load the scheduled returns of credit.
-    #[inline]
-    pub fn prefetch_returns(&self) {
-        self.receiver.prefetch_leaving();
-    }
-
     /// Begins to load where packets of a source wait for the wire.
     #[inline]
     pub fn prefetch_source(&self, source: u16) {

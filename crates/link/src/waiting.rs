@@ -147,16 +147,18 @@ impl Queue {
         }
     }
 
-    /// Begins to load the packets of the first source that has some.
+    /// Begins to load the packets of the source that probably has its turn next.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        let [low, high] = self.occupied;
-        let first = if low != 0 {
-            low.trailing_zeros()
+        let [word, other, before] = self.in_turn();
+        let (first, bits) = if word.1 != 0 {
+            word
+        } else if other.1 != 0 {
+            other
         } else {
-            64 + high.trailing_zeros()
+            before
         };
-        self.prefetch_source(first as usize);
+        self.prefetch_source(first + bits.trailing_zeros() as usize);
     }
 
     /// The oldest posted packet of a source.

@@ -1,7 +1,5 @@
 //! The limits on the requests of a function.
 
-use std::mem::offset_of;
-
 use kernel::{Bandwidth, Span};
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +17,6 @@ pub struct RequesterLimits {
     pub max_payload: u32,
     /// Max read request size in bytes.
     pub max_read_request: u32,
-}
-
-impl RequesterLimits {
-    /// The beginning of the fields that packets need, which are the last ones.
-    pub(crate) const PACKETS: usize = offset_of!(RequesterLimits, staging);
 }
 
 /// The time that a request takes in an engine, outside the life of its tag. An engine has any number of requests in staging at once,

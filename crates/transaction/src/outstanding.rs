@@ -1,7 +1,6 @@
 //! The outstanding non-posted requests of one function, each with a tag.
 
 use std::collections::VecDeque;
-use std::mem::offset_of;
 use std::ops::Range;
 
 use kernel::{Span, Time};
@@ -77,9 +76,6 @@ pub struct AnsweredPart<T> {
 }
 
 impl<T: Copy> Outstanding<T> {
-    /// The end of the fields that are looked at without any request.
-    pub(crate) const PACKETS_END: usize = offset_of!(Self, slots);
-
     /// Creates an empty set of requests.
     pub fn new(limits: OutstandingLimits) -> Self {
         let mut outstanding = Outstanding {

@@ -2,9 +2,6 @@
 
 mod standing;
 
-use std::mem::offset_of;
-use std::ops::Range;
-
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
@@ -80,10 +77,6 @@ pub struct Requester {
     reads: Outstanding<Read>,
 }
 
-/// The bytes of a [`Requester`] that every packet needs.
-const PACKETS: Range<usize> = offset_of!(Requester, limits) + RequesterLimits::PACKETS
-    ..offset_of!(Requester, reads) + Outstanding::<Read>::PACKETS_END;
-
 impl Requester {
     /// Creates a requester without flows.
     pub fn new(id: FunctionId, limits: RequesterLimits) -> Self {
@@ -96,21 +89,6 @@ impl Requester {
             live: Vec::new(),
             turn: 0,
             reads: Outstanding::new(limits.outstanding),
-        }
-    }
-
-    /// Begins to load what the next request needs, besides its flow.
-    #[inline]
-    pub fn prefetch(&self) {
-        kernel::prefetch(self, PACKETS);
-    }
-
-    /// Begins to load the only flow, if there is no other. The requester itself is loaded.
-    #[inline]
-    pub fn prefetch_flow(&self) {
-        if let [flow] = self.flows.as_slice() {
-            kernel::prefetch(flow, 0..size_of::<Running>());
-            kernel::prefetch(self.live.as_slice(), 0..1);
         }
     }
 

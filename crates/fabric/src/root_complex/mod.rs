@@ -205,8 +205,7 @@ impl<C: Cpu> Component for RootComplex<C> {
 
     #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
-        if let Action::Receive(port, Frame::Tlp(frame)) = action {
-            self.ports.prefetch_returns(Port(*port as u16));
+        if let Action::Receive(_, Frame::Tlp(frame)) = action {
             packets.prefetch_bytes(frame.packet);
             if let Kind::MemoryWrite(request) = &packets[frame.packet].header().kind {
                 self.memory.prefetch(request);

@@ -130,14 +130,6 @@ impl RootPorts {
         }
     }
 
-    /// Begins to load the scheduled returns of credit at a port that is [loaded](Self::prefetch).
-    #[inline]
-    pub(super) fn prefetch_returns(&self, port: Port) {
-        if let Some(port) = self.ports.get(port.index()) {
-            port.link.prefetch_returns();
-        }
-    }
-
     /// Applies the registers of the root ports.
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
         for (index, port) in self.ports.iter_mut().enumerate() {

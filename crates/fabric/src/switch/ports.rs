@@ -117,12 +117,12 @@ impl Switch {
     pub(super) fn apply_registers(&mut self) {
         self.routes = Routes::of_switch(&self.functions);
         let up = self.functions.space(FunctionPlace::Own).bus_master_enable();
-        for (index, port) in self.ports.iter_mut().enumerate() {
+        for (index, (port, filter)) in self.ports.iter_mut().zip(&mut self.filters).enumerate() {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
             let holds = !up || !space.bus_master_enable() || space.has_access_control();
-            port.restricts = place != FunctionPlace::Own && holds;
+            filter.restricts = place != FunctionPlace::Own && holds;
             if let Some(channels) = space.channels_control() {
                 port.link.configure_channels(&channels);
             }
@@ -132,8 +132,8 @@ impl Switch {
                 .enable_l1(space.enables_l1(), self.functions.id_of(place));
         }
         let filters = self.links().any(|link| !link.maps_all_classes());
-        for port in &mut self.ports {
-            port.checked_from = match (filters, self.damages) {
+        for (port, filter) in self.ports.iter().zip(&mut self.filters) {
+            filter.checked_from = match (filters, self.damages) {
                 (true, _) => 0,
                 (false, 0) => port.max_payload + 1,
                 (false, _) => 1,

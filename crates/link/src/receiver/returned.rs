@@ -9,14 +9,6 @@ use crate::credit::ClassBuffers;
 use crate::refresh::{RefreshSchedule, Refreshed};
 
 impl Receiver {
-    /// Begins to load the last of the scheduled releases, and the place of the next one.
-    #[inline]
-    pub(crate) fn prefetch_leaving(&self) {
-        if let Some(last) = self.leaving.back() {
-            kernel::prefetch(last, 0..2 * size_of::<Leaving>());
-        }
-    }
-
     /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
     #[inline(always)]
     pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {

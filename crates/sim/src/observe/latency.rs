@@ -71,19 +71,43 @@ pub struct Latencies {
     /// Minimum and maximum, in femtoseconds.
     extremes: Option<(u64, u64)>,
     sum: u128,
-    count: u64,
+    number: u64,
 }
 
 impl Latencies {
     /// Records one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
+        self.count(latency);
+        self.note(latency);
+    }
+
+    /// Records all of one latency but its count in the histogram.
+    #[inline]
+    pub(super) fn note(&mut self, latency: Span) {
         let fs = latency.as_fs();
-        self.counts.add(fs / 1000, 1);
         self.sum += u128::from(fs);
-        self.count += 1;
+        self.number += 1;
         let (least, most) = self.extremes.unwrap_or((fs, fs));
         self.extremes = Some((least.min(fs), most.max(fs)));
+    }
+
+    /// Counts a latency that was [noted](Self::note) in the histogram.
+    #[inline]
+    pub(super) fn count(&mut self, latency: Span) {
+        self.counts.add(latency.as_fs() / 1000, 1);
+    }
+
+    /// Begins to load what tells where a latency is counted.
+    #[inline]
+    pub(super) fn prefetch_place(&self, latency: Span) {
+        self.counts.prefetch_place(latency.as_fs() / 1000);
+    }
+
+    /// Begins to load the count of a latency, whose [place](Self::prefetch_place) is loaded.
+    #[inline]
+    pub(super) fn prefetch_count(&self, latency: Span) {
+        self.counts.prefetch_count(latency.as_fs() / 1000);
     }
 
     /// Adds the latencies of another collection.
@@ -92,7 +116,7 @@ impl Latencies {
             self.counts.add(value, count);
         }
         self.sum += other.sum;
-        self.count += other.count;
+        self.number += other.number;
         let both = self.extremes.into_iter().chain(other.extremes);
         self.extremes = both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
@@ -139,7 +163,7 @@ impl Latencies {
             p99: quantile(0.99),
             p999: quantile(0.999),
             max: ns(most),
-            mean: self.sum as f64 / self.count as f64 / 1e6,
+            mean: self.sum as f64 / self.number as f64 / 1e6,
             histogram_ps: encoded(&histogram),
         })
     }

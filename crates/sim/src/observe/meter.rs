@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use host::queue_pair::MessageNote;
-use kernel::Time;
+use kernel::{Span, Time};
 use packet::{FlowId, Observation, PackedNote, Refusal};
 use serde::{Deserialize, Serialize};
 use transaction::CallNote;
@@ -27,7 +27,17 @@ pub struct Meter {
     open_parts: usize,
     /// Time of the last observation of a flow.
     progress: Time,
+    /// Whether the counts of latencies may wait until they are loaded.
+    #[serde(skip)]
+    counts_later: bool,
+    /// Latencies of flows that are not counted yet, oldest first.
+    uncounted: VecDeque<(FlowId, Span)>,
 }
+
+/// The number of later latencies before the count of one is loaded, whose place is loaded by then, and before it is counted. Counts are
+/// outside the cache in a large fabric, each in a line of its own.
+const LOADED_AFTER: usize = 2;
+const COUNTED_AFTER: usize = 4;
 
 /// The most ranges of missing bytes that a flow lists. Our choice: more are seldom read, and their number is in `refused`.
 const MOST_MISSING: usize = 64;
@@ -218,6 +228,43 @@ impl Meter {
             groups,
             window: None,
             progress: Time::ZERO,
+            counts_later: false,
+            uncounted: VecDeque::new(),
+        }
+    }
+
+    /// Lets latencies of flows wait until their counts are loaded, or counts those that wait. Histograms are whole after that.
+    pub fn count_later(&mut self, later: bool) {
+        self.counts_later = later;
+        if !later {
+            for (flow, latency) in std::mem::take(&mut self.uncounted) {
+                self.count(flow, latency);
+            }
+        }
+    }
+
+    fn count(&mut self, flow: FlowId, latency: Span) {
+        let meter = &mut self.flows[flow.0 as usize];
+        if let Some(latencies) = &mut meter.latencies {
+            latencies.count(latency);
+        }
+    }
+
+    /// Counts a latency of a flow later, and one that has waited long enough now.
+    #[inline]
+    fn put_off_count(&mut self, flow: FlowId, latency: Span) {
+        self.uncounted.push_back((flow, latency));
+        let waiting = self.uncounted.len();
+        let loaded = waiting.checked_sub(1 + LOADED_AFTER);
+        if let Some((flow, latency)) = loaded.and_then(|place| self.uncounted.get(place))
+            && let Some(latencies) = &self.flows[flow.0 as usize].latencies
+        {
+            latencies.prefetch_count(*latency);
+        }
+        if waiting > COUNTED_AFTER
+            && let Some((flow, latency)) = self.uncounted.pop_front()
+        {
+            self.count(flow, latency);
         }
     }
 
@@ -430,6 +477,12 @@ impl Meter {
             return;
         };
         match (&mut meter.latencies, meter.group) {
+            (Some(latencies), _) if self.counts_later => {
+                let latency = now.since(born);
+                latencies.note(latency);
+                latencies.prefetch_place(latency);
+                self.put_off_count(flow, latency);
+            }
             (Some(latencies), _) => latencies.record(now.since(born)),
             (None, Some(group)) if counts => {
                 self.groups[group as usize].record(now.since(born));
@@ -467,5 +520,32 @@ impl Meter {
             self.open += 1;
             self.open_parts += usize::from((flow.0 as usize) < self.parts);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_that_are_counted_later_are_in_the_histogram_at_the_end() {
+        let told = |counts_later| {
+            let mut meter = Meter::new([(2, false)].into_iter());
+            meter.count_later(counts_later);
+            for number in 0..100 {
+                let born = Time::from_fs(number * 1_000_000);
+                let latency = Span::from_ns(1 + number * number % 37);
+                let flow = FlowId(number as u32 % 2);
+                meter.record_latency(flow, born, born + latency);
+            }
+            let uncounted = meter.uncounted.len();
+            meter.count_later(false);
+            let of = |flow| meter.flow(FlowId(flow)).latencies.as_ref()?.told();
+            let told = [0, 1].map(|flow| of(flow).expect("there are latencies"));
+            (uncounted, told.map(|one| (one.histogram_ps, one.p50)))
+        };
+        let (later, at_once) = (told(true), told(false));
+        assert_eq!((later.0, at_once.0), (COUNTED_AFTER, 0));
+        assert_eq!(later.1, at_once.1);
     }
 }

@@ -33,6 +33,24 @@ impl Counts {
         *total = total.saturating_add(count);
     }
 
+    /// Begins to load the number of the page in which `value` is counted.
+    #[inline]
+    pub(super) fn prefetch_place(&self, value: u64) {
+        if let Some(place) = self.places.get(bucket(value) / PAGE) {
+            kernel::prefetch(place, 0..1);
+        }
+    }
+
+    /// Begins to load the page in which `value` is counted, if there is one.
+    #[inline]
+    pub(super) fn prefetch_count(&self, value: u64) {
+        let place = self.places.get(bucket(value) / PAGE);
+        let page = place.and_then(|place| self.pages.get(place.checked_sub(1)? as usize));
+        if let Some(page) = page {
+            kernel::prefetch(page, 0..1);
+        }
+    }
+
     #[cold]
     fn add_page(&mut self, place: usize) -> usize {
         if self.places.len() <= place {

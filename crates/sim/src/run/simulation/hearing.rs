@@ -30,6 +30,7 @@ impl Simulation {
         if !leaves {
             self.hear_waiting();
         }
+        self.meter.count_later(leaves && self.prefetches());
     }
 
     /// Leaves the only observation of this time unheard for a while, if it may wait: that a packet was sent changes what nobody asks for
