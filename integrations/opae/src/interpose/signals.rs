@@ -67,6 +67,19 @@ pub fn with_open(mask: *const sigset_t, change: impl FnOnce(*const sigset_t) -> 
     change(&raw const open)
 }
 
+/// Changes the mask of blocked signals without SIGSEGV, which may be unblocked.
+fn change_mask(
+    how: c_int,
+    mask: *const sigset_t,
+    set: impl FnOnce(*const sigset_t) -> c_int,
+) -> c_int {
+    if how == libc::SIG_UNBLOCK {
+        set(mask)
+    } else {
+        with_open(mask, set)
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_sigmask(
     how: c_int,
@@ -74,12 +87,9 @@ unsafe extern "C" fn pthread_sigmask(
     before: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
-    let change = |mask| unsafe { real::pthread_sigmask(how, mask, before) };
-    if how == libc::SIG_UNBLOCK {
-        change(mask)
-    } else {
-        with_open(mask, change)
-    }
+    change_mask(how, mask, |mask| unsafe {
+        real::pthread_sigmask(how, mask, before)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -89,12 +99,9 @@ unsafe extern "C" fn sigprocmask(
     before: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
-    let change = |mask| unsafe { real::sigprocmask(how, mask, before) };
-    if how == libc::SIG_UNBLOCK {
-        change(mask)
-    } else {
-        with_open(mask, change)
-    }
+    change_mask(how, mask, |mask| unsafe {
+        real::sigprocmask(how, mask, before)
+    })
 }
 
 /// Waits for a signal, whose handler may access registers.
