@@ -141,6 +141,7 @@ impl Component for Controller {
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        debug_assert!(self.crossbars.iter().all(Crossbar::is_up_to_date));
         match frame {
             Frame::Bus(frame) => self.take(port.index(), frame, fx),
             Frame::ReturnedSpace(space) => {
@@ -159,6 +160,7 @@ impl Component for Controller {
     }
 
     fn expire(&mut self, timer: ControllerTimer, fx: &mut Effects<'_, Self>) {
+        debug_assert!(self.crossbars.iter().all(Crossbar::is_up_to_date));
         match timer {
             ControllerTimer::Output(plane, output) => {
                 let output = usize::from(output);
