@@ -483,7 +483,8 @@ def test_what_was_captured_before_an_interrupt_can_be_read(scenario: Write, tmp_
     assert (running.returncode, error) == (130, "interrupted\n")
     assert "a-to-b" in out
     timeline = Timeline(tmp_path / "timeline")
-    assert len(timeline.slices["s0-a up"]) > 1000
+    # A trace of one mebibyte tells of about 870 frames on this link.
+    assert len(timeline.slices["s0-a up"]) > 500
     assert dump(tmp_path / "dump.vcd")
     assert read(trace)
 
