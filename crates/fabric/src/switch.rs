@@ -99,8 +99,7 @@ pub struct Switch {
     stores_for_faster_links: bool,
     routes: Routes,
     ports: Vec<SwitchPort>,
-    /// What every packet asks of its ingress besides the link end, side by side for all ports: beside each link end it would be one more
-    /// line outside the cache.
+    /// The filter of each port, in a list of its own: a packet at any port then finds it in the few cache lines that all filters take.
     filters: Vec<PortFilter>,
     /// None where packets wait in the receive buffers; boxed, because few switches have them.
     output_queues: Option<Box<OutputQueues>>,

@@ -1,5 +1,6 @@
 //! The transmitter of a link end: sequence numbers, the replay buffer, credits, and arbitration for the wire.
 
+mod counting;
 mod ordered_sets;
 mod replay_buffer;
 
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
 use crate::counters::Counters;
 use crate::credit::Budget;
-use crate::refresh::Refreshed;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
 use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
@@ -28,13 +28,6 @@ pub struct Finished {
     pub charge: Charge,
     /// The number of packets of its source, class and traffic class that it has passed, and that wait.
     pub passed: usize,
-}
-
-/// What a wire has carried, and until when; the packets that wait for it are not in it.
-struct WireState {
-    counters: Counters,
-    skips: Skips,
-    busy_until: Time,
 }
 
 /// The transmitter of a link end. The fields that packets need are the first ones.
@@ -150,80 +143,6 @@ impl Transmitter {
     #[inline]
     pub(crate) fn prefetch_source(&self, source: u16) {
         self.channels[0].queue.prefetch_source(source.into());
-    }
-
-    /// The counters at `now`, including a stall that still lasts and the ordered sets of an idle wire.
-    pub(crate) fn counters(&self, now: Time) -> Counters {
-        self.counters_of(self.wire_state(), now)
-    }
-
-    fn wire_state(&self) -> WireState {
-        WireState {
-            counters: self.counters,
-            skips: self.skips,
-            busy_until: self.busy_until,
-        }
-    }
-
-    /// The counters at `now` of a wire in this state; of a frame that is on it, all of its time is counted.
-    fn counters_of(&self, mut wire: WireState, now: Time) -> Counters {
-        let mut counters = wire.counters;
-        counters.credit_stall += self
-            .stalled_since
-            .map_or(Span::ZERO, |since| now.since(since));
-        if now >= wire.busy_until {
-            // There are no ordered sets in L0s.
-            let l0s = self.l0s.as_deref();
-            let l0s = l0s.filter(|_| !wire.skips.are_suspended());
-            let entry = l0s.map(|l0s| wire.busy_until + l0s.entry);
-            let until = entry.map_or(now, |entry| entry.min(now));
-            if entry.is_some() && until < now {
-                counters.in_l0s += now.since(until);
-            }
-            let (_, skips) = wire.skips.pass(until, wire.busy_until, &self.timing);
-            counters.skip(skips, &self.timing);
-        }
-        counters
-    }
-
-    /// The counters at `now`, and the time that the current transmission still takes, as if the refreshes that a dormant end has left out
-    /// had been sent: each with the slot that it would have had.
-    #[cold]
-    pub(crate) fn counters_with(
-        &self,
-        refreshes: impl IntoIterator<Item = Refreshed>,
-        now: Time,
-    ) -> (Counters, Span) {
-        let timing = &self.timing;
-        let mut wire = self.wire_state();
-        // The time at which the wire was last free for DLLPs: all that are due then follow each other.
-        let mut turn = Time::ZERO;
-        for last in refreshes {
-            wire.counters.add_dllps(last.count - 1, timing);
-            let is_skip_first = timing.has_separate_clocks() && wire.skips.are_due(wire.busy_until);
-            if last.due > turn || is_skip_first {
-                let free = last.due.max(wire.busy_until);
-                if free >= now {
-                    continue;
-                }
-                let slot = if free == wire.busy_until {
-                    free
-                } else {
-                    free.round_up(timing.symbol())
-                };
-                let (slot, skips) = wire.skips.pass(slot, wire.busy_until, timing);
-                wire.counters.skip(skips, timing);
-                wire.busy_until = slot;
-                if slot > free && slot >= now {
-                    continue;
-                }
-                turn = slot;
-            }
-            wire.counters.add_dllps(1, timing);
-            wire.busy_until += timing.length(DLLP_BYTES);
-        }
-        let remaining = wire.busy_until.max(now).since(now);
-        (self.counters_of(wire, now), remaining)
     }
 
     /// The time that the current transmission still takes at `now`.

@@ -51,7 +51,7 @@ enum Access {
     Store(usize),
 }
 
-/// The stored value: the page of the DMA unit's window, for example.
+/// The value that writes and stores bring. A register that selects a page of a window takes it, because it is the address of one.
 const STORED: u64 = 4096;
 
 impl Access {
