@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -153,6 +154,10 @@ CALLS = {
 """The methods of a unit, with their arguments."""
 
 
+LIKENESS = 0.8
+"""Names above this ratio are alike: `lod` and `load` (0.86), not `wake_up` and `wake` (0.80)."""
+
+
 def _definition(method: str) -> str:
     """The line that begins a method."""
     return f"def {method}({', '.join(('self', *CALLS[method]))})"
@@ -230,20 +235,10 @@ def _misspelt(unit: Afu, method: str) -> str | None:
 
 
 def _is_near(name: str, method: str) -> bool:
-    """Whether two names differ by case, `_`, `on_`, two exchanged letters, or one more or less."""
+    """Whether two names are alike but for case, `_` and `on_`: a letter is missing, or moved."""
     one, other = (word.lower().removeprefix("on_").replace("_", "") for word in (name, method))
-    if one[:1] != other[:1]:
-        return False
-    if len(one) == len(other):
-        differ = [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-        match differ:
-            case []:
-                return True
-            case [at, then]:
-                return then == at + 1 and one[at] == other[then] and one[then] == other[at]
-        return False
-    short, long = sorted((one, other), key=len)
-    return any(short == long[:at] + long[at + 1 :] for at in range(len(long)))
+    likeness = SequenceMatcher(None, one, other).ratio()
+    return one[:1] == other[:1] and (likeness > LIKENESS or sorted(one) == sorted(other))
 
 
 def _check_file(path: Path) -> None:
