@@ -13,8 +13,6 @@ pub struct LocalMemory {
     bytes: Memory,
     /// Size of a bank in bytes.
     bank: u64,
-    /// The bank of the last access, and where it begins: accesses follow each other, and a division takes long.
-    last: (usize, u64),
     /// The time at which each channel is free.
     free: Vec<Time>,
     rate: Bandwidth,
@@ -36,7 +34,6 @@ impl LocalMemory {
         LocalMemory {
             bytes: Memory::new(size),
             bank: size.div_ceil(u64::from(channels)).max(1),
-            last: (0, 0),
             free: vec![Time::ZERO; channels as usize],
             rate,
             line: rate.time_of(LINE),
@@ -70,14 +67,10 @@ impl LocalMemory {
         }
         let (mut at, end, mut done) = (address, address + len, now);
         while at < end {
-            if at.wrapping_sub(self.last.1) >= self.bank {
-                let bank = at / self.bank;
-                self.last = (bank as usize, bank * self.bank);
-            }
-            let (bank, begin) = self.last;
-            let here = (end - at).min(begin + self.bank - at);
+            let bank = at / self.bank;
+            let here = (end - at).min((bank + 1) * self.bank - at);
             let time = self.time_of(here);
-            let free = &mut self.free[bank];
+            let free = &mut self.free[bank as usize];
             *free = now.max(*free) + time;
             done = done.max(*free);
             at += here;

@@ -499,12 +499,12 @@ impl FpgaCard {
     /// Notes what the card waits for: the times of the next events, which are armed, and the endpoint if that `is_shut`. What does not go
     /// through an open one waits for a tag, which a completion or a time brings.
     fn rest(&mut self, due: [Time; 2], is_shut: bool) {
-        let [alarm, timeout] = due;
-        let armed = |due: Time, armed: Time| if due < Time::NEVER { armed } else { due };
+        let times = due.into_iter().zip(self.armed);
+        let awaited = times.filter(|(due, _)| *due < Time::NEVER);
         let has_more =
             || self.management.errors.is_alerting || self.slots.iter().any(Slot::has_work);
         self.idle = Idle {
-            until: armed(alarm, self.armed[0]).min(armed(timeout, self.armed[1])),
+            until: awaited.map(|(_, armed)| armed).min().unwrap_or(Time::NEVER),
             sends: is_shut && has_more(),
         };
     }
