@@ -162,14 +162,16 @@ def test_show_tells_alike_nodes_together(peerlane: Run, scenario: Write, tmp_pat
     fabric = Fabric("rack").host("h{j}", each="j = 0..11").switch("s{j}", "h{j}", each="j = 0..11")
     fabric.device("ep{i}", "s{i / 16}", each="i = 0..191").set("s0", ports=18)
     fabric.device("odd", "s0", model="nvme")
+    fabric.controller("c", ports=12).device("n{j}", "h{j}", model="nic", each="j = 0..11")
     file = scenario(text=fabric.to_toml())
     shown = peerlane("show", file, "--json", tmp_path / "rack.json").out
     assert "15 x dma like ep0: ep1 to ep15" in shown
     assert "odd  nvme" in shown
-    assert "10 x host like h1: h2 to h11, with 17 nodes below each" in shown
+    assert "10 x host like h1: h2 to h11, with 18 nodes below each" in shown
+    assert "controller c  n0 to n11 (12)" in shown
     assert len(shown.splitlines()) < 40
     nodes = json.loads((tmp_path / "rack.json").read_text(encoding="utf-8"))["nodes"]
-    assert len(nodes) == 12 + 12 + 192 + 1
+    assert len(nodes) == 12 + 12 + 192 + 1 + 12
 
 
 def test_a_run_of_many_flows_shows_the_slowest(peerlane: Run, scenario: Write) -> None:

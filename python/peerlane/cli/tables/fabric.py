@@ -27,8 +27,9 @@ MOST_NODES = 32
 """Hosts or switches side by side that are alike are shown by the first, where there are more nodes
 with all below them."""
 
-# Virtual functions of a device without ARI.
 MOST_SHOWN = 7
+"""Of more names in a row only the first and the last are shown. A device without ARI has as many
+virtual functions."""
 
 
 def tree(fabric: Tree) -> RenderableType:
@@ -126,7 +127,7 @@ def _described(node: Node) -> RenderableType:
         head.append(Text(f"{reads} {node.max_read_request}"))
     lines = [[Text(region, "dim")] for region in _regions(node)]
     if node.virtual_functions:
-        lines.append([Text(f"VFs {_virtual(node.virtual_functions)}", "dim")])
+        lines.append([Text(f"VFs {_in_short(node.virtual_functions, ' ')}", "dim")])
     return Phrases(head, *lines)
 
 
@@ -142,11 +143,11 @@ def _regions(node: Node) -> Iterator[str]:
             yield f"{what} {region.base:#x}..{region.last:#x} ({size(bytes_)})"
 
 
-def _virtual(ids: tuple[str, ...]) -> str:
-    """The IDs of virtual functions; of many, the first and the last."""
-    if len(ids) > MOST_SHOWN:
-        return f"{ids[0]} to {ids[-1]} ({len(ids)})"
-    return " ".join(ids)
+def _in_short(names: Sequence[str], between: str) -> str:
+    """The names; of many, the first and the last."""
+    if len(names) > MOST_SHOWN:
+        return f"{names[0]} to {names[-1]} ({len(names)})"
+    return between.join(names)
 
 
 def _controller(controller: Controller) -> RenderableType:
@@ -155,7 +156,7 @@ def _controller(controller: Controller) -> RenderableType:
     gets = " and one for GETs" if controller.get_channel else ""
     return Text.assemble(
         (f"controller {controller.name}", "bold"),
-        f"  {', '.join(controller.ports) or 'nobody'}",
+        f"  {_in_short(controller.ports, ', ') or 'nobody'}",
         (f"  {channels} a port{gets}", "cyan"),
         *(
             f"\n  {port.name}: functions of {port.endpoint} belong to {', '.join(port.owners)}"
