@@ -2,6 +2,7 @@
 
 mod division;
 mod stored;
+mod wire;
 
 use std::marker::PhantomData;
 
@@ -11,6 +12,7 @@ use crate::{Event, EventQueue, Span, Time, prefetch};
 
 use division::Boundary;
 pub use division::{Departure, WireEnds};
+use wire::{Wire, Wires};
 
 /// The frames that components exchange, the store of their bytes, and the observations they report.
 pub trait Traffic: Sized {
@@ -180,44 +182,6 @@ impl<F: Copy> Occurrence<F> {
     }
 }
 
-/// A wire from one port to another.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Wire {
-    to: Rank,
-    delay: Span,
-    /// The time at which all frames sent so far have arrived.
-    empty_at: Time,
-    /// The number of frames sent since the wire was last empty.
-    count: u32,
-    /// Whether the wire leads into another region of a divided world.
-    leaves: bool,
-}
-
-impl Wire {
-    fn new((component, port): (ComponentId, u32), delay: Span) -> Self {
-        Wire {
-            to: Rank::frame(component, port),
-            delay,
-            empty_at: Time::ZERO,
-            count: 0,
-            leaves: false,
-        }
-    }
-
-    /// Returns the rank of a frame that is sent at `now` and arrives at `arrival`. Frames that arrive at the same time keep the
-    /// order in which they were sent.
-    ///
-    /// The count restarts when the wire is empty. It also wraps after 2^30 frames without an empty wire, which takes many simulated
-    /// seconds. Then, of frames that arrive at the same time, those after the wrap come first.
-    #[inline]
-    fn rank(&mut self, now: Time, arrival: Time) -> Rank {
-        let count = if now > self.empty_at { 0 } else { self.count };
-        self.count = (count + 1) & ((1 << COUNT_BITS) - 1);
-        self.empty_at = self.empty_at.max(arrival);
-        self.to.after(count)
-    }
-}
-
 /// An observation with its time and its component.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<O> {
@@ -236,7 +200,8 @@ pub struct World<T: Traffic> {
     /// No event after this time is taken.
     last: Time,
     queue: EventQueue<Option<T::Frame>>,
-    wires: Vec<Vec<Option<Wire>>>,
+    /// The wires from the ports of each component.
+    wires: Vec<Wires>,
     events: u64,
     /// The number of events in the queue that are not in the background.
     // Not as wide as `events`: the compiler would change both at once, and the processor wait for the part that was just written.
@@ -290,14 +255,11 @@ impl<T: Traffic> World<T> {
     }
 
     fn lay(&mut self, (from, port): (ComponentId, u32), wire: Wire) {
-        let (component, port) = (from.0 as usize, port as usize);
+        let component = from.0 as usize;
         if self.wires.len() <= component {
-            self.wires.resize_with(component + 1, Vec::new);
+            self.wires.resize_with(component + 1, Wires::default);
         }
-        if self.wires[component].len() <= port {
-            self.wires[component].resize(port + 1, None);
-        }
-        self.wires[component][port] = Some(wire);
+        self.wires[component].lay(port, wire);
     }
 
     /// The time of the last event.
@@ -410,17 +372,16 @@ impl<T: Traffic> World<T> {
     /// Begins to load the wires of a component.
     #[inline]
     pub fn prefetch_wires(&self, of: ComponentId) {
-        if let Some(ports) = self.wires.get(of.0 as usize) {
-            prefetch(ports, 0..size_of_val(ports));
+        if let Some(wires) = self.wires.get(of.0 as usize) {
+            prefetch(wires, 0..size_of_val(wires));
         }
     }
 
     /// Begins to load the wire at a port of a component, whose [wires](Self::prefetch_wires) are loaded.
     #[inline]
     pub fn prefetch_wire(&self, of: ComponentId, port: u32) {
-        let ports = self.wires.get(of.0 as usize);
-        if let Some(wire) = ports.and_then(|ports| ports.get(port as usize)) {
-            prefetch(wire, 0..size_of_val(wire));
+        if let Some(wires) = self.wires.get(of.0 as usize) {
+            wires.prefetch(port);
         }
     }
 
@@ -567,8 +528,8 @@ impl<T: Traffic> PortEffects<'_, T> {
     #[inline]
     fn arrival(&mut self, after: Span) -> (Time, Rank, bool) {
         let world = &mut *self.world;
-        let wire = world.wires[self.me.0 as usize][self.port as usize]
-            .as_mut()
+        let wire = world.wires[self.me.0 as usize]
+            .at_mut(self.port)
             .expect("a port that sends has a wire");
         let arrival = world.now + after + wire.delay;
         (arrival, wire.rank(world.now, arrival), wire.leaves)

@@ -10,7 +10,7 @@
 
 use crate::{ComponentId, Span, Time};
 
-use super::{Rank, Traffic, World};
+use super::{Rank, Traffic, Wires, World};
 
 /// A frame on its way from one region to another.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +65,10 @@ impl<T: Traffic> World<T> {
         let all = self.wires.iter().enumerate();
         all.flat_map(|(from, ports)| {
             let from = ComponentId(from as u32);
-            let wires = (0..).zip(ports);
-            wires.filter_map(move |(port, wire)| {
-                let wire = wire.as_ref()?;
-                Some(WireEnds {
-                    from: (from, port),
-                    to: wire.to.component(),
-                    delay: wire.delay,
-                })
+            ports.iter().map(move |(port, wire)| WireEnds {
+                from: (from, port),
+                to: wire.to.component(),
+                delay: wire.delay,
             })
         })
     }
@@ -91,14 +87,12 @@ impl<T: Traffic> World<T> {
             let all = self.wires.iter().enumerate();
             let wires = all.map(|(from, ports)| {
                 let from = ComponentId(from as u32);
-                if region(from) != number {
-                    return Vec::new();
-                }
-                let mut ports = ports.clone();
-                for (port, wire) in (0..).zip(&mut ports) {
-                    let Some(wire) = wire else { continue };
+                let mut own = Wires::default();
+                let ports = ports.iter().filter(|_| region(from) == number);
+                for (port, mut wire) in ports.map(|(port, wire)| (port, *wire)) {
                     let region = region(wire.to.component());
                     wire.leaves = region != number;
+                    own.lay(port, wire);
                     if wire.leaves {
                         let shortest = shortest(from, port);
                         boundaries.push(Boundary {
@@ -109,7 +103,7 @@ impl<T: Traffic> World<T> {
                         });
                     }
                 }
-                ports
+                own
             });
             World {
                 wires: wires.collect(),
@@ -126,8 +120,7 @@ impl<T: Traffic> World<T> {
     #[inline]
     pub fn earliest_arrivals(&self, now: Time, mut tell: impl FnMut(usize, Time)) {
         for boundary in &self.boundaries {
-            let ports = &self.wires[boundary.from.0 as usize];
-            let Some(wire) = &ports[boundary.port as usize] else {
+            let Some(wire) = self.wires[boundary.from.0 as usize].at(boundary.port) else {
                 continue;
             };
             let idle = now + wire.delay;

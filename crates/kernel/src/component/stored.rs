@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Rank, Traffic, Wire, World};
+use super::{Rank, Traffic, Wires, World};
 use crate::checkpoint::refuse;
 use crate::{EventQueue, Time};
 
@@ -64,8 +64,7 @@ where
     T::Store: Deserialize<'de>,
 {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        type Wires = Vec<Vec<Option<Wire>>>;
-        let stored = Stored::<Wires, Option<T::Frame>, T::Store>::deserialize(from)?;
+        let stored = Stored::<Vec<Wires>, Option<T::Frame>, T::Store>::deserialize(from)?;
         let mut queue = EventQueue::default();
         for (time, rank, frame) in stored.queue {
             queue.push(time, rank.0, frame);
