@@ -313,7 +313,7 @@ impl<T: Traffic> World<T> {
     }
 
     /// The time of the next event that is due by `limit`, which [`advance`](Self::advance) takes if it does not have to halt before.
-    pub fn next_due(&mut self, limit: Time) -> Option<Time> {
+    pub fn next_due(&self, limit: Time) -> Option<Time> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
         }
@@ -335,8 +335,8 @@ impl<T: Traffic> World<T> {
 
     /// Whether another event of the present time is left.
     #[inline(always)]
-    pub fn is_due_now(&mut self) -> bool {
-        self.queue.is_due(self.now)
+    pub fn is_due_now(&self) -> bool {
+        self.queue.is_due_today(self.now)
     }
 
     /// Takes the next event, which is due, and moves time to it.

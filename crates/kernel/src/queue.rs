@@ -244,15 +244,20 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// Removes and returns the next event.
     pub fn pop(&mut self) -> Option<Event<P>> {
-        self.turn_to_next()?;
-        self.today.pop()
+        self.is_due(Time::NEVER).then(|| self.take())
     }
 
     /// Whether the next event is due by `limit`.
     #[inline(always)]
     pub fn is_due(&mut self, limit: Time) -> bool {
-        let has_next = self.turn_to_next().is_some();
-        has_next && self.today.last().is_some_and(|next| next.time <= limit)
+        let has_next = !self.today.is_empty() || self.turn_page(limit);
+        has_next && self.is_due_today(limit)
+    }
+
+    /// Whether the next event is due by `limit`, which lies in the day of the last popped event.
+    #[inline(always)]
+    pub fn is_due_today(&self, limit: Time) -> bool {
+        self.today.last().is_some_and(|next| next.time <= limit)
     }
 
     /// Removes and returns the next event, which [is due](Self::is_due).
@@ -282,9 +287,18 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Returns the time of the next event.
-    pub fn next_time(&mut self) -> Option<Time> {
-        self.turn_to_next()?;
-        self.today.last().map(|event| event.time)
+    // The day stays: if a later one was today, all that is pushed before its events would have to be sorted into it.
+    pub fn next_time(&self) -> Option<Time> {
+        if let Some(next) = self.today.last() {
+            return Some(next.time);
+        }
+        if self.in_days > 0 {
+            let day = self.day(self.busy_date_after(self.date));
+            return self.days[day].iter().map(|event| event.time).min();
+        }
+        let later = self.later.peek().map(|Reverse(event)| event.time);
+        let new_later = self.new_later.iter().map(|event| event.time);
+        new_later.chain(later).min()
     }
 
     /// All events, in no particular order. The cost grows with the number of days and events.
@@ -312,15 +326,6 @@ impl<P: Copy + Default> EventQueue<P> {
             .filter(move |event| event.time <= limit)
     }
 
-    /// Makes today the day of the next event. Returns `None` if there is no event.
-    #[inline(always)]
-    fn turn_to_next(&mut self) -> Option<()> {
-        if self.today.is_empty() {
-            self.turn_page()?;
-        }
-        Some(())
-    }
-
     #[cold]
     fn next_year(&mut self) -> Option<u64> {
         self.order_later();
@@ -339,22 +344,29 @@ impl<P: Copy + Default> EventQueue<P> {
         self.spare.push(rest);
     }
 
+    /// Makes today, which is over, the day of the next event, if it begins by `limit`. Returns whether it does.
     #[inline(never)]
-    fn turn_page(&mut self) -> Option<()> {
+    fn turn_page(&mut self, limit: Time) -> bool {
         if self.is_census_complete() {
             self.judge_width();
             if !self.today.is_empty() {
-                return Some(());
+                return true;
             }
         }
         let next = if self.in_days > 0 {
             self.busy_date_after(self.date)
+        } else if let Some(next) = self.next_year() {
+            next
         } else {
-            self.next_year()?
+            return false;
         };
+        // What is pushed until a later day begins is not of that day.
+        if next << self.day_bits > limit.as_fs() {
+            return false;
+        }
         let ended = self.turn_to(next);
         self.spare.push(ended);
-        Some(())
+        true
     }
 
     /// Makes today the day with the date `next`, which is the next one with events. Returns what is left of the day before.
@@ -528,6 +540,19 @@ mod tests {
         assert!(changes < 16, "{changes}");
     }
 
+    #[test]
+    fn what_is_pushed_before_the_next_event_is_not_sorted_into_its_day() {
+        let mut queue = EventQueue::default();
+        queue.push(Time::from_fs(1 << 30), 0, ());
+        assert_eq!(queue.next_time(), Some(Time::from_fs(1 << 30)));
+        assert!(!queue.is_due(Time::from_fs(1 << 29)));
+        for fs in 1..1000 {
+            queue.push(Time::from_fs(fs << FIRST_DAY_BITS), 0, ());
+        }
+        assert_eq!(queue.today.len(), 0);
+        assert_eq!(queue.next_time(), Some(Time::from_fs(1 << FIRST_DAY_BITS)));
+    }
+
     proptest! {
         #[test]
         fn events_come_in_the_order_of_a_sorted_list(gaps in prop::collection::vec((0_u64..60, 0_u64..1000), 1..3000)) {
@@ -539,7 +564,10 @@ mod tests {
                 queue.push(Time::from_fs(time), rank, rank);
                 model.insert((time, rank));
                 if magnitude % 3 == 0 {
-                    queue.next_time();
+                    let first = model.first().map(|one| one.0);
+                    prop_assert_eq!(queue.next_time().map(Time::as_fs), first);
+                    let limit = now + (fine << (magnitude % 37));
+                    prop_assert_eq!(queue.is_due(Time::from_fs(limit)), first.is_some_and(|first| first <= limit));
                     if fine % 2 == 0 {
                         queue.look_ahead();
                     }
