@@ -36,8 +36,8 @@ pub struct Waiting {
 /// The packets that a question concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
-    /// The packets of a flow.
-    Flow(FlowId),
+    /// The packets of a flow; only those of this source, if it is known that all come from it.
+    Flow(FlowId, Option<u16>),
     /// The packets of one source and class.
     Source(u16, Class),
     /// All.
@@ -45,10 +45,10 @@ pub enum Concern {
 }
 
 impl Concern {
-    fn is(self, source: u16, class: Class, packet: &Packet) -> bool {
+    fn is(self, class: Class, packet: &Packet) -> bool {
         match self {
-            Concern::Flow(flow) => packet.stamp.flow == Some(flow),
-            Concern::Source(wanted, of) => wanted == source && of == class,
+            Concern::Flow(flow, _) => packet.stamp.flow == Some(flow),
+            Concern::Source(_, wanted) => wanted == class,
             Concern::Any => true,
         }
     }
@@ -342,14 +342,20 @@ impl Queue {
         concern: Concern,
         packets: &Packets,
     ) -> Option<(u16, &Waiting)> {
-        let sources = (0_u16..).zip(&self.sources);
-        let mut sources = sources.filter(|(_, source)| source.occupied != 0);
+        let looked_at = match concern {
+            Concern::Flow(_, Some(source)) | Concern::Source(source, _) => source..source + 1,
+            Concern::Flow(_, None) | Concern::Any => 0..self.sources.len() as u16,
+        };
+        let mut sources = looked_at.filter_map(|number| {
+            let source = self.sources.get(usize::from(number))?;
+            (source.occupied != 0).then_some((number, source))
+        });
         sources.find_map(|(number, source)| {
             Class::ALL.into_iter().find_map(|class| {
                 let mut queued = source.classes[class.index()].iter();
                 let head = queued.clone().next()?;
                 let is_concerned =
-                    |queued: &Queued| concern.is(number, class, &packets[queued.waiting.packet]);
+                    |queued: &Queued| concern.is(class, &packets[queued.waiting.packet]);
                 queued.any(is_concerned).then_some((number, &head.waiting))
             })
         })

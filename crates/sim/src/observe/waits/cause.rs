@@ -87,7 +87,24 @@ impl Route {
     fn gives_way_to(&self, flow: FlowId) -> bool {
         !self.own.contains(&flow.0)
     }
+
+    /// The port by which all packets of the flow come to the station at this place, a wire upwards from a switch: that of the wire
+    /// below. A wire downwards also gets those that turn at the switch.
+    fn source(&self, place: usize) -> Option<u16> {
+        let (below, above) = (
+            self.stations.get(place.checked_sub(1)?)?,
+            &self.stations[place],
+        );
+        let (Station::Wire(below), Station::Wire(above)) = (below, above) else {
+            return None;
+        };
+        let is_upwards = above.end == (below.far.0, UPSTREAM) && below.far.1 != UPSTREAM;
+        is_upwards.then_some(below.far.1 as u16)
+    }
 }
+
+/// The number of the upstream port of a switch.
+const UPSTREAM: usize = 0;
 
 /// Most receive buffers that one wait is followed through.
 const DEPTH: u32 = 32;
@@ -149,11 +166,12 @@ impl Moment<'_> {
 
     /// Returns the cause for which packets of a flow wait behind its own wire, the farthest one first.
     fn behind(&self, route: &Route) -> Option<Cause> {
-        let mut stations = route.stations.iter().rev();
-        stations.find_map(|station| match *station {
+        let mut stations = route.stations.iter().enumerate().rev();
+        stations.find_map(|(place, station)| match *station {
             Station::Wire(wire) if wire.end.0 == route.from => None,
             Station::Wire(wire) => {
-                let held = self.held(wire, Concern::Flow(route.part))?;
+                let source = route.source(place);
+                let held = self.held(wire, Concern::Flow(route.part, source))?;
                 self.of_hold(route, wire, held, 0)
             }
             Station::ReceivePath(node) => self.is_late(node).then_some(Cause::Datapath(node)),
@@ -316,7 +334,7 @@ impl Moment<'_> {
     fn first_wire(&self, route: &Route) -> Option<Cause> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
-            let held = self.held(wire, Concern::Flow(route.part))?;
+            let held = self.held(wire, Concern::Flow(route.part, None))?;
             self.of_hold(route, wire, held, 0)
         })
     }
