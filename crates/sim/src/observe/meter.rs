@@ -127,6 +127,14 @@ impl FlowMeter {
         all && noticed && self.called.is_some() == self.returned.is_some()
     }
 
+    /// The bytes that have neither arrived nor been lost, of `all` that are to be requested.
+    pub(crate) fn left_of(&self, all: u64) -> u64 {
+        if self.closed {
+            return 0;
+        }
+        all.saturating_sub(self.delivered + self.refused)
+    }
+
     /// Whether the flow has ended: it is complete, or a reset of its requester has dropped it.
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -305,18 +313,6 @@ impl Meter {
     #[inline]
     pub fn ends(&self) -> u64 {
         self.ends
-    }
-
-    /// The bytes that have arrived, and those of open flows that have been asked for and have neither arrived nor been lost.
-    pub fn moved(&self) -> (u64, u64) {
-        let mut moved = (0, 0);
-        for flow in &self.flows {
-            moved.0 += flow.delivered;
-            if let (Some(asked), false) = (flow.asked, flow.closed) {
-                moved.1 += asked.saturating_sub(flow.delivered + flow.refused);
-            }
-        }
-        moved
     }
 
     /// Whether all workloads are complete.

@@ -247,7 +247,11 @@ impl Simulation {
                 Outcome::None if self.regions.is_some() => STEPS_APART,
                 Outcome::None => CHUNK / TIMES_UNHEARD,
             };
+            let look = self.looks_at();
             for _ in 0..steps {
+                if self.world.events() >= look {
+                    break;
+                }
                 if !self.world.has_events() && self.expects_nothing() {
                     self.stuck = true;
                     self.old.1 = None;

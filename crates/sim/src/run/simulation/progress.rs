@@ -59,9 +59,9 @@ impl Simulation {
 
     /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
     pub(super) fn work_left(&self) -> Option<f64> {
-        let (delivered, outstanding) = self.meter.moved();
-        let is_counted = delivered > 0 && outstanding > 0;
-        let bytes = is_counted.then(|| outstanding as f64 / delivered as f64);
+        let amounts = self.progress().filter_map(|progress| progress.bytes);
+        let (arrived, left) = amounts.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let bytes = (arrived > 0.0 && left > 0.0).then(|| left / arrived);
         let shares = self.progress().filter_map(|progress| progress.done);
         // What has had all its time waits for packets that are on their way.
         let counted = shares.filter(|done| *done > 0.0 && *done < 1.0);
@@ -85,5 +85,28 @@ impl Simulation {
             let kind = one.workload.kind();
             kind.progress(&one.own, &self.meter, self.world.now())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Span, Time};
+
+    use crate::{Plan, Simulation};
+
+    #[test]
+    fn short_flows_that_have_asked_for_all_their_bytes_hide_nothing_of_a_long_one() {
+        let text = "[controllers.c]\nports = 2\n[hosts.\"h{i}\"]\neach = \"i = 0..1\"\nmemory = \"16 MiB\"\n\
+            [devices.\"n{i}\"]\neach = \"i = 0..1\"\nmodel = \"nic\"\nupstream = \"h{i}\"\n[devices.d]\nupstream = \"h0\"\n\
+            [[flows]]\nfrom = \"d\"\nto = \"h0\"\ncount = 10000\n\
+            [[flows]]\nfrom = \"n0\"\nto = \"n1\"\nsize = \"64 KiB\"\n";
+        let plan = Plan::read(text, "work").expect("the scenario is right");
+        let mut simulation = Simulation::new(plan);
+        simulation.run_until(Time::ZERO + Span::from_us(20), &mut || true);
+        let moved: Vec<_> = simulation.progress().map(|one| one.bytes).collect();
+        let short = moved[1].expect("it has an amount");
+        assert!(short.0 > 0.0 && short.1 > 0.0, "{moved:?}");
+        let left = simulation.work_left().expect("bytes have arrived");
+        assert!(left > 10.0, "{left}");
     }
 }

@@ -275,6 +275,16 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
+    /// The number of events at which the run is looked at next, as long as it may still begin again on threads. The numbers double, because
+    /// many events may happen at one time, and a look at thousands of workloads takes as long as thousands of events.
+    pub(in crate::run) fn looks_at(&self) -> u64 {
+        if self.threads.candidate.is_some() && self.threads.wished > 1 {
+            (self.events() * 2).max(EVENTS_TO_JUDGE)
+        } else {
+            u64::MAX
+        }
+    }
+
     /// Whether the run begins again on threads, because enough has turned out to happen within the lookahead of its regions.
     pub(in crate::run) fn begins_on_threads(&mut self) -> bool {
         let Some(lookahead) = self.threads.candidate.filter(|_| self.threads.wished > 1) else {
