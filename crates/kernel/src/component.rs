@@ -313,7 +313,7 @@ impl<T: Traffic> World<T> {
     }
 
     /// The time of the next event that is due by `limit`, which [`advance`](Self::advance) takes if it does not have to halt before.
-    pub fn next_due(&self, limit: Time) -> Option<Time> {
+    pub fn next_due(&mut self, limit: Time) -> Option<Time> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
         }

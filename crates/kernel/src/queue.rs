@@ -86,6 +86,8 @@ pub struct EventQueue<P> {
     new_later: Vec<Event<P>>,
     /// The number of the current day.
     date: u64,
+    /// The time of the first event after today, if somebody has asked for it; otherwise zero.
+    first: Time,
     /// The length of a day in femtoseconds, as a power of two.
     day_bits: u32,
     in_days: usize,
@@ -130,6 +132,7 @@ impl<P: Copy + Default> Default for EventQueue<P> {
             later: BinaryHeap::new(),
             new_later: Vec::new(),
             date: 0,
+            first: Time::ZERO,
             day_bits: FIRST_DAY_BITS,
             in_days: 0,
             census: Census::default(),
@@ -153,6 +156,9 @@ impl<P: Copy + Default> EventQueue<P> {
         let date = time.as_fs() >> self.day_bits;
         if date <= self.date {
             return self.place_today(time, rank);
+        }
+        if time < self.first {
+            self.first = time;
         }
         if date - self.date >= self.days.len() as u64 {
             return self.place_later(time, rank);
@@ -287,18 +293,23 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Returns the time of the next event.
-    // The day stays: if a later one was today, all that is pushed before its events would have to be sorted into it.
-    pub fn next_time(&self) -> Option<Time> {
-        if let Some(next) = self.today.last() {
-            return Some(next.time);
+    pub fn next_time(&mut self) -> Option<Time> {
+        let today = self.today.last().map(|event| event.time);
+        today.or_else(|| self.first_time())
+    }
+
+    /// The time of the first event after today. The next ones are in no order, so that it is looked for once, and then known.
+    fn first_time(&mut self) -> Option<Time> {
+        if self.first == Time::ZERO {
+            self.first = if self.in_days > 0 {
+                let day = self.day(self.busy_date_after(self.date));
+                self.days[day].iter().map(|event| event.time).min()?
+            } else {
+                self.order_later();
+                self.later.peek()?.0.time
+            };
         }
-        if self.in_days > 0 {
-            let day = self.day(self.busy_date_after(self.date));
-            return self.days[day].iter().map(|event| event.time).min();
-        }
-        let later = self.later.peek().map(|Reverse(event)| event.time);
-        let new_later = self.new_later.iter().map(|event| event.time);
-        new_later.chain(later).min()
+        Some(self.first)
     }
 
     /// All events, in no particular order. The cost grows with the number of days and events.
@@ -353,6 +364,9 @@ impl<P: Copy + Default> EventQueue<P> {
                 return true;
             }
         }
+        if self.first > limit {
+            return false;
+        }
         let next = if self.in_days > 0 {
             self.busy_date_after(self.date)
         } else if let Some(next) = self.next_year() {
@@ -362,6 +376,7 @@ impl<P: Copy + Default> EventQueue<P> {
         };
         // What is pushed until a later day begins is not of that day.
         if next << self.day_bits > limit.as_fs() {
+            self.first_time();
             return false;
         }
         let ended = self.turn_to(next);
@@ -373,7 +388,7 @@ impl<P: Copy + Default> EventQueue<P> {
     #[inline(always)]
     fn turn_to(&mut self, next: u64) -> Vec<Event<P>> {
         self.census.days += (next - self.date).min(CENSUS_DAYS as u64) as u32;
-        self.date = next;
+        (self.date, self.first) = (next, Time::ZERO);
         let day = self.day(next);
         let next = std::mem::take(&mut self.days[day]);
         let before = std::mem::replace(&mut self.today, next);
@@ -472,6 +487,7 @@ impl<P: Copy + Default> EventQueue<P> {
             self.busy.resize(days / 64, 0);
         }
         self.date = (self.date << self.day_bits) >> day_bits;
+        self.first = Time::ZERO;
         self.day_bits = day_bits;
         self.busy.fill(0);
         self.in_days = 0;

@@ -150,7 +150,7 @@ impl<T: Traffic> World<T> {
     }
 
     /// The time of the next event, also if it is in the background.
-    pub fn next_event(&self) -> Option<Time> {
+    pub fn next_event(&mut self) -> Option<Time> {
         self.queue.next_time()
     }
 }

@@ -270,8 +270,6 @@ impl Loading<'_> {
 pub(crate) struct Progress {
     /// The share that is done, 0 to 1, if it can be told.
     pub(crate) done: Option<f64>,
-    /// The bytes that have arrived and those that are left, if there is an amount.
-    pub(crate) bytes: Option<(f64, f64)>,
     /// Time until which it is no failure that nothing arrives.
     pub(crate) patient_until: Time,
 }

@@ -79,7 +79,6 @@ impl Kind for AccessPlan {
         let pause = self.interval + self.turnaround;
         Progress {
             done: None,
-            bytes: None,
             patient_until: self.start.max(meter.progress()) + pause + PATIENCE,
         }
     }

@@ -87,7 +87,6 @@ impl Kind for CollectivePlan {
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         Progress {
             done: None,
-            bytes: None,
             patient_until: self.start.max(meter.progress()) + NETWORK_PATIENCE,
         }
     }

@@ -135,23 +135,15 @@ impl FlowPlan {
 
     /// Progress of the flow with the parts in `own`.
     pub(super) fn progress_of(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
-        let of = |each: u64| {
-            let arrived: u64 = own.meters(meter).map(|part| part.delivered).sum();
-            let left: f64 = own
-                .meters(meter)
-                .map(|part| part.left_of(each) as f64)
-                .sum();
-            let all = each.saturating_mul(own.parts.len() as u64);
-            (arrived as f64 / all as f64, Some((arrived as f64, left)))
-        };
-        let (done, bytes) = match self.amount {
+        let delivered: u64 = own.meters(meter).map(|part| part.delivered).sum();
+        let of = |each: u64| delivered as f64 / each.saturating_mul(own.parts.len() as u64) as f64;
+        let done = match self.amount {
             Amount::Bytes(size) => of(size),
             Amount::Requests(count) => of(count.saturating_mul(self.write_size)),
-            Amount::Lasting(span) => (now.since(self.start).as_ns() / span.as_ns(), None),
+            Amount::Lasting(span) => now.since(self.start).as_ns() / span.as_ns(),
         };
         Progress {
             done: Some(done),
-            bytes,
             patient_until: self.start.max(meter.progress()) + self.interval + PATIENCE,
         }
     }

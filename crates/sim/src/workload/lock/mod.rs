@@ -156,7 +156,6 @@ impl Kind for LockPlan {
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         Progress {
             done: None,
-            bytes: None,
             patient_until: self.start.max(meter.progress()) + self.longest_pause() + PATIENCE,
         }
     }

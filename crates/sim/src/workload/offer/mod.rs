@@ -122,7 +122,6 @@ impl Kind for OfferPlan {
         let offered_until = self.start + self.duration;
         Progress {
             done: None,
-            bytes: None,
             patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
         }
     }

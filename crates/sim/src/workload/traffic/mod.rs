@@ -103,7 +103,6 @@ impl Kind for TrafficPlan {
         let offered_until = self.start + self.duration;
         Progress {
             done: Some(passed.max(0.0) / self.duration.as_ns()),
-            bytes: None,
             patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
         }
     }
