@@ -127,12 +127,13 @@ impl FlowMeter {
         all && noticed && self.called.is_some() == self.returned.is_some()
     }
 
-    /// The bytes that have neither arrived nor been lost, of `all` that are to be requested.
-    pub(crate) fn left_of(&self, all: u64) -> u64 {
-        if self.closed {
-            return 0;
+    /// The bytes that have neither arrived nor been lost, of those that are requested in total: of `all`, if that is given, or of those that
+    /// have been requested, if these are all. Zero as long as nobody knows.
+    pub(crate) fn left_of(&self, all: Option<u64>) -> u64 {
+        match all.or(self.asked) {
+            Some(all) if !self.closed => all.saturating_sub(self.delivered + self.refused),
+            _ => 0,
         }
-        all.saturating_sub(self.delivered + self.refused)
     }
 
     /// Whether the flow has ended: it is complete, or a reset of its requester has dropped it.

@@ -74,6 +74,11 @@ pub(crate) trait Kind {
         None
     }
 
+    /// The bytes of each part, if the amount is given.
+    fn bytes_each(&self) -> Option<u64> {
+        None
+    }
+
     /// Progress at `now`.
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
 

@@ -59,8 +59,14 @@ impl Simulation {
 
     /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
     pub(super) fn work_left(&self) -> Option<f64> {
-        let amounts = self.progress().filter_map(|progress| progress.bytes);
-        let (arrived, left) = amounts.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let (mut arrived, mut left) = (0.0, 0.0);
+        for one in &self.plan.workloads {
+            let each = one.workload.kind().bytes_each();
+            for part in one.own.meters(&self.meter) {
+                arrived += part.delivered as f64;
+                left += part.left_of(each) as f64;
+            }
+        }
         let bytes = (arrived > 0.0 && left > 0.0).then(|| left / arrived);
         let shares = self.progress().filter_map(|progress| progress.done);
         // What has had all its time waits for packets that are on their way.
@@ -103,9 +109,9 @@ mod tests {
         let plan = Plan::read(text, "work").expect("the scenario is right");
         let mut simulation = Simulation::new(plan);
         simulation.run_until(Time::ZERO + Span::from_us(20), &mut || true);
-        let moved: Vec<_> = simulation.progress().map(|one| one.bytes).collect();
-        let short = moved[1].expect("it has an amount");
-        assert!(short.0 > 0.0 && short.1 > 0.0, "{moved:?}");
+        let short = simulation.plan().workloads[1].own.first();
+        let short = simulation.meter.flow(short);
+        assert!(short.delivered > 0 && short.delivered < 1 << 16);
         let left = simulation.work_left().expect("bytes have arrived");
         assert!(left > 10.0, "{left}");
     }

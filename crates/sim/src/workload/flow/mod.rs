@@ -138,9 +138,8 @@ impl FlowPlan {
         let delivered: u64 = own.meters(meter).map(|part| part.delivered).sum();
         let of = |each: u64| delivered as f64 / each.saturating_mul(own.parts.len() as u64) as f64;
         let done = match self.amount {
-            Amount::Bytes(size) => of(size),
-            Amount::Requests(count) => of(count.saturating_mul(self.write_size)),
             Amount::Lasting(span) => now.since(self.start).as_ns() / span.as_ns(),
+            Amount::Bytes(_) | Amount::Requests(_) => of(self.bytes_each().unwrap_or(0)),
         };
         Progress {
             done: Some(done),
@@ -202,6 +201,14 @@ impl Kind for FlowPlan {
         match self.amount {
             Amount::Lasting(span) => Some(self.start + span),
             Amount::Bytes(_) | Amount::Requests(_) => None,
+        }
+    }
+
+    fn bytes_each(&self) -> Option<u64> {
+        match self.amount {
+            Amount::Bytes(size) => Some(size),
+            Amount::Requests(count) => Some(count.saturating_mul(self.write_size)),
+            Amount::Lasting(_) => None,
         }
     }
 

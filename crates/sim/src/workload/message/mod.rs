@@ -72,6 +72,10 @@ impl Kind for MessagePlan {
         self.flow.start
     }
 
+    fn bytes_each(&self) -> Option<u64> {
+        self.flow.bytes_each()
+    }
+
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
         self.flow.progress_of(own, meter, now)
     }
