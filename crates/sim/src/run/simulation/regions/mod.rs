@@ -4,11 +4,13 @@
 //! promise it. All run the same window of time; after it, the probes get the observations of all regions in the order of one thread.
 
 mod alarm;
+mod crew;
 mod cut;
 mod mail;
 mod passage;
 mod region;
 mod steps;
+mod turns;
 mod windows;
 
 use std::mem;
@@ -26,6 +28,7 @@ use cut::{Wire, cut};
 use passage::Passage;
 pub(crate) use region::Region;
 use region::maker;
+use turns::Turns;
 pub(in crate::run) use windows::Outcome;
 
 /// The regions of a fabric.
@@ -49,6 +52,7 @@ pub(crate) struct Threads {
     /// The reason for which there are fewer.
     fewer: Option<String>,
     shares: Shares,
+    turns: Turns,
     /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while.
     candidate: Option<Span>,
     /// The events before the flows began.
@@ -73,8 +77,10 @@ struct Before {
 /// How the events of a run were shared among threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Windows in which all threads ran.
+    /// Windows, whose events threads share.
     pub windows: u64,
+    /// The number of these that one thread ran alone, because that took less time.
+    pub alone: u64,
     /// The number of times that a thread went on as far as the others let it, all threads together.
     pub strides: u64,
     /// Events in windows.
@@ -118,9 +124,10 @@ impl Simulation {
         self.threads.wished = count;
     }
 
-    /// Starts threads even for so few events, as tests do, whose runs are short.
+    /// Starts threads even for so few events, as tests do, whose runs are short. The threads share windows in every way in turn.
     pub fn use_threads_for(&mut self, fewest_events: u32) {
         self.threads.fewest_events = Some(fewest_events);
+        self.threads.turns = Turns::tested();
     }
 
     /// The number of threads of the run, and the reason if there are fewer than wished for.

@@ -1,0 +1,178 @@
+//! Who runs the next window of a run on threads: all of them, or one for all, by the time that each took before.
+//!
+//! On a machine with other work, a thread that has lost its processor stops the others. The clock decides who does the work of a window,
+//! and never what is done in it.
+
+use std::time::Duration;
+
+/// The time for which one thread works alone after threads have lost time, as a multiple of that. Our choice: threads then lose one part in
+/// twenty at most.
+const ALONE_FOR: f64 = 20.0;
+
+/// The most time gained that is set against time lost later. Our choice: some time slices of a scheduler, so that threads that gain outlast
+/// an interruption.
+const MOST_GAINED: f64 = 10e6;
+
+/// Windows of one thread that are timed to compare, after as many shared ones; the first has its data in the caches of other processors.
+/// Our choice: these cost threads less than half a percent.
+const COMPARED: u32 = 2;
+const COMPARED_AFTER: u32 = 256;
+
+/// The least time for which a thread waits for another one before it works alone. Our choice.
+const LEAST_PATIENCE: Duration = Duration::from_micros(200);
+
+/// Who runs a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// All threads, as long as none waits longer than this.
+    Together(Duration),
+    Alone,
+}
+
+/// The times that windows took, in nanoseconds.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// The time of an event on one thread, once known.
+    alone: Option<f64>,
+    /// The time that threads have gained since they last lost any.
+    gained: f64,
+    /// The time for which one thread works alone.
+    owed: f64,
+    /// Windows of one thread to come, to compare, and shared ones since the last of these.
+    to_compare: u32,
+    shared: u32,
+    last: Turn,
+    /// The events of the last window.
+    events: u64,
+    /// The windows so far of a test, in which the clock decides nothing.
+    tested: Option<usize>,
+}
+
+/// The turns of a test: threads that wait for each other, one that does not and goes on alone, one alone from the beginning.
+const TESTED: [Turn; 4] = [
+    Turn::Together(Duration::MAX),
+    Turn::Together(Duration::ZERO),
+    Turn::Alone,
+    Turn::Together(Duration::ZERO),
+];
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns {
+            alone: None,
+            gained: 0.0,
+            owed: 0.0,
+            to_compare: COMPARED,
+            shared: 0,
+            last: Turn::Together(Duration::ZERO),
+            events: 0,
+            tested: None,
+        }
+    }
+}
+
+impl Turns {
+    /// Turns of every kind, one after the other, whatever they take.
+    pub(super) fn tested() -> Self {
+        Turns {
+            tested: Some(0),
+            ..Turns::default()
+        }
+    }
+
+    /// Who runs the next window.
+    pub(super) fn next(&self) -> Turn {
+        if let Some(windows) = self.tested {
+            return TESTED[windows % TESTED.len()];
+        }
+        match self.alone {
+            Some(alone) if self.to_compare == 0 && self.owed <= 0.0 => {
+                let expected = Duration::from_nanos((alone * self.events as f64) as u64);
+                Turn::Together(expected.max(LEAST_PATIENCE))
+            }
+            _ => Turn::Alone,
+        }
+    }
+
+    /// Takes in that a window with this number of events took `time`.
+    pub(super) fn took(&mut self, turn: Turn, events: u64, time: Duration) {
+        let time = time.as_nanos() as f64;
+        self.tested = self.tested.map(|windows| windows + 1);
+        match turn {
+            Turn::Alone => {
+                self.owed -= time;
+                self.to_compare = self.to_compare.saturating_sub(1);
+                if self.last == Turn::Alone && events > 0 {
+                    let each = time / events as f64;
+                    self.alone = Some(self.alone.map_or(each, |alone| (alone + each) / 2.0));
+                }
+            }
+            Turn::Together(_) => {
+                let alone = self.alone.unwrap_or(0.0) * events as f64;
+                self.gained = (self.gained + alone - time).min(MOST_GAINED);
+                self.shared += 1;
+                if self.gained < 0.0 {
+                    self.owed = -self.gained * ALONE_FOR;
+                    self.gained = 0.0;
+                    self.to_compare = COMPARED;
+                } else if self.shared % COMPARED_AFTER == 0 {
+                    self.to_compare = COMPARED;
+                }
+            }
+        }
+        self.last = turn;
+        self.events = events;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENTS: u64 = 1000;
+
+    /// The number of windows of `count` that threads share, if shared ones take `together` microseconds and others `alone`.
+    fn shared(turns: &mut Turns, count: u32, together: u64, alone: u64) -> u32 {
+        let mut shared = 0;
+        for _ in 0..count {
+            let turn = turns.next();
+            let is_alone = turn == Turn::Alone;
+            shared += u32::from(!is_alone);
+            let time = if is_alone { alone } else { together };
+            turns.took(turn, EVENTS, Duration::from_micros(time));
+        }
+        shared
+    }
+
+    #[test]
+    fn threads_that_gain_time_share_nearly_all_windows() {
+        assert!(shared(&mut Turns::default(), 1000, 700, 1000) > 985);
+    }
+
+    #[test]
+    fn threads_that_lose_time_lose_a_twentieth_at_most() {
+        let count = 10_000;
+        for together in [1100, 2000, 10_000, 50_000] {
+            let shared = shared(&mut Turns::default(), count, together, 1000);
+            let lost = u64::from(shared) * (together - 1000);
+            assert!(shared > 0 && lost <= u64::from(count) * 50 + together);
+        }
+    }
+
+    #[test]
+    fn threads_share_again_once_the_machine_is_quiet_and_not_for_long_once_it_is_not() {
+        let mut turns = Turns::default();
+        shared(&mut turns, 100, 700, 1000);
+        assert!(shared(&mut turns, 100, 20_000, 1000) < 5);
+        shared(&mut turns, 400, 700, 1000);
+        assert!(shared(&mut turns, 100, 700, 1000) > 95);
+    }
+
+    #[test]
+    fn one_interruption_changes_nothing() {
+        let mut turns = Turns::default();
+        shared(&mut turns, 100, 700, 1000);
+        shared(&mut turns, 1, 5000, 1000);
+        assert_eq!(shared(&mut turns, 100, 700, 1000), 100);
+    }
+}
