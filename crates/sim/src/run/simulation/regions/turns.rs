@@ -5,6 +5,14 @@
 
 use std::time::Duration;
 
+/// The fewest events of a window that is timed to compare. Our choice.
+const FEWEST_COMPARED: u64 = 2048;
+
+/// The most by which the time of a window changes what an event is taken to cost on one thread, as a multiple, and the weight of a window
+/// in it. Our choice: a window in which the thread has lost its processor counts little.
+const MOST_COMPARED: f64 = 1.25;
+const WEIGHT: f64 = 0.25;
+
 /// The time for which one thread works alone after threads have lost time, as a multiple of that. Our choice: threads then lose one part in
 /// twenty at most.
 const ALONE_FOR: f64 = 20.0;
@@ -101,10 +109,12 @@ impl Turns {
         match turn {
             Turn::Alone => {
                 self.owed -= time;
-                self.to_compare = self.to_compare.saturating_sub(1);
-                if self.last == Turn::Alone && events > 0 {
-                    let each = time / events as f64;
-                    self.alone = Some(self.alone.map_or(each, |alone| (alone + each) / 2.0));
+                let is_first = self.last != Turn::Alone;
+                if is_first || events >= FEWEST_COMPARED {
+                    self.to_compare = self.to_compare.saturating_sub(1);
+                }
+                if !is_first && events >= FEWEST_COMPARED {
+                    self.compare(time / events as f64);
                 }
             }
             Turn::Together(_) => {
@@ -122,6 +132,14 @@ impl Turns {
         }
         self.last = turn;
         self.events = events;
+    }
+
+    /// Takes in what an event has taken in a window of one thread.
+    fn compare(&mut self, each: f64) {
+        self.alone = Some(match self.alone {
+            None => each,
+            Some(alone) => alone + WEIGHT * (each.min(alone * MOST_COMPARED) - alone),
+        });
     }
 }
 
