@@ -9,6 +9,7 @@ mod cut;
 mod mail;
 mod passage;
 mod region;
+mod rehearsal;
 mod steps;
 mod turns;
 mod windows;
@@ -17,6 +18,7 @@ use std::mem;
 use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use kernel::{ComponentId, Span, Time, World};
 use packet::Pcie;
@@ -28,6 +30,7 @@ use cut::{Wire, cut};
 use passage::Passage;
 pub(crate) use region::Region;
 use region::maker;
+use rehearsal::Rehearsal;
 use turns::Turns;
 pub(in crate::run) use windows::Outcome;
 
@@ -53,10 +56,17 @@ pub(crate) struct Threads {
     fewer: Option<String>,
     shares: Shares,
     turns: Turns,
-    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while.
-    candidate: Option<Span>,
+    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while, and the
+    /// number of regions.
+    candidate: Option<(Span, usize)>,
     /// The events before the flows began.
     pub(super) before_flows: u64,
+    /// The rehearsal of the other threads before the run begins again, with the number of events before it, and the number of events before
+    /// which there is no further one.
+    rehearsal: Option<(Rehearsal, u64)>,
+    not_before: u64,
+    /// The time of the first look at whether threads are worth while, and the number of events then.
+    looked: Option<(Instant, u64)>,
     /// Whether it is known to be worth while.
     is_judged: bool,
     /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
@@ -134,7 +144,11 @@ impl Simulation {
     pub fn threads(&self) -> (usize, Option<&str>) {
         let count = self.regions.as_ref().map_or(1, |regions| regions.all.len());
         let is_unjudged = self.regions.is_none() && self.threads.candidate.is_some();
-        let short = is_unjudged.then_some("it was too short for more");
+        let short = is_unjudged.then_some(if self.threads.not_before > 0 {
+            "other work kept the processors of this machine busy"
+        } else {
+            "it was too short for more"
+        });
         (count, self.threads.fewer.as_deref().or(short))
     }
 
@@ -189,7 +203,7 @@ impl Simulation {
             self.threads.fewer = Some(why);
         }
         if !self.threads.is_judged && self.threads.fewest_events.is_none() {
-            self.threads.candidate = Some(cut.lookahead);
+            self.threads.candidate = Some((cut.lookahead, count));
             return;
         }
         let worlds = self.world.divide(count, of, shortest);

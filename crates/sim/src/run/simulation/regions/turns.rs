@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use super::rehearsal::{LONGEST, Rehearsal, SLOWED};
+
 /// The fewest events of a window that is timed to compare. Our choice.
 const FEWEST_COMPARED: u64 = 2048;
 
@@ -46,6 +48,11 @@ pub(super) struct Turns {
     gained: f64,
     /// The time for which one thread works alone.
     owed: f64,
+    /// Whether threads share no window before a rehearsal, and one that goes on.
+    is_to_rehearse: bool,
+    rehearsal: Option<Rehearsal>,
+    /// The time of windows during the rehearsal, and what they would have taken before.
+    rehearsed: [f64; 2],
     /// Windows of one thread to come, to compare, and shared ones since the last of these.
     to_compare: u32,
     shared: u32,
@@ -70,6 +77,9 @@ impl Default for Turns {
             alone: None,
             gained: 0.0,
             owed: 0.0,
+            is_to_rehearse: false,
+            rehearsal: None,
+            rehearsed: [0.0; 2],
             to_compare: COMPARED,
             shared: 0,
             last: Turn::Together(Duration::ZERO),
@@ -94,12 +104,50 @@ impl Turns {
             return TESTED[windows % TESTED.len()];
         }
         match self.alone {
-            Some(alone) if self.to_compare == 0 && self.owed <= 0.0 => {
+            Some(alone) if !self.is_one_alone() => {
                 let expected = Duration::from_nanos((alone * self.events as f64) as u64);
                 Turn::Together(expected.max(LEAST_PATIENCE))
             }
             _ => Turn::Alone,
         }
+    }
+
+    fn is_one_alone(&self) -> bool {
+        self.to_compare > 0 || self.owed > 0.0 || self.is_to_rehearse
+    }
+
+    /// Begins or ends a rehearsal of `others` threads, if it is time for that.
+    pub(super) fn rehearse(&mut self, others: usize) {
+        if !self.is_to_rehearse || self.owed > 0.0 {
+            return;
+        }
+        let rehearsal = self
+            .rehearsal
+            .get_or_insert_with(|| Rehearsal::begin(others));
+        let [time, before] = self.rehearsed;
+        if let Some(are_kept) = rehearsal.outcome(LONGEST) {
+            let elapsed = rehearsal.elapsed();
+            self.rehearsal = None;
+            self.rehearsed = [0.0; 2];
+            self.end_rehearsal(are_kept && time < before * SLOWED, elapsed);
+        }
+    }
+
+    /// Takes in whether a rehearsal that took `time` has shown that there are processors for all threads.
+    fn end_rehearsal(&mut self, are_processors: bool, time: Duration) {
+        if are_processors {
+            self.is_to_rehearse = false;
+        } else {
+            self.owe(time.as_nanos() as f64);
+        }
+    }
+
+    /// Lets one thread work alone, because threads have lost this time.
+    fn owe(&mut self, lost: f64) {
+        self.owed = lost * ALONE_FOR;
+        self.gained = 0.0;
+        self.to_compare = COMPARED;
+        self.is_to_rehearse = true;
     }
 
     /// Takes in that a window with this number of events took `time`.
@@ -109,6 +157,10 @@ impl Turns {
         match turn {
             Turn::Alone => {
                 self.owed -= time;
+                if let (Some(_), Some(alone)) = (&self.rehearsal, self.alone) {
+                    self.rehearsed[0] += time;
+                    self.rehearsed[1] += alone * events as f64;
+                }
                 let is_first = self.last != Turn::Alone;
                 if is_first || events >= FEWEST_COMPARED {
                     self.to_compare = self.to_compare.saturating_sub(1);
@@ -122,9 +174,7 @@ impl Turns {
                 self.gained = (self.gained + alone - time).min(MOST_GAINED);
                 self.shared += 1;
                 if self.gained < 0.0 {
-                    self.owed = -self.gained * ALONE_FOR;
-                    self.gained = 0.0;
-                    self.to_compare = COMPARED;
+                    self.owe(-self.gained);
                 } else if self.shared % COMPARED_AFTER == 0 {
                     self.to_compare = COMPARED;
                 }
@@ -153,6 +203,9 @@ mod tests {
     fn shared(turns: &mut Turns, count: u32, together: u64, alone: u64) -> u32 {
         let mut shared = 0;
         for _ in 0..count {
+            if turns.is_to_rehearse && turns.owed <= 0.0 {
+                turns.end_rehearsal(true, Duration::from_millis(5));
+            }
             let turn = turns.next();
             let is_alone = turn == Turn::Alone;
             shared += u32::from(!is_alone);
@@ -184,6 +237,18 @@ mod tests {
         assert!(shared(&mut turns, 100, 20_000, 1000) < 5);
         shared(&mut turns, 400, 700, 1000);
         assert!(shared(&mut turns, 100, 700, 1000) > 95);
+    }
+
+    #[test]
+    fn threads_share_nothing_while_a_rehearsal_shows_no_processor() {
+        let mut turns = Turns::default();
+        shared(&mut turns, 100, 700, 1000);
+        shared(&mut turns, 1, 50_000, 1000);
+        shared(&mut turns, 1000, 700, 1000);
+        turns.is_to_rehearse = true;
+        turns.end_rehearsal(false, Duration::from_millis(5));
+        assert_eq!(shared(&mut turns, 95, 700, 1000), 0);
+        assert!(shared(&mut turns, 100, 700, 1000) > 90);
     }
 
     #[test]

@@ -4,15 +4,16 @@
 use std::mem;
 use std::ops::{Deref, DerefMut, Range};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kernel::{Span, Time};
 
 use super::super::Simulation;
 use super::crew::{Crew, Dismissal};
 use super::region::Members;
+use super::rehearsal::{LONGEST, Rehearsal, SLOWED};
 use super::turns::Turn;
-use super::{Before, Region, Regions};
+use super::{Before, Region, Regions, Threads};
 use crate::model::Model;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
@@ -23,9 +24,12 @@ const MOST_EVENTS: u64 = 1 << 19;
 /// The events of flows on one thread after which a run knows whether threads are worth while, the fewest of them in the shortest lookahead
 /// with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events, two
 /// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
-const EVENTS_TO_JUDGE: u64 = 1 << 15;
+const EVENTS_TO_JUDGE: u64 = 1 << 14;
 const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
 const LEAST_LEFT: f64 = 8.0;
+
+/// The greatest share of a run that a rehearsal takes, if it shows no processors. Our choice.
+const LONGEST_REHEARSAL: f64 = 0.03;
 
 /// The events of a window, unless the lookahead is longer: few enough for their observations to stay in the cache until the probes get
 /// them, and many enough for two meetings of all threads. Our choice.
@@ -133,6 +137,7 @@ impl Simulation {
             }
             let done = self.count_window(&mut all, &mut events);
             self.threads.turns.took(turn, done, time);
+            self.threads.turns.rehearse(others.len());
             self.threads.shares.alone += u64::from(turn == Turn::Alone);
             if self.meter.open() == 0 {
                 break;
@@ -177,19 +182,29 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
+    /// Whether the run is about to be judged, or other threads rehearse.
+    pub(in crate::run) fn is_soon_judged(&self) -> bool {
+        let threads = &self.threads;
+        let is_early = || self.events() < threads.before_flows + EVENTS_TO_JUDGE;
+        threads.candidate.is_some() && (threads.rehearsal.is_some() || is_early())
+    }
+
     /// Whether the run begins again on threads, because enough has turned out to happen within the lookahead of its regions.
     pub(in crate::run) fn begins_on_threads(&mut self) -> bool {
-        let Some(lookahead) = self.threads.candidate.filter(|_| self.threads.wished > 1) else {
+        let candidate = self.threads.candidate.filter(|_| self.threads.wished > 1);
+        let Some((lookahead, count)) = candidate else {
             return false;
         };
         let (now, events) = (self.now(), self.events());
         let flowing = now.as_fs().saturating_sub(self.flows_since().as_fs());
         // Links that come up have many events, or few.
-        let events = events - self.threads.before_flows;
-        if events < EVENTS_TO_JUDGE || flowing == 0 {
+        let flown = events - self.threads.before_flows;
+        let looked = || (Instant::now(), events);
+        self.threads.looked.get_or_insert_with(looked);
+        if flown < EVENTS_TO_JUDGE || events < self.threads.not_before || flowing == 0 {
             return false;
         }
-        let in_lookahead = events as f64 * lookahead.as_fs() as f64 / flowing as f64;
+        let in_lookahead = flown as f64 * lookahead.as_fs() as f64 / flowing as f64;
         if in_lookahead < FEWEST_IN_LOOKAHEAD {
             self.threads.candidate = None;
             let lookahead = lookahead.as_ns();
@@ -201,6 +216,10 @@ impl Simulation {
         let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
         let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
         if left < LEAST_LEFT {
+            self.threads.rehearsal = None;
+            return false;
+        }
+        if !self.threads.rehearse(count - 1, events, left) {
             return false;
         }
         self.threads.candidate = None;
@@ -233,6 +252,32 @@ impl Simulation {
         };
         let lasting = self.lasts_until() + since.since(Time::ZERO);
         lasting.max(now + left)
+    }
+}
+
+impl Threads {
+    /// Whether a rehearsal of `others` threads has shown that there are processors for them. `events` is the number of events so far, and
+    /// `left` that of the events to come, as a multiple.
+    fn rehearse(&mut self, others: usize, events: u64, left: f64) -> bool {
+        let (begun, before) = *self.looked.get_or_insert_with(|| (Instant::now(), events));
+        let begin = || (Rehearsal::begin(others), events);
+        let (rehearsal, first) = self.rehearsal.get_or_insert_with(begin);
+        let time = rehearsal.elapsed();
+        // Before the rehearsal, which may take time from the run.
+        let usual = begun.elapsed().saturating_sub(time).as_secs_f64();
+        let each = usual / (*first - before).max(1) as f64;
+        let run = each * events as f64 * (1.0 + left);
+        let longest = Duration::from_secs_f64((run * LONGEST_REHEARSAL).min(LONGEST.as_secs_f64()));
+        let Some(are_kept) = rehearsal.outcome(longest) else {
+            return false;
+        };
+        let expected = each * (events - *first) as f64;
+        let are_processors = are_kept && time.as_secs_f64() < expected * SLOWED;
+        self.rehearsal = None;
+        if !are_processors {
+            self.not_before = 3 * events;
+        }
+        are_processors
     }
 }
 
