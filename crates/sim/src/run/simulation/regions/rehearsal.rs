@@ -90,7 +90,7 @@ impl Awake {
         while !self.is_over.load(Ordering::Relaxed) && last < 2 * LONGEST {
             hint::spin_loop();
             let now = since.elapsed();
-            if now - last >= LOST {
+            if now >= last + LOST {
                 self.lost.store(now.as_nanos() as u64, Ordering::Relaxed);
             }
             self.looked.store(now.as_nanos() as u64, Ordering::Relaxed);

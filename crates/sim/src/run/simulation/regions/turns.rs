@@ -175,7 +175,7 @@ impl Turns {
                 self.shared += 1;
                 if self.gained < 0.0 {
                     self.owe(-self.gained);
-                } else if self.shared % COMPARED_AFTER == 0 {
+                } else if self.shared.is_multiple_of(COMPARED_AFTER) {
                     self.to_compare = COMPARED;
                 }
             }

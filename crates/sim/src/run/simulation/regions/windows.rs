@@ -259,12 +259,13 @@ impl Threads {
     /// Whether a rehearsal of `others` threads has shown that there are processors for them. `events` is the number of events so far, and
     /// `left` that of the events to come, as a multiple.
     fn rehearse(&mut self, others: usize, events: u64, left: f64) -> bool {
-        let (begun, before) = *self.looked.get_or_insert_with(|| (Instant::now(), events));
+        let looked = || (Instant::now(), events);
+        let (since, before) = *self.looked.get_or_insert_with(looked);
         let begin = || (Rehearsal::begin(others), events);
         let (rehearsal, first) = self.rehearsal.get_or_insert_with(begin);
         let time = rehearsal.elapsed();
         // Before the rehearsal, which may take time from the run.
-        let usual = begun.elapsed().saturating_sub(time).as_secs_f64();
+        let usual = since.elapsed().saturating_sub(time).as_secs_f64();
         let each = usual / (*first - before).max(1) as f64;
         let run = each * events as f64 * (1.0 + left);
         let longest = Duration::from_secs_f64((run * LONGEST_REHEARSAL).min(LONGEST.as_secs_f64()));
