@@ -26,7 +26,7 @@ const MOST_EVENTS: u64 = 1 << 19;
 /// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
 const EVENTS_TO_JUDGE: u64 = 1 << 14;
 const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
-const LEAST_LEFT: f64 = 8.0;
+const LEAST_LEFT: f64 = 16.0;
 
 /// The greatest share of a run that a rehearsal takes, if it shows no processors. Our choice.
 const LONGEST_REHEARSAL: f64 = 0.03;
