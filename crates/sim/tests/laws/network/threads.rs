@@ -148,7 +148,7 @@ fn a_long_run_begins_again_on_threads_where_much_happens_in_a_delay() {
         )
     };
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    for (duration, is_long) in [(20, false), (300, true)] {
+    for (duration, is_long) in [(20, false), (600, true)] {
         let text = text(duration);
         let (one, ..) = run(&text, 1);
         let (two, shares, is_busy) = run(&text, 2);

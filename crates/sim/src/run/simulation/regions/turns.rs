@@ -197,7 +197,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    const EVENTS: u64 = 1000;
+    const EVENTS: u64 = 8192;
 
     /// The number of windows of `count` that threads share, if shared ones take `together` microseconds and others `alone`.
     fn shared(turns: &mut Turns, count: u32, together: u64, alone: u64) -> u32 {
