@@ -216,7 +216,9 @@ impl Simulation {
         let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
         let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
         if left < LEAST_LEFT {
-            self.threads.rehearsal = None;
+            if self.threads.rehearsal.take().is_some() {
+                self.threads.not_before = events;
+            }
             return false;
         }
         if !self.threads.rehearse(count - 1, events, left) {
