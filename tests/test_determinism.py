@@ -107,13 +107,14 @@ duration = "20 us"
 
 
 def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
-    path = scenario(text=TORUS.replace("4x4", "8x8").replace("20 us", "200 us"))
+    path = scenario(text=TORUS.replace("4x4", "8x8").replace("20 us", "600 us"))
     told = set()
     for threads in ("1", "2", "3"):
         run = peerlane("run", path, "--threads", threads, "--trace", "trace", "--json", "json")
         assert run.status == 0
         if threads == "2" and len(os.sched_getaffinity(0)) > 1:
-            assert "the run had" not in run.err
+            is_busy = "kept the processors of this machine busy" in run.err
+            assert is_busy or "the run had" not in run.err
         document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
         del document["command"]
         told.add((json.dumps(document), (tmp_path / "trace").read_bytes()))

@@ -136,7 +136,10 @@ fn a_long_run_begins_again_on_threads_where_much_happens_in_a_delay() {
         let mut simulation = simulation(text);
         simulation.use_threads(threads);
         assert!(simulation.run(&mut |_| true));
-        (told(&simulation, String::new()), simulation.shares())
+        let (_, fewer) = simulation.threads();
+        let is_busy = fewer.is_some_and(|why| why.contains("busy"));
+        let told = told(&simulation, String::new());
+        (told, simulation.shares(), is_busy)
     };
     let text = |duration| {
         torus(
@@ -145,12 +148,14 @@ fn a_long_run_begins_again_on_threads_where_much_happens_in_a_delay() {
         )
     };
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    for (duration, is_long) in [(20, false), (300, true)] {
+    for (duration, is_long) in [(20, false), (600, true)] {
         let text = text(duration);
-        let (one, _) = run(&text, 1);
-        let (two, shares) = run(&text, 2);
+        let (one, ..) = run(&text, 1);
+        let (two, shares, is_busy) = run(&text, 2);
         let on_threads = shares.events > two.events / 2;
-        assert_eq!(on_threads, is_long && processors > 1, "{shares:?}");
+        // Other tests may keep the processors busy.
+        let can_have_threads = processors > 1 && !is_busy;
+        assert_eq!(on_threads, is_long && can_have_threads, "{shares:?}");
         assert!(two == one, "{duration} us");
     }
 }

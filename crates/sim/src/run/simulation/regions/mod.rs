@@ -4,17 +4,21 @@
 //! promise it. All run the same window of time; after it, the probes get the observations of all regions in the order of one thread.
 
 mod alarm;
+mod crew;
 mod cut;
 mod mail;
 mod passage;
 mod region;
+mod rehearsal;
 mod steps;
+mod turns;
 mod windows;
 
 use std::mem;
 use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use kernel::{ComponentId, Span, Time, World};
 use packet::Pcie;
@@ -26,6 +30,8 @@ use cut::{Wire, cut};
 use passage::Passage;
 pub(crate) use region::Region;
 use region::maker;
+use rehearsal::Rehearsal;
+use turns::Turns;
 pub(in crate::run) use windows::Outcome;
 
 /// The regions of a fabric.
@@ -49,10 +55,18 @@ pub(crate) struct Threads {
     /// The reason for which there are fewer.
     fewer: Option<String>,
     shares: Shares,
-    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while.
-    candidate: Option<Span>,
+    turns: Turns,
+    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while, and the
+    /// number of regions.
+    candidate: Option<(Span, usize)>,
     /// The events before the flows began.
     pub(super) before_flows: u64,
+    /// The rehearsal of the other threads before the run begins again, with the number of events before it, and the number of events before
+    /// which there is no further one.
+    rehearsal: Option<(Rehearsal, u64)>,
+    not_before: u64,
+    /// The time of the first look at whether threads are worth while, and the number of events then.
+    looked: Option<(Instant, u64)>,
     /// Whether it is known to be worth while.
     is_judged: bool,
     /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
@@ -73,8 +87,10 @@ struct Before {
 /// How the events of a run were shared among threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Windows in which all threads ran.
+    /// Windows, whose events threads share.
     pub windows: u64,
+    /// The number of these that one thread ran alone, because that took less time.
+    pub alone: u64,
     /// The number of times that a thread went on as far as the others let it, all threads together.
     pub strides: u64,
     /// Events in windows.
@@ -118,16 +134,21 @@ impl Simulation {
         self.threads.wished = count;
     }
 
-    /// Starts threads even for so few events, as tests do, whose runs are short.
+    /// Starts threads even for so few events, as tests do, whose runs are short. The threads share windows in every way in turn.
     pub fn use_threads_for(&mut self, fewest_events: u32) {
         self.threads.fewest_events = Some(fewest_events);
+        self.threads.turns = Turns::tested();
     }
 
     /// The number of threads of the run, and the reason if there are fewer than wished for.
     pub fn threads(&self) -> (usize, Option<&str>) {
         let count = self.regions.as_ref().map_or(1, |regions| regions.all.len());
         let is_unjudged = self.regions.is_none() && self.threads.candidate.is_some();
-        let short = is_unjudged.then_some("it was too short for more");
+        let short = is_unjudged.then_some(if self.threads.not_before > 0 {
+            "other work kept the processors of this machine busy"
+        } else {
+            "it was too short for more"
+        });
         (count, self.threads.fewer.as_deref().or(short))
     }
 
@@ -182,7 +203,7 @@ impl Simulation {
             self.threads.fewer = Some(why);
         }
         if !self.threads.is_judged && self.threads.fewest_events.is_none() {
-            self.threads.candidate = Some(cut.lookahead);
+            self.threads.candidate = Some((cut.lookahead, count));
             return;
         }
         let worlds = self.world.divide(count, of, shortest);

@@ -60,8 +60,9 @@ pub(crate) struct Region {
     idle_since: Option<Time>,
     /// The time by which all frames have arrived that have left for other regions, the background apart.
     arrived_by: Time,
-    /// The end of the window.
+    /// The end of the window, and the time before which all its events have been handled.
     until: Time,
+    gone: Time,
     /// The time that was promised to each region in the window: no frame from here arrives before. And the earliest of them.
     promised: Vec<Time>,
     least_promised: Time,
@@ -99,6 +100,7 @@ impl Region {
             idle_since: None,
             arrived_by: Time::ZERO,
             until: Time::ZERO,
+            gone: Time::NEVER,
             promised: vec![Time::ZERO; count],
             least_promised: Time::ZERO,
             has_broken: false,
@@ -113,26 +115,55 @@ impl Region {
         own.min(mail.unwrap_or(Time::NEVER))
     }
 
-    /// Begins a window until `until`, in which the region goes on in [strides](Self::stride). No frame arrives from any region before
+    /// Opens a window until `until`, in which the region goes on in [strides](Self::stride). No frame arrives from any region before
     /// `promised`.
-    pub(super) fn begin_window(&mut self, until: Time, promised: Time) {
-        self.idle.clear();
+    pub(super) fn open_window(&mut self, until: Time, promised: Time) {
         self.until = until;
+        self.gone = Time::ZERO;
         self.promised.fill(promised);
         self.least_promised = promised;
+    }
+
+    /// Whether the region has not come to the end of the window.
+    pub(super) fn is_in_window(&self) -> bool {
+        self.gone <= self.until
+    }
+
+    fn begin_window(&mut self) {
+        self.idle.clear();
         self.enter();
         self.note_idleness();
     }
 
-    /// Ends a window.
-    pub(super) fn end_window(&mut self) {
+    fn end_window(&mut self) {
         self.end_idleness(Time::from_fs(self.until.as_fs() + 1));
         self.promised.fill(Time::ZERO);
     }
 
     /// Handles the events of the window before `promised`: all frames from other regions that arrive by then have been sent. `number` is
-    /// that of the region.
+    /// that of the region. False if no more is promised than before.
     pub(super) fn stride<C: Components + ?Sized>(
+        &mut self,
+        components: &mut C,
+        promised: Time,
+        regions: &Regions,
+        number: usize,
+    ) -> bool {
+        if promised == self.gone {
+            return false;
+        }
+        if self.gone == Time::ZERO {
+            self.begin_window();
+        }
+        self.go_on(components, promised, regions, number);
+        self.gone = promised;
+        if !self.is_in_window() {
+            self.end_window();
+        }
+        true
+    }
+
+    fn go_on<C: Components + ?Sized>(
         &mut self,
         components: &mut C,
         promised: Time,

@@ -1,18 +1,19 @@
 //! Windows of time that all regions run at once, each on a thread of its own. In a window, a thread goes on as far as the promises of
 //! the other regions let it, and promises how long they have nothing to fear from its own.
 
-use std::hint;
 use std::mem;
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use kernel::{Span, Time};
 
 use super::super::Simulation;
-use super::alarm::Alarm;
+use super::crew::{Crew, Dismissal};
 use super::region::Members;
-use super::{Before, Region, Regions, lock};
+use super::rehearsal::{LONGEST, Rehearsal, SLOWED};
+use super::turns::Turn;
+use super::{Before, Region, Regions, Threads};
 use crate::model::Model;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
@@ -23,17 +24,16 @@ const MOST_EVENTS: u64 = 1 << 19;
 /// The events of flows on one thread after which a run knows whether threads are worth while, the fewest of them in the shortest lookahead
 /// with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events, two
 /// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
-const EVENTS_TO_JUDGE: u64 = 1 << 15;
+const EVENTS_TO_JUDGE: u64 = 1 << 14;
 const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
-const LEAST_LEFT: f64 = 8.0;
+const LEAST_LEFT: f64 = 16.0;
+
+/// The greatest share of a run that a rehearsal takes, if it shows no processors. Our choice.
+const LONGEST_REHEARSAL: f64 = 0.03;
 
 /// The events of a window, unless the lookahead is longer: few enough for their observations to stay in the cache until the probes get
 /// them, and many enough for two meetings of all threads. Our choice.
 const EVENTS_IN_WINDOW: f64 = 8192.0;
-
-/// Looks at the promises of the others before a thread lets other threads of the machine run. Our choice: ten microseconds, where a
-/// wait takes about one.
-const LOOKS: u32 = 200;
 
 /// The windows at the beginning of a run, whose course shows how long it will go on. Our choice.
 const FIRST_WINDOWS: u64 = 4;
@@ -56,99 +56,6 @@ enum Failure {
     OneThread(String),
 }
 
-/// The state that all threads see while one window follows another.
-struct Shared<'r> {
-    regions: &'r Regions,
-    /// The number of the window.
-    window: AtomicU64,
-    /// The beginning and the end of the window, in femtoseconds.
-    begin: AtomicU64,
-    until: AtomicU64,
-    /// The number of regions that have not come to the end of the window.
-    open: AtomicUsize,
-    /// Whether there is no further window.
-    is_over: AtomicBool,
-    alarm: Alarm,
-}
-
-impl Shared<'_> {
-    /// Runs a region's part of each window, until there is no further one.
-    fn serve(&self, number: usize, mut members: Members<'_>) {
-        let _guard = self.alarm.guard();
-        for window in 1.. {
-            let mut wait = Wait::default();
-            while self.window.load(Ordering::Acquire) != window {
-                if self.is_over.load(Ordering::Acquire) {
-                    return;
-                }
-                wait.on(&self.alarm);
-            }
-            self.run(number, &mut members);
-        }
-    }
-
-    /// Opens a window from `begin` until `until`, which no thread looks at before.
-    fn open(&self, begin: Time, until: Time) {
-        self.regions.promise_to_all(begin + self.regions.lookahead);
-        self.begin.store(begin.as_fs(), Ordering::Relaxed);
-        self.until.store(until.as_fs(), Ordering::Relaxed);
-        self.open.store(self.regions.all.len(), Ordering::Relaxed);
-        self.window.fetch_add(1, Ordering::Release);
-    }
-
-    /// Waits until all regions have come to the end of the window.
-    fn close(&self) {
-        let mut wait = Wait::default();
-        while self.open.load(Ordering::Acquire) > 0 {
-            wait.on(&self.alarm);
-        }
-    }
-
-    /// Lets a region go on to the end of the window, as the others promise it.
-    fn run(&self, number: usize, members: &mut Members<'_>) {
-        let regions = self.regions;
-        let begin = Time::from_fs(self.begin.load(Ordering::Relaxed));
-        let until = Time::from_fs(self.until.load(Ordering::Relaxed));
-        let mut region = lock(&regions.all[number]);
-        region.begin_window(until, begin + regions.lookahead);
-        let mut gone = Time::ZERO;
-        while gone <= until {
-            let promised = regions.promised_to(number);
-            if promised == gone {
-                let mut wait = Wait::default();
-                while regions.promised_to(number) == gone {
-                    wait.on(&self.alarm);
-                }
-                continue;
-            }
-            region.stride(members, promised, regions, number);
-            gone = promised;
-        }
-        region.end_window();
-        drop(region);
-        self.open.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// A wait of one thread of a run for another: a number of looks without a sleep, after which other threads of the machine may run.
-#[derive(Default)]
-struct Wait {
-    looks: u32,
-}
-
-impl Wait {
-    fn on(&mut self, alarm: &Alarm) {
-        if self.looks < LOOKS {
-            self.looks += 1;
-            hint::spin_loop();
-        } else {
-            // The thread that is waited for may need this processor.
-            alarm.check();
-            thread::yield_now();
-        }
-    }
-}
-
 impl Simulation {
     /// Runs windows until `limit` or the next time at which somebody looks at the whole fabric, while it is not likely that the run
     /// ends in them.
@@ -164,27 +71,18 @@ impl Simulation {
             return Outcome::None;
         }
         let mut models = mem::take(&mut self.models);
-        let mut members = regions.share_out(&mut models).into_iter();
-        let own = members.next().expect("there are two regions or more");
-        let shared = Shared {
-            regions: &regions,
-            window: AtomicU64::new(0),
-            begin: AtomicU64::new(0),
-            until: AtomicU64::new(0),
-            open: AtomicUsize::new(0),
-            is_over: AtomicBool::new(false),
-            alarm: Alarm::default(),
-        };
+        let crew = Crew::new(&regions, regions.share_out(&mut models));
         let outcome = thread::scope(|scope| {
-            let _guard = shared.alarm.guard();
-            for (number, members) in (1..).zip(members) {
-                let shared = &shared;
-                scope.spawn(move || shared.serve(number, members));
+            let _guard = crew.alarm.guard();
+            let mut others = Dismissal(&crew, Vec::new());
+            for number in 1..regions.all.len() {
+                let crew = &crew;
+                let serving = scope.spawn(move || crew.serve(number));
+                others.1.push(serving.thread().clone());
             }
-            let outcome = self.lead(&shared, own, limit);
-            shared.is_over.store(true, Ordering::Release);
-            outcome
+            self.lead(&others, limit)
         });
+        drop(crew);
         self.models = models;
         self.regions = Some(regions);
         match outcome {
@@ -202,13 +100,9 @@ impl Simulation {
     }
 
     /// Runs windows until `limit`, the first region on this thread.
-    fn lead(
-        &mut self,
-        shared: &Shared<'_>,
-        mut own: Members<'_>,
-        limit: Time,
-    ) -> Result<(), Failure> {
-        let regions = shared.regions;
+    fn lead(&mut self, others: &Dismissal<'_, '_, '_>, limit: Time) -> Result<(), Failure> {
+        let Dismissal(crew, others) = others;
+        let regions = crew.regions();
         let mut events = regions.lock_and_count();
         let end = events.iter().sum::<u64>() + MOST_EVENTS;
         loop {
@@ -218,9 +112,13 @@ impl Simulation {
             };
             let until = (begin + regions.window(self.now())).as_fs() - 1;
             let until = Time::from_fs(until).min(limit);
-            shared.open(begin, until);
-            shared.run(0, &mut own);
-            shared.close();
+            let turn = self.threads.turns.next();
+            let opened = Instant::now();
+            match turn {
+                Turn::Together(patience) => crew.run_together(begin, until, patience, others),
+                Turn::Alone => crew.run_alone(begin, until),
+            }
+            let time = opened.elapsed();
             let mut all = regions.lock();
             if all.iter().any(|region| region.has_broken_promise()) {
                 let why = "a frame has cut short another one between two regions";
@@ -237,7 +135,10 @@ impl Simulation {
                     return Err(Failure::WentTooFar(now));
                 }
             }
-            self.count_window(&mut all, &mut events);
+            let done = self.count_window(&mut all, &mut events);
+            self.threads.turns.took(turn, done, time);
+            self.threads.turns.rehearse(others.len());
+            self.threads.shares.alone += u64::from(turn == Turn::Alone);
             if self.meter.open() == 0 {
                 break;
             }
@@ -248,19 +149,25 @@ impl Simulation {
     }
 
     /// Counts the events of a window, before which each region had had `events`.
-    fn count_window<R: DerefMut<Target = Region>>(&mut self, all: &mut [R], events: &mut [u64]) {
+    fn count_window<R: DerefMut<Target = Region>>(
+        &mut self,
+        all: &mut [R],
+        events: &mut [u64],
+    ) -> u64 {
         let counts = &mut self.threads.shares;
         counts.windows += 1;
-        let mut longest = 0;
+        let (mut longest, mut total) = (0, 0);
         for (region, before) in all.iter_mut().zip(events) {
             region.forget_told();
             let now = region.world.events();
             let done = now - mem::replace(before, now);
-            counts.events += done;
+            total += done;
             longest = longest.max(done);
             counts.strides += mem::take(&mut region.strides);
         }
+        counts.events += total;
         counts.longest += longest;
+        total
     }
 
     /// Whether windows until `limit` are worth the start of threads.
@@ -275,29 +182,29 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
-    /// The number of events at which the run is looked at next, as long as it may still begin again on threads. The numbers double, because
-    /// many events may happen at one time, and a look at thousands of workloads takes as long as thousands of events.
-    pub(in crate::run) fn looks_at(&self) -> u64 {
-        if self.threads.candidate.is_some() && self.threads.wished > 1 {
-            (self.events() * 2).max(EVENTS_TO_JUDGE)
-        } else {
-            u64::MAX
-        }
+    /// Whether the run is about to be judged, or other threads rehearse.
+    pub(in crate::run) fn is_soon_judged(&self) -> bool {
+        let threads = &self.threads;
+        let is_early = || self.events() < threads.before_flows + EVENTS_TO_JUDGE;
+        threads.candidate.is_some() && (threads.rehearsal.is_some() || is_early())
     }
 
     /// Whether the run begins again on threads, because enough has turned out to happen within the lookahead of its regions.
     pub(in crate::run) fn begins_on_threads(&mut self) -> bool {
-        let Some(lookahead) = self.threads.candidate.filter(|_| self.threads.wished > 1) else {
+        let candidate = self.threads.candidate.filter(|_| self.threads.wished > 1);
+        let Some((lookahead, count)) = candidate else {
             return false;
         };
         let (now, events) = (self.now(), self.events());
         let flowing = now.as_fs().saturating_sub(self.flows_since().as_fs());
         // Links that come up have many events, or few.
-        let events = events - self.threads.before_flows;
-        if events < EVENTS_TO_JUDGE || flowing == 0 {
+        let flown = events - self.threads.before_flows;
+        let looked = || (Instant::now(), events);
+        self.threads.looked.get_or_insert_with(looked);
+        if flown < EVENTS_TO_JUDGE || events < self.threads.not_before || flowing == 0 {
             return false;
         }
-        let in_lookahead = events as f64 * lookahead.as_fs() as f64 / flowing as f64;
+        let in_lookahead = flown as f64 * lookahead.as_fs() as f64 / flowing as f64;
         if in_lookahead < FEWEST_IN_LOOKAHEAD {
             self.threads.candidate = None;
             let lookahead = lookahead.as_ns();
@@ -309,6 +216,12 @@ impl Simulation {
         let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
         let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
         if left < LEAST_LEFT {
+            if self.threads.rehearsal.take().is_some() {
+                self.threads.not_before = events;
+            }
+            return false;
+        }
+        if !self.threads.rehearse(count - 1, events, left) {
             return false;
         }
         self.threads.candidate = None;
@@ -344,6 +257,33 @@ impl Simulation {
     }
 }
 
+impl Threads {
+    /// Whether a rehearsal of `others` threads has shown that there are processors for them. `events` is the number of events so far, and
+    /// `left` that of the events to come, as a multiple.
+    fn rehearse(&mut self, others: usize, events: u64, left: f64) -> bool {
+        let looked = || (Instant::now(), events);
+        let (since, before) = *self.looked.get_or_insert_with(looked);
+        let begin = || (Rehearsal::begin(others), events);
+        let (rehearsal, first) = self.rehearsal.get_or_insert_with(begin);
+        let time = rehearsal.elapsed();
+        // Before the rehearsal, which may take time from the run.
+        let usual = since.elapsed().saturating_sub(time).as_secs_f64();
+        let each = usual / (*first - before).max(1) as f64;
+        let run = each * events as f64 * (1.0 + left);
+        let longest = Duration::from_secs_f64((run * LONGEST_REHEARSAL).min(LONGEST.as_secs_f64()));
+        let Some(are_kept) = rehearsal.outcome(longest) else {
+            return false;
+        };
+        let expected = each * (events - *first) as f64;
+        let are_processors = are_kept && time.as_secs_f64() < expected * SLOWED;
+        self.rehearsal = None;
+        if !are_processors {
+            self.not_before = 3 * events;
+        }
+        are_processors
+    }
+}
+
 impl Regions {
     /// Shares the components out to the threads of their regions.
     fn share_out<'m>(&self, models: &'m mut [Model]) -> Vec<Members<'m>> {
@@ -368,7 +308,7 @@ impl Regions {
     }
 
     /// The earliest time that another region promises to the region with this number.
-    fn promised_to(&self, number: usize) -> Time {
+    pub(super) fn promised_to(&self, number: usize) -> Time {
         let others = self.passages_to(number).enumerate();
         let others = others.filter(|(other, _)| *other != number);
         let promised = others.map(|(_, passage)| passage.promised());
@@ -376,7 +316,7 @@ impl Regions {
     }
 
     /// Promises to each region that nothing arrives before `time`.
-    fn promise_to_all(&self, time: Time) {
+    pub(super) fn promise_to_all(&self, time: Time) {
         for passage in &self.passages {
             passage.promise(time);
         }
