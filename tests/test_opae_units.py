@@ -275,6 +275,12 @@ WRONG_UNITS = {
     "raises": (f"{UNIT}    def __init__(self): 1 / 0", "cannot be made", "ZeroDivisionError"),
     "syntax": ("def (", "cannot be loaded", "SyntaxError"),
     "async": (f"{UNIT}    async def {LOAD}: 0", "Unit.load is async", "write def load(self, shell"),
+    "async-yield": (
+        f"{UNIT}    async def {STORE}: yield",
+        "Unit.store is async",
+        "write def store(",
+    ),
+    "yield": (f"{UNIT}    def {STORE}: yield", "Unit.store has a yield", "without yield"),
     "no-registers": (UNIT, "Unit has no load and no store", "(self, shell, offset, length), or"),
     "helper": (f"{UNIT}    def preset(self): 0", "Unit has no load and no store", "write def load"),
     "empty": ("", "no class derived from peerlane.opae.Afu", "write one"),
@@ -304,3 +310,17 @@ def test_a_wrong_unit_is_refused_with_what_would_be_right(
     unit.write_text(text, encoding="utf-8")
     for command in (("run", "--afu", unit, "true"), ("conf", unit), ("pack", unit, "x.gbs")):
         peerlane("opae", *command).refuses(str(unit), *words)
+
+
+def test_a_unit_may_be_imported_from_a_file_beside_it(peerlane: Run, tmp_path: Path) -> None:
+    (tmp_path / "common_unit.py").write_text(f"{UNIT}    def {LOAD}: return 1", encoding="utf-8")
+    unit = tmp_path / "unit.py"
+    unit.write_text("from common_unit import Unit\nAlias = Unit", encoding="utf-8")
+    for name in ("Unit", "Alias"):
+        assert peerlane("opae", "run", "--afu", f"{unit}:{name}", "true").status == 0
+    unnamed = peerlane("opae", "run", "--afu", unit, "true")
+    unnamed.refuses("no class derived from", "unit.py:Alias for the one that it imports")
+    unknown = peerlane("opae", "run", "--afu", f"{unit}:Units", "true")
+    unknown.refuses("unit.py has no unit 'Units'; did you mean \"Unit\"?")
+    unit.write_text("from common_unit import Unit\nclass Own(Unit): 0", encoding="utf-8")
+    assert peerlane("opae", "run", "--afu", unit, "true").status == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from peerlane import _core
 from peerlane._core import UnitError
 from peerlane.models.python_file import load_file
 
@@ -122,25 +123,36 @@ def load(place: str) -> Afu:
         ValueError: There is none; the message says why.
     """
     name, _, wanted = place.partition(":")
-    module = _module(Path(name))
-    classes = [
-        found
-        for _, found in inspect.getmembers(module, inspect.isclass)
-        if issubclass(found, Afu) and found.__module__ == module.__name__
-    ]
-    if wanted:
-        classes = [found for found in classes if found.__name__ == wanted]
-    if len(classes) != 1:
-        found = "several classes" if classes else "no class"
-        right = f"write {name}:CLASS" if classes or wanted else "write one"
-        raise ValueError(f"{name} has {found} derived from peerlane.opae.Afu; {right}")
+    found = _class(name, _module(Path(name)), wanted)
     try:
-        unit = classes[0]()
+        unit = found()
     except (Exception, SystemExit) as error:
-        made = f"{name}: {classes[0].__name__}() cannot be made"
+        made = f"{name}: {found.__name__}() cannot be made"
         raise ValueError(f"{made}: {type(error).__name__}: {error}") from error
     _check(name, unit)
     return unit
+
+
+def _class(name: str, module: ModuleType, wanted: str) -> type[Afu]:
+    """The unit of a file: the one that it defines, or any that it knows by the name `wanted`."""
+    known = {
+        own: found
+        for own, found in inspect.getmembers(module, inspect.isclass)
+        if issubclass(found, Afu) and found is not Afu
+    }
+    if wanted in known:
+        return known[wanted]
+    if wanted and known:
+        raise ValueError(f"{name} has no unit {wanted!r}; {_core.advice(wanted, list(known))}")
+    defined = [found for found in known.values() if found.__module__ == module.__name__]
+    if len({*defined}) == 1:
+        return defined[0]
+    has = "several classes" if defined else "no class"
+    if not defined and known:
+        right = f"write {name}:{next(iter(known))} for the one that it imports"
+    else:
+        right = f"write {name}:CLASS" if defined else "write one"
+    raise ValueError(f"{name} has {has} derived from peerlane.opae.Afu; {right}")
 
 
 CALLS = {
@@ -203,9 +215,14 @@ def _check(file: str, unit: Afu) -> None:
             raise ValueError(
                 f"{file}: {own}.{method} cannot be called as a card does ({error}); write {right}"
             ) from None
-        if inspect.iscoroutinefunction(found):
+        if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
             raise ValueError(
                 f"{file}: {own}.{method} is async, and a card does not wait; write {right}"
+            )
+        if inspect.isgeneratorfunction(found):
+            raise ValueError(
+                f"{file}: {own}.{method} has a yield, so that a card's call would execute nothing "
+                f"of it; write {right} without yield"
             )
     for method in CALLS:
         if not _has(unit, method) and (near := _misspelt(unit, method)):
