@@ -6,6 +6,7 @@ import re
 import sys
 from importlib import resources
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -217,6 +218,57 @@ def test_the_offset_of_a_feature_is_a_number(offset: object) -> None:
     unit.next_feature = offset  # type: ignore[assignment]
     with pytest.raises(ValueError, match=f"Recorder.next_feature is {offset!r}; write a multiple"):
         in_a_card(unit)
+
+
+KEEPS = (
+    UNIT
+    + """
+    kept = []
+
+    def load(self, shell, offset, length):
+        return int(self.kept[0].can_read)
+
+    def store(self, shell, offset, data):
+        self.kept.append(shell)
+        if offset == 0x58:
+            self.load(shell, 0, 8)
+"""
+)
+"""A unit that keeps its shell, and uses it in a later call."""
+
+
+def test_a_shell_that_is_kept_ends_the_run_with_one_message(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model = tmp_path / "keeps.py"
+    model.write_text(KEEPS)
+    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    last = "error: the accelerator Unit failed: RuntimeError: a shell is valid only during the call"
+    assert done.err.splitlines()[-1].startswith(last)
+    assert "unsendable" not in done.err
+
+
+def test_a_shell_is_refused_in_another_thread() -> None:
+    raised: list[BaseException] = []
+
+    class Threads(Recorder):
+        def load(self, shell: Shell, offset: int, length: int) -> int:
+            def use() -> None:
+                try:
+                    shell.wake_after(1)
+                except BaseException as error:  # noqa: BLE001 - a panic is one
+                    raised.append(error)
+
+            thread = Thread(target=use)
+            thread.start()
+            thread.join()
+            return super().load(shell, offset, length)
+
+    accelerator = in_a_card(Threads())[1]
+    assert accelerator.thread.run(accelerator.load(0x80)) == 7
+    (error,) = raised
+    assert isinstance(error, RuntimeError)
+    assert "in the thread of this call" in str(error)
 
 
 def test_a_method_may_leave_accesses_to_that_of_the_base_class() -> None:

@@ -10,6 +10,7 @@
 )]
 
 use std::ptr::NonNull;
+use std::thread::{self, ThreadId};
 
 use kernel::{Span, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -103,7 +104,7 @@ impl PythonAfu {
             let done = lent.transpose().and_then(|lent| {
                 let done = call(object, lent.as_ref());
                 if let Some(lent) = &lent {
-                    lent.borrow_mut().0 = None;
+                    lent.borrow_mut().lent = None;
                 }
                 done
             });
@@ -172,19 +173,33 @@ impl Afu for PythonAfu {
 }
 
 /// The shell around an accelerator during one call: the rest of the card.
-#[pyclass(module = "peerlane._core", unsendable)]
-pub struct Shell(Option<NonNull<sim::Shell<'static>>>);
+#[pyclass(module = "peerlane._core")]
+pub struct Shell {
+    lent: Option<NonNull<sim::Shell<'static>>>,
+    /// The thread of the call.
+    thread: ThreadId,
+}
+
+// SAFETY: the pointer is used only in the thread of the call that lends it, which `with` checks. An object that Python keeps may be
+// dropped in another thread, which does not use the pointer.
+unsafe impl Send for Shell {}
+// SAFETY: as above; and a shared reference does not reach the pointer.
+unsafe impl Sync for Shell {}
 
 impl Shell {
     /// Lends `shell` to Python. The pointer must be taken back before the call that lends it ends.
     fn lend(shell: &mut sim::Shell<'_>) -> Self {
-        Shell(Some(NonNull::from(shell).cast()))
+        Shell {
+            lent: Some(NonNull::from(shell).cast()),
+            thread: thread::current().id(),
+        }
     }
 
     fn with<T>(&mut self, use_it: impl FnOnce(&mut sim::Shell<'_>) -> T) -> PyResult<T> {
-        let Some(mut shell) = self.0 else {
+        let is_here = self.thread == thread::current().id();
+        let Some(mut shell) = self.lent.filter(|_| is_here) else {
             return Err(PyRuntimeError::new_err(
-                "a shell is valid only during the call that it was passed to; do not keep it",
+                "a shell is valid only during the call that it was passed to, in the thread of this call; do not keep it",
             ));
         };
         // SAFETY: the pointer exists only until the call that lent it returns. This object stays in the thread of that call, and
