@@ -108,8 +108,8 @@ def test_a_bitstream_that_names_a_model_runs_it_only_if_it_was_given(
     conf = [sys.executable, "-m", "peerlane", "opae", "conf", str(image)]
     refused = run.run(conf, "dma_afu")
     assert refused.status != 0
-    assert f"names the model {model}" in refused.err
-    assert "--model" in refused.err
+    assert "peerlane: the bitstream for slot 0 of card is refused: it names the mod" in refused.err
+    assert f"add --model {model} to opae run" in refused.err
     assert "run\n" not in refused.out
     assert run.run(conf, "dma_afu", "--model", str(model)).status == 0
     peerlane_process("opae", "run", "--afu", str(image), "true").refuses(f"names the model {model}")
@@ -141,7 +141,10 @@ def test_a_scenario_without_a_card_or_host_is_refused(peerlane: Run, scenario: W
         where, *rest = command
         peerlane("opae", where, "--scenario", without, *rest).refuses("card", "fpga-card")
     peerlane("opae", "conf", "--scenario", without, "dma_afu").refuses("no card", "fpga-card")
-    peerlane("opae", "run", "--host", "x", "true").refuses("there is no node", "x")
+    for name in ("x", "card"):
+        wrong = peerlane("opae", "run", "--host", name, "true")
+        wrong.refuses(f'there is no host "{name}" with an FPGA card; write "server"')
+    peerlane("opae", "run", "--scenario", without, "--host", "x", "true").refuses("no FPGA card")
 
 
 def test_a_program_that_cannot_begin_is_refused_with_the_reason(

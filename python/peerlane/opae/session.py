@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket as sockets
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -148,12 +147,9 @@ def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
 
     def load(place: str) -> Afu:
         if place not in given:
-            print(
-                f"peerlane: a program loads a bitstream that names the model {place}, which was "
-                f"not given; add --model {place} to opae run",
-                file=sys.stderr,
+            raise ValueError(
+                f"it names the model {place}, which was not given; add --model {place} to opae run"
             )
-            raise ValueError(f"the model {place} was not given")
         return afu.load(place)
 
     return load
