@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
@@ -376,3 +379,43 @@ def test_a_unit_may_be_imported_from_a_file_beside_it(peerlane: Run, tmp_path: P
     unknown.refuses("unit.py has no unit 'Units'; did you mean \"Unit\"?")
     unit.write_text("from common_unit import Unit\nclass Own(Unit): 0", encoding="utf-8")
     assert peerlane("opae", "run", "--afu", unit, "true").status == 0
+
+
+STAYS = """
+import time
+from peerlane.opae import Afu
+
+class Stays(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        print("stays", flush=True)
+        {}
+"""
+"""A unit that does not return from a store."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("code", ["while True: pass", "time.sleep(600)"])
+def test_a_signal_ends_a_run_whose_unit_does_not_return(
+    programs: Programs, tmp_path: Path, code: str, number: signal.Signals
+) -> None:
+    model = tmp_path / "stays.py"
+    model.write_text(STAYS.format(code))
+    command = [sys.executable, "-m", "peerlane", "opae", "run", "--afu", str(model)]
+    with subprocess.Popen(
+        [*command, str(programs.program("checksum")), "64"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "stays\n"
+        os.killpg(run.pid, number)
+        try:
+            _, err = run.communicate(timeout=30)
+        finally:
+            run.kill()
+    why = "error: the accelerator does not return from Stays.store (stays.py, line 10)\n"
+    assert (run.returncode, err) == (1, why)

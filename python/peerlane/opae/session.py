@@ -20,6 +20,7 @@ from peerlane.fabric.simulation import Simulation
 from peerlane.opae import afu
 from peerlane.opae.bitstream import model_of
 from peerlane.opae.evidence import Evidence, Ledger
+from peerlane.opae.stuck import end_unit
 from peerlane.opae.topology import hwloc_xml
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
     Raises:
         ScenarioError: The scenario cannot be built.
-        UnitError: An accelerator in Python raised an exception, which is the cause; the program
-            was ended.
+        UnitError: An accelerator in Python raised an exception, which is the cause, and the program
+            was ended; or it did not return after a signal had ended the program.
+        StuckUnitError: It still does not return, and the simulation is lost.
         ValueError: It has no such host or card, or an image is no bitstream.
         OSError: The program cannot be started.
     """
@@ -127,7 +129,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
                 failures.append(raised)
                 program.end(processes)
 
-        server = threading.Thread(target=serve, name="peerlane session")
+        # A unit that never returns keeps its thread, and the thread must not keep the process.
+        server = threading.Thread(target=serve, name="peerlane session", daemon=True)
         server.start()
         began = time.monotonic()
         try:
@@ -135,8 +138,13 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         finally:
             took = time.monotonic() - began
             session.end()
+            stuck = None
+            if program.is_signalled:
+                stuck = end_unit(server, serve.__code__)
             server.join()
             times = simulation.finish_session(session)
+        if stuck:
+            raise stuck
         if failures:
             raise failures[0]
         return Outcome(status, times["all"], took, ledger.close(times))
@@ -186,6 +194,7 @@ def _passed_on(program: _Program) -> Iterator[None]:
         return
 
     def pass_on(number: int, _: FrameType | None) -> None:
+        program.is_signalled = True
         if number != signal.SIGINT:
             program.signal(number)
 
@@ -208,6 +217,7 @@ class _Program:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
+        self.is_signalled = False
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Runs it to its end; its exit status."""

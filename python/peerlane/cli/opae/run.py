@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,7 @@ from peerlane.cli.options import FAILED, writable
 from peerlane.cli.tables.cells import duration
 from peerlane.opae import slots
 from peerlane.opae.session import run_program
+from peerlane.opae.stuck import StuckUnitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,6 +179,9 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             if error.filename != program[0]:
                 raise
             raise typer.BadParameter(_no_program(program[0], error)) from None
+        except StuckUnitError as error:
+            complain(str(error))
+            os._exit(FAILED)
     if json_to is not None:
         document = {
             "exit_status": outcome.status,
