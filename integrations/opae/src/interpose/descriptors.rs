@@ -210,6 +210,19 @@ unsafe extern "C" fn ppoll(
     })
 }
 
+/// The name of `ppoll` when the compiler checks buffer sizes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __ppoll_chk(
+    all: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    _room: size_t,
+) -> c_int {
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { ppoll(all, count, timeout, mask) }
+}
+
 /// The descriptors in a set.
 fn descriptors(count: c_int, set: *mut fd_set) -> Vec<c_int> {
     if set.is_null() {

@@ -12,6 +12,10 @@
 
 static fpga_handle handle;
 
+/* What poll and ppoll are with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *all, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *all, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);
+
 /* Nanoseconds of a statement. */
 #define TAKES(statement) \
 	({ \
@@ -75,6 +79,10 @@ static void interrupts(int fd)
 	CHECK(poll(&one, 1, 0) == 0);
 	took = TAKES(CHECK(poll(&one, 1, 5) == 0));
 	CHECK(took == 5000000 + 100);
+	took = TAKES(CHECK(__poll_chk(&one, 1, 5, sizeof(one)) == 0));
+	CHECK(took == 5000000 + 100);
+	took = TAKES(CHECK(__ppoll_chk(&one, 1, &brief, NULL, sizeof(one)) == 0));
+	CHECK(took == 2500 + 100);
 
 	OK(fpgaWriteMMIO64(handle, 0, INTERRUPT_0, 3000));
 	took = TAKES(CHECK(poll(&one, 1, 1000) == 1));
