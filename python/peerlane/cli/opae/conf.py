@@ -49,10 +49,12 @@ def conf(
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     name = card or first(simulation)
-    known = [place.name for place in places(simulation)]
-    if name not in known:
+    known = list(dict.fromkeys(place.name for place in places(simulation)))
+    forgets = image == "default"
+    # What was loaded before the scenario was changed can be forgotten, too.
+    if name not in known and not (forgets and slots.has(source, name, slot)):
         raise typer.BadParameter(f"{source} has no card {name!r}; {_core.advice(name, known)}")
-    if image == "default":
+    if forgets:
         slots.forget(source, name, slot)
     else:
         bits = image_of(image)

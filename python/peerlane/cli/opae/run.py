@@ -28,10 +28,18 @@ from peerlane.cli.captures import (
 )
 from peerlane.cli.console import complain, warn, write
 from peerlane.cli.files import is_standard_output, keep_apart
-from peerlane.cli.opae.cards import Card, Scenario, Slot, first, image_of, text_of, wrong_use
+from peerlane.cli.opae.cards import (
+    Card,
+    Scenario,
+    Slot,
+    first,
+    image_of,
+    load_configured,
+    text_of,
+    wrong_use,
+)
 from peerlane.cli.options import FAILED, writable
 from peerlane.cli.tables.cells import duration
-from peerlane.opae import slots
 from peerlane.opae.session import run_program
 from peerlane.opae.stuck import StuckUnitError
 
@@ -164,16 +172,17 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     text, source = text_of(scenario)
-    with wrong_use():
-        images = slots.loaded(source)
     simulation = Simulation(text, source=source)
+    images = {}
     if afu is not None:
         images[card or first(simulation), slot] = image_of(afu)
     capture(simulation, captures, only)
     with wrong_use():
+        place = next(iter(images), None)
+        models = [*(model or ()), *load_configured(simulation, scenario, source, but=place)]
         try:
             outcome = run_program(
-                program, simulation, host=host, images=images, models=model or (), wall=wall
+                program, simulation, host=host, images=images, models=models, wall=wall
             )
         except OSError as error:
             if error.filename != program[0]:
