@@ -367,6 +367,24 @@ def test_a_wrong_unit_is_refused_with_what_would_be_right(
         peerlane("opae", *command).refuses(str(unit), *words)
 
 
+def test_a_unit_may_be_in_a_folder_whose_name_has_a_colon(peerlane: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "a:b.py:c"
+    folder.mkdir()
+    unit = folder / "d:e.py"
+    unit.write_text(f"{UNIT}    def {LOAD}: return 1", encoding="utf-8")
+    for name in (unit, f"{unit}:Unit"):
+        assert peerlane("opae", "run", "--afu", name, "--model", name, "true").status == 0
+    peerlane("opae", "run", "--afu", f"{unit}:Other", "true").refuses("has no unit 'Other'")
+
+
+def test_a_bitstream_with_the_name_of_a_python_file_is_named(peerlane: Run, tmp_path: Path) -> None:
+    bits, unit = tmp_path / "unit.gbs", tmp_path / "unit.py"
+    assert peerlane("opae", "pack", "dma_afu", bits).status == 0
+    bits.rename(unit)
+    peerlane("opae", "pack", "he_lb", unit).refuses("the name of a Python file", "FILE.gbs")
+    peerlane("opae", "run", "--afu", unit, "true").refuses("unit.py is a bitstream", "FILE.gbs")
+
+
 def test_a_unit_may_be_imported_from_a_file_beside_it(peerlane: Run, tmp_path: Path) -> None:
     (tmp_path / "common_unit.py").write_text(f"{UNIT}    def {LOAD}: return 1", encoding="utf-8")
     unit = tmp_path / "unit.py"

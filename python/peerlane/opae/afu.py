@@ -105,13 +105,20 @@ class Afu:
         """There is room for requests again, or the time of a `wake_after` has come."""
 
 
+def split(model: str) -> tuple[str, str]:
+    """The file and the class of `FILE.py:CLASS`; no class if none is named."""
+    # The last colon, as folders and files may have some.
+    path, _, wanted = model.rpartition(":")
+    return (path, wanted) if path.endswith(".py") else (model, "")
+
+
 def place_of(model: str) -> str:
     """The place of a model as bitstreams name it: `FILE.py` as an absolute path, and the class.
 
     Raises:
         ValueError: There is no such file.
     """
-    path, _, wanted = model.partition(":")
+    path, wanted = split(model)
     _check_file(Path(path))
     return str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
 
@@ -122,7 +129,7 @@ def load(place: str) -> Afu:
     Raises:
         ValueError: There is none; the message says why.
     """
-    name, _, wanted = place.partition(":")
+    name, wanted = split(place)
     found = _class(name, _module(Path(name)), wanted)
     try:
         unit = found()
@@ -168,6 +175,10 @@ CALLS = {
 
 LIKENESS = 0.8
 """Names above this ratio are alike: `lod` and `load` (0.86), not `wake_up` and `wake` (0.80)."""
+
+
+BITSTREAM = b"XeonFPGA"
+"""The first bytes of a bitstream."""
 
 
 def _definition(method: str) -> str:
@@ -263,6 +274,9 @@ def _check_file(path: Path) -> None:
         raise ValueError(f"there is no file {path}; name FILE.py or FILE.py:CLASS")
     if path.suffix != ".py":
         raise ValueError(f"{path} is not a Python file; name FILE.py or FILE.py:CLASS")
+    with path.open("rb") as file:
+        if file.read(len(BITSTREAM)) == BITSTREAM:
+            raise ValueError(f"{path} is a bitstream and no Python file; name it FILE.gbs")
 
 
 def _module(path: Path) -> ModuleType:

@@ -21,7 +21,7 @@ from peerlane.cli.opae.cards import (
     wrong_use,
 )
 from peerlane.opae import live, slots
-from peerlane.opae.afu import load
+from peerlane.opae.afu import load, split
 from peerlane.opae.card import places
 
 
@@ -76,5 +76,7 @@ def pack(
     to: Annotated[Path, typer.Argument(metavar="FILE.gbs", help="The bitstream to write.")],
 ) -> None:
     """Write a bitstream that a program can load with fpgaReconfigureSlot."""
-    keep_apart([image.partition(":")[0]], {"FILE.gbs": str(to)})
+    keep_apart([split(image)[0]], {"FILE.gbs": str(to)})
+    if to.suffix == ".py":
+        raise typer.BadParameter(f"{to} has the name of a Python file; name it FILE.gbs")
     write(to, image_of(image))

@@ -40,6 +40,7 @@ from peerlane.cli.opae.cards import (
 )
 from peerlane.cli.options import FAILED, writable
 from peerlane.cli.tables.cells import duration
+from peerlane.opae.afu import split
 from peerlane.opae.session import run_program
 from peerlane.opae.stuck import StuckUnitError
 
@@ -166,7 +167,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         raise typer.BadParameter("--card and --slot say where --afu loads its image; write --afu")
     captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
     own = [word for word in program[1:] if Path(word).is_file()]
-    images_read = [one.partition(":")[0] for one in (*(model or ()), *filter(None, [afu]))]
+    images_read = [split(one)[0] for one in (*(model or ()), *filter(None, [afu]))]
     binary = shutil.which(program[0]) or program[0]
     keep_apart([scenario, binary, *own, *images_read], {"--json": json_to, **captures})
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
