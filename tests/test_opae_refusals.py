@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -11,15 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from opae_programs import EXAMPLES
-from peerlane.opae import library_folder
+from peerlane.opae import library_folder, run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from conftest import Run, Write
     from opae_programs import Programs
@@ -228,3 +229,20 @@ def test_without_a_session_a_program_is_told_how_to_get_one(
     monkeypatch.setenv("PEERLANE_SESSION", "/nowhere")
     alone = subprocess.run(two, capture_output=True, text=True, check=False, timeout=60)
     assert "/nowhere" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("true", ("", "")), "command must be a list of texts; write ['true']"),
+        (([], ("", "")), "the command is empty"),
+        ((["true"], "pac.toml"), "a text and what to call it"),
+    ],
+)
+def test_wrong_arguments_of_a_run_from_python_are_refused(
+    arguments: tuple[Any, Any], message: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        run_program(*arguments)
+    with pytest.raises(TypeError, match="models must be a list"):
+        run_program(["true"], ("", ""), models="unit.py")

@@ -20,7 +20,7 @@ from peerlane.fabric.simulation import Simulation
 from peerlane.opae import afu
 from peerlane.opae.bitstream import model_of
 from peerlane.opae.evidence import Evidence, Ledger
-from peerlane.opae.stuck import end_unit
+from peerlane.opae.stuck import PATIENCE, end_unit
 from peerlane.opae.topology import hwloc_xml
 
 if TYPE_CHECKING:
@@ -92,9 +92,11 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         UnitError: An accelerator in Python raised an exception, which is the cause, and the program
             was ended; or it did not return after a signal had ended the program.
         StuckUnitError: It still does not return, and the simulation is lost.
-        ValueError: It has no such host or card, or an image is no bitstream.
+        TypeError: A text is given instead of a list of texts, or of a scenario with its name.
+        ValueError: It has no such host or card, an image is no bitstream, or the command is empty.
         OSError: The program cannot be started.
     """
+    _check_arguments(command, scenario, models)
     _remove_dead_sessions()
     if isinstance(scenario, Simulation):
         simulation = scenario
@@ -138,16 +140,28 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         finally:
             took = time.monotonic() - began
             session.end()
-            stuck = None
-            if program.is_signalled:
-                stuck = end_unit(server, serve.__code__)
-            server.join()
+            patience = PATIENCE if program.is_signalled else None
+            stuck = end_unit(server, serve.__code__, patience)
             times = simulation.finish_session(session)
         if stuck:
             raise stuck
         if failures:
             raise failures[0]
         return Outcome(status, times["all"], took, ledger.close(times))
+
+
+def _check_arguments(command: object, scenario: object, models: object) -> None:
+    """Refuses texts, which are lists of characters, where lists of texts are needed."""
+    for name, given in (("command", command), ("models", models)):
+        if isinstance(given, str | bytes):
+            raise TypeError(f"{name} must be a list of texts; write [{given!r}]")
+    if isinstance(scenario, str):
+        raise TypeError(
+            "scenario must be a simulation, or a text and what to call it in messages; "
+            'write (Path("FILE").read_text(), "FILE")'
+        )
+    if not command:
+        raise ValueError("the command is empty; write a program and its arguments")
 
 
 def _loader(given: Sequence[str]) -> Callable[[str], Afu]:

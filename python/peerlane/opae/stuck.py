@@ -24,12 +24,13 @@ class StuckUnitError(UnitError):
     """
 
 
-def end_unit(server: threading.Thread, serve: CodeType) -> UnitError | None:
-    """Ends the thread of a session: by an exception in the unit, if that does not return.
+def end_unit(server: threading.Thread, serve: CodeType, patience: float | None) -> UnitError | None:
+    """Waits for the thread of a session; ends it by an exception in a unit that does not return.
 
     Args:
         server: The thread, which has been told to end.
         serve: The function that it executes, which calls units.
+        patience: Seconds that a unit has to return; `None` for any time.
 
     Returns:
         What to raise for a unit that was ended.
@@ -37,7 +38,7 @@ def end_unit(server: threading.Thread, serve: CodeType) -> UnitError | None:
     Raises:
         StuckUnitError: The unit does not end; an exception reaches only code in Python.
     """
-    server.join(PATIENCE)
+    server.join(patience)
     if not server.is_alive():
         return None
     message = f"the accelerator does not return from {_call(server, serve)}"
