@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opae_programs import EXAMPLES
+from peerlane import Simulation
+from peerlane.opae import accelerators, configure, sweep
 from peerlane.opae.diag import Mode, fault
 
 if TYPE_CHECKING:
@@ -210,3 +212,39 @@ def test_what_was_configured_and_is_of_no_use_any_more_says_how_it_is_forgotten(
     assert peerlane(*forget.split()[1:-1], "1").status == 0
     assert peerlane(*run, "true").status == 0
     peerlane(*forget.split()[1:-1], "1").refuses("has no card 'card'; write \"other\"")
+
+
+INCIDENT = """
+[[incidents]]
+at = "{at}"
+what = "{what}"
+node = "card"
+"""
+
+
+@pytest.mark.parametrize("what", ["surprise-removal", "function-level-reset"])
+def test_a_card_that_fails_ends_diagnostics_with_what_has_happened(
+    peerlane: Run, scenario: Write, what: str
+) -> None:
+    for command, at, why in (
+        (("diag", "read"), "20 us", "read: the test has not ended after"),
+        (("diag", "sw", "--lines", "1000"), "20 us", "sw: the test has not ended after"),
+        (("dma-test", "--size", "1 MiB"), "5 us", "its registers read as ones"),
+    ):
+        path = scenario(text=TWO_SLOTS + INCIDENT.format(at=at, what=what))
+        done = peerlane("opae", *command, "--scenario", path)
+        *warnings, error = done.err.splitlines()
+        assert done.status == 1
+        assert error.startswith("error: card")
+        assert why in error
+        assert all(line.startswith("warning: ") for line in warnings)
+        assert what.replace("-", " ") in warnings[0].lower()
+
+
+def test_a_sweep_ends_if_an_interrupt_never_comes(scenario: Write) -> None:
+    text = TWO_SLOTS + INCIDENT.format(at="400 us", what="function-level-reset")
+    simulation = Simulation(scenario(text=text).read_text(encoding="utf-8"))
+    configure(simulation, "card", "dma_afu")
+    (card, _) = accelerators(simulation)
+    with pytest.raises(RuntimeError, match="no card has moved any data for 1 s"):
+        sweep(simulation, [card], 1 << 20)

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -38,16 +38,11 @@ from peerlane.cli.opae.cards import (
     text_of,
     wrong_use,
 )
+from peerlane.cli.opae.incidents import warn_of_incidents
 from peerlane.cli.options import FAILED, writable
-from peerlane.cli.tables.cells import duration
 from peerlane.opae.afu import split
 from peerlane.opae.session import run_program
 from peerlane.opae.stuck import StuckUnitError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peerlane.opae.evidence import Evidence
 
 
 def _json_file(path: str | None) -> str | None:
@@ -70,35 +65,6 @@ def _no_program(name: str, error: OSError) -> str:
     return (
         f"{name} cannot be run: it is no program for this machine, nor a script that begins with #!"
     )
-
-
-REPAIRED = {
-    "Receiver Error",
-    "Bad TLP",
-    "Bad DLLP",
-    "REPLAY_NUM Rollover",
-    "Replay Timer Timeout",
-}
-"""Errors that a link repairs by itself: a program notices nothing but the time."""
-
-MOST_INCIDENTS = 8
-"""The most lines about incidents on standard error."""
-
-
-def _incidents(evidence: Evidence) -> Iterator[str]:
-    """A line for each incident that the program may have noticed, which it cannot explain."""
-    told = [
-        one
-        for one in evidence.incidents
-        if one.what not in REPAIRED and not one.what.startswith("link retrained")
-    ]
-    for one in told[:MOST_INCIDENTS]:
-        severity = f" ({one.severity})" if one.severity else ""
-        often = f", {one.count} times until {duration(one.last_ns)}" if one.count > 1 else ""
-        yield f"{one.where} at {duration(one.at_ns)}: {one.what}{severity}{often}"
-    left = len(told[MOST_INCIDENTS:]) + evidence.incidents_left_out
-    if left:
-        yield f"{left} more incidents; --json FILE lists them"
 
 
 def run(  # noqa: PLR0913 - a command has the options that it has
@@ -202,8 +168,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         write(json_to, (json.dumps(document, indent=2) + "\n").encode())
     for line in empty(simulation, only):
         warn(line)
-    for line in _incidents(outcome.evidence):
-        warn(line)
+    told = outcome.evidence
+    warn_of_incidents(told.incidents, told.incidents_left_out)
     lost = list(incomplete(simulation))
     for line in lost:
         complain(line)
