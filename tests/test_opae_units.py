@@ -322,6 +322,11 @@ LOAD, STORE = "load(self, shell, offset, length)", "store(self, shell, offset, d
 WRONG_UNITS = {
     "no-uuid": (UNIT.replace("3a77", "none"), "Unit.uuid is 'none8c9e", "write uuid ="),
     "number": (f"{UNIT}    uuid = 17", "Unit.uuid is 17", "no UUID"),
+    "object": (
+        f"import uuid as u\n{UNIT}    uuid = u.UUID(uuid)",
+        "which is no text",
+        'write uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"',
+    ),
     "no-method": (f"{UNIT}    load = 5", "Unit.load is no method", "(self, shell, offset, length)"),
     "arguments": (f"{UNIT}    def store(self, at): 0", "Unit.store", "(self, shell, offset, data)"),
     "no-class": ("class Unit: uuid = 1", "no class derived from peerlane.opae.Afu", "write one"),

@@ -210,9 +210,11 @@ def _check(file: str, unit: Afu) -> None:
     try:
         UUID(unit.uuid)
     except (AttributeError, TypeError, ValueError):
-        example = "d8424dc4-a4a3-c413-f89e-433683f9040b"
+        is_object = isinstance(unit.uuid, UUID)
+        why = "which is no text" if is_object else "which is no UUID"
+        example = unit.uuid if is_object else "d8424dc4-a4a3-c413-f89e-433683f9040b"
         raise ValueError(
-            f'{file}: {own}.uuid is {unit.uuid!r}, which is no UUID; write uuid = "{example}"'
+            f'{file}: {own}.uuid is {unit.uuid!r}, {why}; write uuid = "{example}"'
         ) from None
     for method, arguments in CALLS.items():
         found = getattr(unit, method, None)
