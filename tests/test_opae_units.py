@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from importlib import resources
 from pathlib import Path
 from threading import Thread
@@ -17,7 +18,7 @@ import pytest
 
 from opae_programs import EXAMPLES
 from peerlane import Simulation, _core
-from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators
+from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators, run_program
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -272,6 +273,54 @@ def test_a_shell_is_refused_in_another_thread() -> None:
     (error,) = raised
     assert isinstance(error, RuntimeError)
     assert "in the thread of this call" in str(error)
+
+
+def test_a_unit_reads_no_more_of_the_cards_memory_than_there_is_room_for() -> None:
+    kept: list[bytes] = []
+
+    class Reads(Recorder):
+        def load(self, shell: Shell, offset: int, length: int) -> int:
+            del length
+            shell.memory_write(64, bytearray(b"kept" * 16))
+            shell.write(0x1000, bytearray(64))
+            kept.append(shell.memory_read(64, 64)[0])
+            shell.memory_read(0, (1 << offset // 8) - 1)
+            return 0
+
+    for bits in (32, 64):
+        accelerator = in_a_card(Reads())[1]
+        message = f"{(1 << bits) - 1} bytes of the card's memory cannot be read at once; read at"
+        with pytest.raises(UnitError, match=message):
+            accelerator.thread.run(accelerator.load(bits * 8))
+    assert kept == [b"kept" * 16] * 2
+
+
+class PanicError(BaseException):
+    """What a panic is in Python: no `Exception`."""
+
+
+class Panics:
+    """A session that fails with a panic, after which it has no fabric."""
+
+    def serve(self) -> object:
+        raise PanicError
+
+    def end(self) -> None:
+        """Does nothing."""
+
+    def finish(self, _: object) -> object:
+        raise RuntimeError("the session has not ended; call end() first")
+
+
+def test_a_session_that_fails_with_a_panic_ends_its_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Simulation, "session", lambda *_, **__: Panics())
+    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
+    began = time.monotonic()
+    with pytest.raises(PanicError):
+        run_program(["sleep", "60"], (text, "pac"))
+    assert time.monotonic() - began < 30
 
 
 def test_a_method_may_leave_accesses_to_that_of_the_base_class() -> None:

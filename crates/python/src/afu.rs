@@ -9,6 +9,7 @@
     reason = "a method of a type with a lifetime is not general enough"
 )]
 
+use std::borrow::Cow;
 use std::ptr::NonNull;
 use std::thread::{self, ThreadId};
 
@@ -172,6 +173,9 @@ impl Afu for PythonAfu {
     }
 }
 
+/// The most bytes of the card's memory that a unit reads at once.
+const LONGEST_READ: usize = 64 << 20;
+
 /// The shell around an accelerator during one call: the rest of the card.
 #[pyclass(module = "peerlane._core")]
 pub struct Shell {
@@ -236,9 +240,13 @@ impl Shell {
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an argument of Python is extracted by value"
+    )]
     #[pyo3(signature = (address, data, tag = 0))]
-    fn write(&mut self, address: u64, data: &[u8], tag: u32) -> PyResult<()> {
-        self.with(|shell| shell.write(address, data, tag))?
+    fn write(&mut self, address: u64, data: Cow<'_, [u8]>, tag: u32) -> PyResult<()> {
+        self.with(|shell| shell.write(address, &data, tag))?
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }
 
@@ -264,14 +272,23 @@ impl Shell {
         address: u64,
         length: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, f64)> {
+        if length > LONGEST_READ {
+            return Err(PyValueError::new_err(format!(
+                "{length} bytes of the card's memory cannot be read at once; read at most {LONGEST_READ}"
+            )));
+        }
         let mut bytes = vec![0; length];
         let done = self.with(|shell| shell.memory().read(address, &mut bytes))?;
         let done = done.map_err(|why| PyValueError::new_err(why.to_string()))?;
         Ok((PyBytes::new(py, &bytes), done.as_ns()))
     }
 
-    fn memory_write(&mut self, address: u64, data: &[u8]) -> PyResult<f64> {
-        let done = self.with(|shell| shell.memory().write(address, data))?;
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an argument of Python is extracted by value"
+    )]
+    fn memory_write(&mut self, address: u64, data: Cow<'_, [u8]>) -> PyResult<f64> {
+        let done = self.with(|shell| shell.memory().write(address, &data))?;
         done.map(Time::as_ns)
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }

@@ -48,7 +48,7 @@ class Shell(Protocol):
     def read(self, address: int, length: int, tag: int = 0) -> None:
         """Asks for bytes of host memory: `read_done` brings them, in any order among reads."""
 
-    def write(self, address: int, data: bytes, tag: int = 0) -> None:
+    def write(self, address: int, data: bytes | bytearray, tag: int = 0) -> None:
         """Writes to host memory, behind all that was written before; `write_done` follows."""
 
     def interrupt(self, vector: int = 0) -> None:
@@ -58,9 +58,9 @@ class Shell(Protocol):
         """Asks for `wake` in so many nanoseconds; of several times the earliest counts."""
 
     def memory_read(self, address: int, length: int) -> tuple[bytes, float]:
-        """Bytes of the card's own memory, and when they are there, in nanoseconds."""
+        """At most 64 MiB of the card's own memory, and when they are there, in nanoseconds."""
 
-    def memory_write(self, address: int, data: bytes) -> float:
+    def memory_write(self, address: int, data: bytes | bytearray) -> float:
         """Writes the card's own memory: when that is done, in nanoseconds."""
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
+    from peerlane import _core
     from peerlane.opae.afu import Afu
 
 OPTIONS = {
@@ -125,7 +126,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
             raised: BaseException | None
             try:
                 processes, raised = session.serve()
-            except (OSError, RuntimeError, ValueError) as error:
+            except BaseException as error:  # noqa: BLE001 - a panic is one, too
                 raised = error
             if raised is not None:
                 failures.append(raised)
@@ -142,12 +143,28 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
             session.end()
             patience = PATIENCE if program.is_signalled else None
             stuck = end_unit(server, serve.__code__, patience)
-            times = simulation.finish_session(session)
+            times = _finish(simulation, session, failures)
         if stuck:
             raise stuck
         if failures:
             raise failures[0]
         return Outcome(status, times["all"], took, ledger.close(times))
+
+
+def _finish(
+    simulation: Simulation, session: _core.Session, failures: Sequence[BaseException]
+) -> dict[str, float]:
+    """Takes the fabric back from a session; its times.
+
+    Raises:
+        BaseException: The first failure, if it was a panic, which leaves no fabric.
+    """
+    try:
+        return simulation.finish_session(session)
+    except RuntimeError:
+        for failure in failures:
+            raise failure from None
+        raise
 
 
 def _check_arguments(command: object, scenario: object, models: object) -> None:
@@ -252,6 +269,8 @@ class _Program:
 
     def end(self, others: Sequence[int]) -> None:
         """Ends what does not end by itself: the program, and `others` that were connected."""
+        # For a program that begins just now; one that runs has time to end by itself.
+        self._early.append(signal.SIGKILL)
         numbers = {*others} - {os.getpid()}
         if self._process is not None:
             numbers.add(self._process.pid)
