@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NoReturn
 
 import pytest
 
@@ -97,6 +98,26 @@ def test_a_program_that_waits_for_nothing_is_told() -> None:
     thread = fabric.host_thread("h0")
     with pytest.raises(RuntimeError, match="nothing is left to happen"):
         thread.run(thread.interrupt(7))
+
+
+def test_a_watch_ends_with_the_programs_or_ends_them() -> None:
+    fabric = simulation()
+    thread = fabric.host_thread("h0")
+    ended = []
+
+    async def watch() -> NoReturn:
+        try:
+            await fabric.sleep(1000)
+        finally:
+            ended.append(fabric.now_ns)
+        raise LookupError("too long")
+
+    began = fabric.now_ns
+    run_programs(fabric, [thread.work(70)], watch=watch())
+    assert fabric.now_ns - began == 70
+    with pytest.raises(LookupError, match="too long"):
+        run_programs(fabric, [thread.interrupt(7)], watch=watch())
+    assert ended == [began + 70, began + 70 + 1000]
 
 
 def test_what_is_no_program_is_refused() -> None:

@@ -137,6 +137,17 @@ def test_a_model_file_that_fails_is_refused_with_the_line(
     assert "no class derived from peerlane.Device; write class MyDevice(peerlane.Device)" in text
 
 
+def test_a_model_file_imports_a_module_beside_it(
+    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, model = files
+    text = Path(model).read_text(encoding="utf-8")
+    (Path(model).parent / "beside_the_model.py").write_text("NUMBER = 1\n", encoding="utf-8")
+    Path(model).write_text(f"from beside_the_model import NUMBER\n{text}", encoding="utf-8")
+    status, said_of_it = said(["run", scenario, "--model", f"ssd={model}"], capfd)
+    assert status == 0, said_of_it
+
+
 def test_a_model_is_given_once(files: tuple[str, str], capfd: pytest.CaptureFixture[str]) -> None:
     scenario, model = files
     twice = ["--model", f"ssd={model}", "--model", f"ssd={model}"]

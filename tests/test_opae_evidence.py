@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,3 +81,51 @@ def test_outputs_of_a_session_are_refused_before_the_program_runs(
     run("opae", "run", "--kind", "MWr", "true").refuses("--trace FILE")
     run("opae", "run", "--trace", "x", "--at", "no", "true").refuses("no", "server-card")
     assert not any(tmp_path.glob("x"))
+
+
+STRAYS = """
+from peerlane.opae import Afu
+
+class Strays(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        if offset == 0x40:
+            shell.write(0xDEAD_0000_0000, bytes(64))
+"""
+"""A unit that writes to an address at which the host has no memory."""
+
+
+def test_what_the_fabric_refuses_is_told_on_standard_error_and_in_the_json(
+    programs: Programs, tmp_path: Path
+) -> None:
+    unit, path = tmp_path / "strays.py", tmp_path / "out.json"
+    unit.write_text(STRAYS, encoding="utf-8")
+    command = [str(programs.program("checksum")), "64"]
+    done = programs.run(command, str(unit), "--json", str(path))
+    (warning,) = (line for line in done.err.splitlines() if line.startswith("warning: "))
+    (incident,) = json.loads(path.read_text(encoding="utf-8"))["incidents"]
+    assert (incident["what"], incident["severity"]) == ("Unsupported Request", "non-fatal")
+    assert warning.startswith("warning: server to card at ")
+    assert "Unsupported Request (non-fatal)" in warning
+
+
+def test_the_removal_of_a_card_is_told_and_errors_that_a_link_repairs_are_not(
+    programs: Programs, tmp_path: Path
+) -> None:
+    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
+    assert "[links]" in text
+    text = text.replace("[links]", "[links]\nbit_error_rate = 1e-5")
+    removal = '[[incidents]]\nat = "100 us"\nwhat = "surprise-removal"\nnode = "card"\n'
+    scenario = tmp_path / "removal.toml"
+    scenario.write_text(f"{text}\n{removal}", encoding="utf-8")
+    path = tmp_path / "out.json"
+    command = [str(programs.program("exerciser")), "mem", "copy"]
+    options = ("--afu", "he_mem", "--scenario", str(scenario), "--json", str(path))
+    done = programs.peerlane("opae", "run", *options, *command)
+    assert re.search(r"^warning: card at 100[.\d]* us: surprise removal$", done.err, re.MULTILINE)
+    assert "Bad TLP" not in done.err
+    assert done.status == 1
+    found = json.loads(path.read_text(encoding="utf-8"))
+    kinds = {one["what"] for one in found["incidents"]}
+    assert kinds >= {"Bad TLP", "surprise removal", "Surprise Down"}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from opae_programs import EXAMPLES
+from peerlane import Simulation
+from peerlane.opae import accelerators, configure, sweep
 from peerlane.opae.diag import Mode, fault
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Outcome, Run, Write
     from opae_programs import Programs
 
@@ -177,3 +179,72 @@ def test_a_slot_is_configured_from_one_command_to_the_next(peerlane: Run, scenar
     assert peerlane(*conf, "default").status == 0
     assert loaded() == [(0, "he_lb"), (1, "nlb_mode_0")]
     peerlane("opae", "conf", "--scenario", path, "--slot", "2", "dma_afu").refuses("slot")
+
+
+def test_what_was_configured_and_is_of_no_use_any_more_says_how_it_is_forgotten(
+    peerlane: Run, scenario: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    unit = tmp_path / "unit.py"
+    unit.write_text((EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8"), encoding="utf-8")
+    path = scenario(text=TWO_SLOTS)
+    for image, slot in ((str(unit), "0"), ("he_lb", "1")):
+        conf = ("opae", "conf", "--scenario", path, "--slot", slot)
+        assert peerlane(*conf, image).status == 0
+    unit.unlink()
+    run = ("opae", "run", "--scenario", path)
+    stale = peerlane(*run, "true")
+    forget = f"peerlane opae conf default --scenario {path} --card card --slot 0"
+    stale.refuses(f"there is no file {unit}", f"to forget it: {forget}")
+    # Another image takes its place.
+    assert peerlane(*run, "--afu", "he_lb", "true").status == 0
+    assert peerlane("opae", "diag", "lpbk1", "--lines", "64", "--scenario", path).status == 0
+    assert peerlane(*forget.split()[1:]).status == 0
+    assert peerlane(*run, "true").status == 0
+    # A slot and a card that the scenario does not have any more.
+    for text in (
+        TWO_SLOTS.replace("slots = 2", "").replace("afu_1", "#"),
+        TWO_SLOTS.replace("devices.card]", "devices.other]"),
+    ):
+        Path(path).write_text(text, encoding="utf-8")
+        gone = peerlane(*run, "true")
+        gone.refuses("opae conf default", "--card card --slot 1")
+    assert peerlane(*forget.split()[1:-1], "1").status == 0
+    assert peerlane(*run, "true").status == 0
+    peerlane(*forget.split()[1:-1], "1").refuses("has no card 'card'; write \"other\"")
+
+
+INCIDENT = """
+[[incidents]]
+at = "{at}"
+what = "{what}"
+node = "card"
+"""
+
+
+@pytest.mark.parametrize("what", ["surprise-removal", "function-level-reset"])
+def test_a_card_that_fails_ends_diagnostics_with_what_has_happened(
+    peerlane: Run, scenario: Write, what: str
+) -> None:
+    for command, at, why in (
+        (("diag", "read"), "20 us", "read: the test has not ended after"),
+        (("diag", "sw", "--lines", "1000"), "20 us", "sw: the test has not ended after"),
+        (("dma-test", "--size", "1 MiB"), "5 us", "its registers read as ones"),
+    ):
+        path = scenario(text=TWO_SLOTS + INCIDENT.format(at=at, what=what))
+        done = peerlane("opae", *command, "--scenario", path)
+        *warnings, error = done.err.splitlines()
+        assert done.status == 1
+        assert error.startswith("error: card")
+        assert why in error
+        assert all(line.startswith("warning: ") for line in warnings)
+        assert what.replace("-", " ") in warnings[0].lower()
+
+
+def test_a_sweep_ends_if_an_interrupt_never_comes(scenario: Write) -> None:
+    text = TWO_SLOTS + INCIDENT.format(at="400 us", what="function-level-reset")
+    simulation = Simulation(scenario(text=text).read_text(encoding="utf-8"))
+    configure(simulation, "card", "dma_afu")
+    (card, _) = accelerators(simulation)
+    with pytest.raises(RuntimeError, match="no card has moved any data for 1 s"):
+        sweep(simulation, [card], 1 << 20)

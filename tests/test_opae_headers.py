@@ -26,6 +26,8 @@ NAMES = sorted(path.name for path in (HEADERS / "opae").glob("*.h"))
 LANGUAGES = {
     "c": ["gcc", "-xc", "-std=gnu11", "-Wstrict-prototypes"],
     "c++": ["g++", "-xc++", "-std=gnu++17"],
+    "c99": ["gcc", "-xc", "-std=c99", "-pedantic", "-Wshadow"],
+    "c++11": ["g++", "-xc++", "-std=c++11", "-pedantic", "-Wshadow"],
 }
 
 PROBES = {
@@ -71,7 +73,7 @@ def test_a_header_brings_the_published_headers(name: str, tmp_path: Path) -> Non
     compiles("\n".join([*text, ""]), "c", tmp_path)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["c", "c++"])
 def test_values_sizes_and_offsets_are_the_published_ones(language: str, tmp_path: Path) -> None:
     check = "_Static_assert" if language == "c" else "static_assert"
 
@@ -92,7 +94,7 @@ def test_values_sizes_and_offsets_are_the_published_ones(language: str, tmp_path
     compiles("\n".join([*lines, ""]), language, tmp_path)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["c", "c++"])
 def test_functions_have_the_published_types(language: str, tmp_path: Path) -> None:
     lines = ["#include <opae/fpga.h>"]
     for functions in INTERFACE["functions"].values():
@@ -134,7 +136,8 @@ CXX = sorted(str(path.relative_to(HEADERS)) for path in (HEADERS / "opae" / "cxx
 
 @pytest.mark.parametrize("name", CXX)
 def test_a_header_of_the_cxx_interface_compiles_alone(name: str) -> None:
-    command = ["g++", "-xc++", "-std=c++11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+    command = ["g++", "-xc++", "-std=c++11", "-fsyntax-only"]
+    command += ["-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Werror"]
     text = f"#include <{name}>\n#include <{name}>\n"
     done = subprocess.run(
         [*command, "-I", str(HEADERS), "-"], input=text, text=True, check=False, timeout=120

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -11,15 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from opae_programs import EXAMPLES
-from peerlane.opae import library_folder
+from peerlane.opae import library_folder, run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from conftest import Run, Write
     from opae_programs import Programs
@@ -108,8 +109,8 @@ def test_a_bitstream_that_names_a_model_runs_it_only_if_it_was_given(
     conf = [sys.executable, "-m", "peerlane", "opae", "conf", str(image)]
     refused = run.run(conf, "dma_afu")
     assert refused.status != 0
-    assert f"names the model {model}" in refused.err
-    assert "--model" in refused.err
+    assert "peerlane: the bitstream for slot 0 of card is refused: it names the mod" in refused.err
+    assert f"add --model {model} to opae run" in refused.err
     assert "run\n" not in refused.out
     assert run.run(conf, "dma_afu", "--model", str(model)).status == 0
     peerlane_process("opae", "run", "--afu", str(image), "true").refuses(f"names the model {model}")
@@ -141,7 +142,10 @@ def test_a_scenario_without_a_card_or_host_is_refused(peerlane: Run, scenario: W
         where, *rest = command
         peerlane("opae", where, "--scenario", without, *rest).refuses("card", "fpga-card")
     peerlane("opae", "conf", "--scenario", without, "dma_afu").refuses("no card", "fpga-card")
-    peerlane("opae", "run", "--host", "x", "true").refuses("there is no node", "x")
+    for name in ("x", "card"):
+        wrong = peerlane("opae", "run", "--host", name, "true")
+        wrong.refuses(f'there is no host "{name}" with an FPGA card; write "server"')
+    peerlane("opae", "run", "--scenario", without, "--host", "x", "true").refuses("no FPGA card")
 
 
 def test_a_program_that_cannot_begin_is_refused_with_the_reason(
@@ -225,3 +229,20 @@ def test_without_a_session_a_program_is_told_how_to_get_one(
     monkeypatch.setenv("PEERLANE_SESSION", "/nowhere")
     alone = subprocess.run(two, capture_output=True, text=True, check=False, timeout=60)
     assert "/nowhere" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("true", ("", "")), "command must be a list of texts; write ['true']"),
+        (([], ("", "")), "the command is empty"),
+        ((["true"], "pac.toml"), "a text and what to call it"),
+    ],
+)
+def test_wrong_arguments_of_a_run_from_python_are_refused(
+    arguments: tuple[Any, Any], message: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        run_program(*arguments)
+    with pytest.raises(TypeError, match="models must be a list"):
+        run_program(["true"], ("", ""), models="unit.py")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from importlib import resources
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -13,7 +18,7 @@ import pytest
 
 from opae_programs import EXAMPLES
 from peerlane import Simulation, _core
-from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators
+from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators, run_program
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -219,6 +224,105 @@ def test_the_offset_of_a_feature_is_a_number(offset: object) -> None:
         in_a_card(unit)
 
 
+KEEPS = (
+    UNIT
+    + """
+    kept = []
+
+    def load(self, shell, offset, length):
+        return int(self.kept[0].can_read)
+
+    def store(self, shell, offset, data):
+        self.kept.append(shell)
+        if offset == 0x58:
+            self.load(shell, 0, 8)
+"""
+)
+"""A unit that keeps its shell, and uses it in a later call."""
+
+
+def test_a_shell_that_is_kept_ends_the_run_with_one_message(
+    programs: Programs, peerlane_process: Run, tmp_path: Path
+) -> None:
+    model = tmp_path / "keeps.py"
+    model.write_text(KEEPS)
+    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    last = "error: the accelerator Unit failed: RuntimeError: a shell is valid only during the call"
+    assert done.err.splitlines()[-1].startswith(last)
+    assert "unsendable" not in done.err
+
+
+def test_a_shell_is_refused_in_another_thread() -> None:
+    raised: list[BaseException] = []
+
+    class Threads(Recorder):
+        def load(self, shell: Shell, offset: int, length: int) -> int:
+            def use() -> None:
+                try:
+                    shell.wake_after(1)
+                except BaseException as error:  # noqa: BLE001 - a panic is one
+                    raised.append(error)
+
+            thread = Thread(target=use)
+            thread.start()
+            thread.join()
+            return super().load(shell, offset, length)
+
+    accelerator = in_a_card(Threads())[1]
+    assert accelerator.thread.run(accelerator.load(0x80)) == 7
+    (error,) = raised
+    assert isinstance(error, RuntimeError)
+    assert "in the thread of this call" in str(error)
+
+
+def test_a_unit_reads_no_more_of_the_cards_memory_than_there_is_room_for() -> None:
+    kept: list[bytes] = []
+
+    class Reads(Recorder):
+        def load(self, shell: Shell, offset: int, length: int) -> int:
+            del length
+            shell.memory_write(64, bytearray(b"kept" * 16))
+            shell.write(0x1000, bytearray(64))
+            kept.append(shell.memory_read(64, 64)[0])
+            shell.memory_read(0, (1 << offset // 8) - 1)
+            return 0
+
+    for bits in (32, 64):
+        accelerator = in_a_card(Reads())[1]
+        message = f"{(1 << bits) - 1} bytes of the card's memory cannot be read at once; read at"
+        with pytest.raises(UnitError, match=message):
+            accelerator.thread.run(accelerator.load(bits * 8))
+    assert kept == [b"kept" * 16] * 2
+
+
+class PanicError(BaseException):
+    """What a panic is in Python: no `Exception`."""
+
+
+class Panics:
+    """A session that fails with a panic, after which it has no fabric."""
+
+    def serve(self) -> object:
+        raise PanicError
+
+    def end(self) -> None:
+        """Does nothing."""
+
+    def finish(self, _: object) -> object:
+        raise RuntimeError("the session has not ended; call end() first")
+
+
+def test_a_session_that_fails_with_a_panic_ends_its_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Simulation, "session", lambda *_, **__: Panics())
+    text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
+    began = time.monotonic()
+    with pytest.raises(PanicError):
+        run_program(["sleep", "60"], (text, "pac"))
+    assert time.monotonic() - began < 30
+
+
 def test_a_method_may_leave_accesses_to_that_of_the_base_class() -> None:
     Sink().store(Mock(), 0x80, bytes(8))
     assert Sink().load(Mock(), 0x80, 8) == 7
@@ -267,6 +371,11 @@ LOAD, STORE = "load(self, shell, offset, length)", "store(self, shell, offset, d
 WRONG_UNITS = {
     "no-uuid": (UNIT.replace("3a77", "none"), "Unit.uuid is 'none8c9e", "write uuid ="),
     "number": (f"{UNIT}    uuid = 17", "Unit.uuid is 17", "no UUID"),
+    "object": (
+        f"import uuid as u\n{UNIT}    uuid = u.UUID(uuid)",
+        "which is no text",
+        'write uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"',
+    ),
     "no-method": (f"{UNIT}    load = 5", "Unit.load is no method", "(self, shell, offset, length)"),
     "arguments": (f"{UNIT}    def store(self, at): 0", "Unit.store", "(self, shell, offset, data)"),
     "no-class": ("class Unit: uuid = 1", "no class derived from peerlane.opae.Afu", "write one"),
@@ -275,6 +384,12 @@ WRONG_UNITS = {
     "raises": (f"{UNIT}    def __init__(self): 1 / 0", "cannot be made", "ZeroDivisionError"),
     "syntax": ("def (", "cannot be loaded", "SyntaxError"),
     "async": (f"{UNIT}    async def {LOAD}: 0", "Unit.load is async", "write def load(self, shell"),
+    "async-yield": (
+        f"{UNIT}    async def {STORE}: yield",
+        "Unit.store is async",
+        "write def store(",
+    ),
+    "yield": (f"{UNIT}    def {STORE}: yield", "Unit.store has a yield", "without yield"),
     "no-registers": (UNIT, "Unit has no load and no store", "(self, shell, offset, length), or"),
     "helper": (f"{UNIT}    def preset(self): 0", "Unit has no load and no store", "write def load"),
     "empty": ("", "no class derived from peerlane.opae.Afu", "write one"),
@@ -304,3 +419,75 @@ def test_a_wrong_unit_is_refused_with_what_would_be_right(
     unit.write_text(text, encoding="utf-8")
     for command in (("run", "--afu", unit, "true"), ("conf", unit), ("pack", unit, "x.gbs")):
         peerlane("opae", *command).refuses(str(unit), *words)
+
+
+def test_a_unit_may_be_in_a_folder_whose_name_has_a_colon(peerlane: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "a:b.py:c"
+    folder.mkdir()
+    unit = folder / "d:e.py"
+    unit.write_text(f"{UNIT}    def {LOAD}: return 1", encoding="utf-8")
+    for name in (unit, f"{unit}:Unit"):
+        assert peerlane("opae", "run", "--afu", name, "--model", name, "true").status == 0
+    peerlane("opae", "run", "--afu", f"{unit}:Other", "true").refuses("has no unit 'Other'")
+
+
+def test_a_bitstream_with_the_name_of_a_python_file_is_named(peerlane: Run, tmp_path: Path) -> None:
+    bits, unit = tmp_path / "unit.gbs", tmp_path / "unit.py"
+    assert peerlane("opae", "pack", "dma_afu", bits).status == 0
+    bits.rename(unit)
+    peerlane("opae", "pack", "he_lb", unit).refuses("the name of a Python file", "FILE.gbs")
+    peerlane("opae", "run", "--afu", unit, "true").refuses("unit.py is a bitstream", "FILE.gbs")
+
+
+def test_a_unit_may_be_imported_from_a_file_beside_it(peerlane: Run, tmp_path: Path) -> None:
+    (tmp_path / "common_unit.py").write_text(f"{UNIT}    def {LOAD}: return 1", encoding="utf-8")
+    unit = tmp_path / "unit.py"
+    unit.write_text("from common_unit import Unit\nAlias = Unit", encoding="utf-8")
+    for name in ("Unit", "Alias"):
+        assert peerlane("opae", "run", "--afu", f"{unit}:{name}", "true").status == 0
+    unnamed = peerlane("opae", "run", "--afu", unit, "true")
+    unnamed.refuses("no class derived from", "unit.py:Alias for the one that it imports")
+    unknown = peerlane("opae", "run", "--afu", f"{unit}:Units", "true")
+    unknown.refuses("unit.py has no unit 'Units'; did you mean \"Unit\"?")
+    unit.write_text("from common_unit import Unit\nclass Own(Unit): 0", encoding="utf-8")
+    assert peerlane("opae", "run", "--afu", unit, "true").status == 0
+
+
+STAYS = """
+import time
+from peerlane.opae import Afu
+
+class Stays(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        print("stays", flush=True)
+        {}
+"""
+"""A unit that does not return from a store."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("code", ["while True: pass", "time.sleep(600)"])
+def test_a_signal_ends_a_run_whose_unit_does_not_return(
+    programs: Programs, tmp_path: Path, code: str, number: signal.Signals
+) -> None:
+    model = tmp_path / "stays.py"
+    model.write_text(STAYS.format(code))
+    command = [sys.executable, "-m", "peerlane", "opae", "run", "--afu", str(model)]
+    with subprocess.Popen(
+        [*command, str(programs.program("checksum")), "64"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "stays\n"
+        os.killpg(run.pid, number)
+        try:
+            _, err = run.communicate(timeout=30)
+        finally:
+            run.kill()
+    why = "error: the accelerator does not return from Stays.store (stays.py, line 10)\n"
+    assert (run.returncode, err) == (1, why)

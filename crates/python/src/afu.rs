@@ -9,7 +9,9 @@
     reason = "a method of a type with a lifetime is not general enough"
 )]
 
+use std::borrow::Cow;
 use std::ptr::NonNull;
+use std::thread::{self, ThreadId};
 
 use kernel::{Span, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -103,7 +105,7 @@ impl PythonAfu {
             let done = lent.transpose().and_then(|lent| {
                 let done = call(object, lent.as_ref());
                 if let Some(lent) = &lent {
-                    lent.borrow_mut().0 = None;
+                    lent.borrow_mut().lent = None;
                 }
                 done
             });
@@ -171,20 +173,37 @@ impl Afu for PythonAfu {
     }
 }
 
+/// The most bytes of the card's memory that a unit reads at once.
+const LONGEST_READ: usize = 64 << 20;
+
 /// The shell around an accelerator during one call: the rest of the card.
-#[pyclass(module = "peerlane._core", unsendable)]
-pub struct Shell(Option<NonNull<sim::Shell<'static>>>);
+#[pyclass(module = "peerlane._core")]
+pub struct Shell {
+    lent: Option<NonNull<sim::Shell<'static>>>,
+    /// The thread of the call.
+    thread: ThreadId,
+}
+
+// SAFETY: the pointer is used only in the thread of the call that lends it, which `with` checks. An object that Python keeps may be
+// dropped in another thread, which does not use the pointer.
+unsafe impl Send for Shell {}
+// SAFETY: as above; and a shared reference does not reach the pointer.
+unsafe impl Sync for Shell {}
 
 impl Shell {
     /// Lends `shell` to Python. The pointer must be taken back before the call that lends it ends.
     fn lend(shell: &mut sim::Shell<'_>) -> Self {
-        Shell(Some(NonNull::from(shell).cast()))
+        Shell {
+            lent: Some(NonNull::from(shell).cast()),
+            thread: thread::current().id(),
+        }
     }
 
     fn with<T>(&mut self, use_it: impl FnOnce(&mut sim::Shell<'_>) -> T) -> PyResult<T> {
-        let Some(mut shell) = self.0 else {
+        let is_here = self.thread == thread::current().id();
+        let Some(mut shell) = self.lent.filter(|_| is_here) else {
             return Err(PyRuntimeError::new_err(
-                "a shell is valid only during the call that it was passed to; do not keep it",
+                "a shell is valid only during the call that it was passed to, in the thread of this call; do not keep it",
             ));
         };
         // SAFETY: the pointer exists only until the call that lent it returns. This object stays in the thread of that call, and
@@ -221,9 +240,13 @@ impl Shell {
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an argument of Python is extracted by value"
+    )]
     #[pyo3(signature = (address, data, tag = 0))]
-    fn write(&mut self, address: u64, data: &[u8], tag: u32) -> PyResult<()> {
-        self.with(|shell| shell.write(address, data, tag))?
+    fn write(&mut self, address: u64, data: Cow<'_, [u8]>, tag: u32) -> PyResult<()> {
+        self.with(|shell| shell.write(address, &data, tag))?
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }
 
@@ -249,14 +272,23 @@ impl Shell {
         address: u64,
         length: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, f64)> {
+        if length > LONGEST_READ {
+            return Err(PyValueError::new_err(format!(
+                "{length} bytes of the card's memory cannot be read at once; read at most {LONGEST_READ}"
+            )));
+        }
         let mut bytes = vec![0; length];
         let done = self.with(|shell| shell.memory().read(address, &mut bytes))?;
         let done = done.map_err(|why| PyValueError::new_err(why.to_string()))?;
         Ok((PyBytes::new(py, &bytes), done.as_ns()))
     }
 
-    fn memory_write(&mut self, address: u64, data: &[u8]) -> PyResult<f64> {
-        let done = self.with(|shell| shell.memory().write(address, data))?;
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an argument of Python is extracted by value"
+    )]
+    fn memory_write(&mut self, address: u64, data: Cow<'_, [u8]>) -> PyResult<f64> {
+        let done = self.with(|shell| shell.memory().write(address, &data))?;
         done.map(Time::as_ns)
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }

@@ -265,7 +265,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
 
 fn session_error(error: &ServerError) -> PyErr {
     match error {
-        ServerError::Access(_) | ServerError::NoCards(_) => {
+        ServerError::Access(_) | ServerError::NoCards | ServerError::NoCardsThere(..) => {
             PyValueError::new_err(error.to_string())
         }
         ServerError::Channel(_) | ServerError::System(_) => PyOSError::new_err(error.to_string()),

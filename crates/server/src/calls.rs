@@ -309,7 +309,14 @@ impl Server {
         }
         let bytes = read(file, size).ok_or(Failure::Invalid)?;
         let loaded = cards::accelerator(&bytes, place, self.loader.as_ref());
-        let loaded = loaded.map_err(|_| Failure::NotABitstream)?;
+        let loaded = loaded.map_err(|why| {
+            let name = &place.name;
+            let _ = writeln!(
+                stderr(),
+                "peerlane: the bitstream for slot {slot} of {name} is refused: {why}"
+            );
+            Failure::NotABitstream
+        })?;
         let took = place.configuration_rate.time_of(size);
         self.pass(took, watch);
         let name = &self.cards[card].place.name;

@@ -1,5 +1,6 @@
 //! The server of a session: it serves the calls of all processes one after the other.
 
+use std::collections::BTreeSet;
 use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -9,6 +10,7 @@ use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use session::{ChannelError, LINGER, Listener, Pace, Request, Response, Until, has_one_core};
+use sim::scenario::advice;
 use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
 
@@ -21,12 +23,15 @@ use crate::pages::ReadyPages;
 /// The reason why a session cannot start or continue.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// The scenario has no such host.
+    /// The host has no processor.
     #[error("{0}")]
     Access(#[from] AccessError),
-    /// The host, or the whole scenario, has no card.
-    #[error("{0} has no FPGA card; write a device with model = \"fpga-card\"")]
-    NoCards(String),
+    /// The scenario has no card.
+    #[error("the scenario has no FPGA card; write a device with model = \"fpga-card\"")]
+    NoCards,
+    /// No host of this name has a card, but others have; with the most similar name, or a list of all.
+    #[error("there is no host {0:?} with an FPGA card; {1}")]
+    NoCardsThere(String, String),
     /// The socket cannot be created.
     #[error("{0}")]
     Channel(#[from] ChannelError),
@@ -105,6 +110,19 @@ const MOST_CLIENTS: usize = 1024;
 /// With the wall clock, the simulated time that passes between two checks for calls.
 const STRIDE: Span = Span::from_us(20);
 
+/// The error that no host `wanted`, or none at all, has a card.
+fn no_cards(simulation: &Simulation, wanted: Option<&str>) -> ServerError {
+    let all = Card::all(simulation, None);
+    let hosts: BTreeSet<&str> = all.iter().map(|card| card.place.host.as_str()).collect();
+    match wanted {
+        Some(wanted) if !hosts.is_empty() => {
+            let hosts: Vec<&str> = hosts.into_iter().collect();
+            ServerError::NoCardsThere(wanted.to_owned(), advice(wanted, &hosts))
+        }
+        _ => ServerError::NoCards,
+    }
+}
+
 impl Server {
     /// A session on `host` of `simulation`, or on the first host with a card; its socket is at `path`.
     pub fn new(
@@ -114,15 +132,8 @@ impl Server {
         settings: Settings,
         loader: Box<dyn Loader>,
     ) -> Result<Self, ServerError> {
-        if let Some(host) = host {
-            simulation.costs(host)?;
-        }
         let cards = Card::all(&simulation, host);
-        let no_cards = || {
-            let host = host.map(|host| format!("the host {host:?}"));
-            ServerError::NoCards(host.unwrap_or("the scenario".to_owned()))
-        };
-        let first = cards.first().ok_or_else(no_cards)?;
+        let first = cards.first().ok_or_else(|| no_cards(&simulation, host))?;
         let host = first.place.host.clone();
         let thread = HostThread::new(&mut simulation, &host)?;
         Ok(Server {

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def load_file(path: Path, prefix: str) -> ModuleType:
     """The module of a file that exists, after its code has run; its name begins with `prefix`.
 
+    From then on, modules beside it can be imported, too; those that are installed come first.
+
     Raises:
         ValueError: It is not a Python file, or its code has failed.
     """
@@ -24,6 +26,9 @@ def load_file(path: Path, prefix: str) -> ModuleType:
         raise ValueError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    beside = str(path.resolve().parent)
+    if beside not in sys.path:
+        sys.path.append(beside)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from peerlane import _core
 from peerlane._core import UnitError
 from peerlane.models.python_file import load_file
 
@@ -47,7 +48,7 @@ class Shell(Protocol):
     def read(self, address: int, length: int, tag: int = 0) -> None:
         """Asks for bytes of host memory: `read_done` brings them, in any order among reads."""
 
-    def write(self, address: int, data: bytes, tag: int = 0) -> None:
+    def write(self, address: int, data: bytes | bytearray, tag: int = 0) -> None:
         """Writes to host memory, behind all that was written before; `write_done` follows."""
 
     def interrupt(self, vector: int = 0) -> None:
@@ -57,9 +58,9 @@ class Shell(Protocol):
         """Asks for `wake` in so many nanoseconds; of several times the earliest counts."""
 
     def memory_read(self, address: int, length: int) -> tuple[bytes, float]:
-        """Bytes of the card's own memory, and when they are there, in nanoseconds."""
+        """At most 64 MiB of the card's own memory, and when they are there, in nanoseconds."""
 
-    def memory_write(self, address: int, data: bytes) -> float:
+    def memory_write(self, address: int, data: bytes | bytearray) -> float:
         """Writes the card's own memory: when that is done, in nanoseconds."""
 
 
@@ -104,13 +105,20 @@ class Afu:
         """There is room for requests again, or the time of a `wake_after` has come."""
 
 
+def split(model: str) -> tuple[str, str]:
+    """The file and the class of `FILE.py:CLASS`; no class if none is named."""
+    # The last colon, as folders and files may have some.
+    path, _, wanted = model.rpartition(":")
+    return (path, wanted) if path.endswith(".py") else (model, "")
+
+
 def place_of(model: str) -> str:
     """The place of a model as bitstreams name it: `FILE.py` as an absolute path, and the class.
 
     Raises:
         ValueError: There is no such file.
     """
-    path, _, wanted = model.partition(":")
+    path, wanted = split(model)
     _check_file(Path(path))
     return str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
 
@@ -121,26 +129,37 @@ def load(place: str) -> Afu:
     Raises:
         ValueError: There is none; the message says why.
     """
-    name, _, wanted = place.partition(":")
-    module = _module(Path(name))
-    classes = [
-        found
-        for _, found in inspect.getmembers(module, inspect.isclass)
-        if issubclass(found, Afu) and found.__module__ == module.__name__
-    ]
-    if wanted:
-        classes = [found for found in classes if found.__name__ == wanted]
-    if len(classes) != 1:
-        found = "several classes" if classes else "no class"
-        right = f"write {name}:CLASS" if classes or wanted else "write one"
-        raise ValueError(f"{name} has {found} derived from peerlane.opae.Afu; {right}")
+    name, wanted = split(place)
+    found = _class(name, _module(Path(name)), wanted)
     try:
-        unit = classes[0]()
+        unit = found()
     except (Exception, SystemExit) as error:
-        made = f"{name}: {classes[0].__name__}() cannot be made"
+        made = f"{name}: {found.__name__}() cannot be made"
         raise ValueError(f"{made}: {type(error).__name__}: {error}") from error
     _check(name, unit)
     return unit
+
+
+def _class(name: str, module: ModuleType, wanted: str) -> type[Afu]:
+    """The unit of a file: the one that it defines, or any that it knows by the name `wanted`."""
+    known = {
+        own: found
+        for own, found in inspect.getmembers(module, inspect.isclass)
+        if issubclass(found, Afu) and found is not Afu
+    }
+    if wanted in known:
+        return known[wanted]
+    if wanted and known:
+        raise ValueError(f"{name} has no unit {wanted!r}; {_core.advice(wanted, list(known))}")
+    defined = [found for found in known.values() if found.__module__ == module.__name__]
+    if len({*defined}) == 1:
+        return defined[0]
+    has = "several classes" if defined else "no class"
+    if not defined and known:
+        right = f"write {name}:{next(iter(known))} for the one that it imports"
+    else:
+        right = f"write {name}:CLASS" if defined else "write one"
+    raise ValueError(f"{name} has {has} derived from peerlane.opae.Afu; {right}")
 
 
 CALLS = {
@@ -156,6 +175,10 @@ CALLS = {
 
 LIKENESS = 0.8
 """Names above this ratio are alike: `lod` and `load` (0.86), not `wake_up` and `wake` (0.80)."""
+
+
+BITSTREAM = b"XeonFPGA"
+"""The first bytes of a bitstream."""
 
 
 def _definition(method: str) -> str:
@@ -187,9 +210,11 @@ def _check(file: str, unit: Afu) -> None:
     try:
         UUID(unit.uuid)
     except (AttributeError, TypeError, ValueError):
-        example = "d8424dc4-a4a3-c413-f89e-433683f9040b"
+        is_object = isinstance(unit.uuid, UUID)
+        why = "which is no text" if is_object else "which is no UUID"
+        example = unit.uuid if is_object else "d8424dc4-a4a3-c413-f89e-433683f9040b"
         raise ValueError(
-            f'{file}: {own}.uuid is {unit.uuid!r}, which is no UUID; write uuid = "{example}"'
+            f'{file}: {own}.uuid is {unit.uuid!r}, {why}; write uuid = "{example}"'
         ) from None
     for method, arguments in CALLS.items():
         found = getattr(unit, method, None)
@@ -203,9 +228,14 @@ def _check(file: str, unit: Afu) -> None:
             raise ValueError(
                 f"{file}: {own}.{method} cannot be called as a card does ({error}); write {right}"
             ) from None
-        if inspect.iscoroutinefunction(found):
+        if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
             raise ValueError(
                 f"{file}: {own}.{method} is async, and a card does not wait; write {right}"
+            )
+        if inspect.isgeneratorfunction(found):
+            raise ValueError(
+                f"{file}: {own}.{method} has a yield, so that a card's call would execute nothing "
+                f"of it; write {right} without yield"
             )
     for method in CALLS:
         if not _has(unit, method) and (near := _misspelt(unit, method)):
@@ -246,6 +276,9 @@ def _check_file(path: Path) -> None:
         raise ValueError(f"there is no file {path}; name FILE.py or FILE.py:CLASS")
     if path.suffix != ".py":
         raise ValueError(f"{path} is not a Python file; name FILE.py or FILE.py:CLASS")
+    with path.open("rb") as file:
+        if file.read(len(BITSTREAM)) == BITSTREAM:
+            raise ValueError(f"{path} is a bitstream and no Python file; name it FILE.gbs")
 
 
 def _module(path: Path) -> ModuleType:

@@ -22,8 +22,7 @@ def bitstream(image: str) -> bytes:
     """
     found = read(image)
     model = model_of(found)
-    path = image.partition(":")[0]
-    if model is not None and not path.endswith(".py"):
+    if model is not None and not afu.split(image)[0].endswith(".py"):
         raise ValueError(f"{image} names the model {model}; to run it, name that file instead")
     return found
 
@@ -43,7 +42,7 @@ def read(image: str) -> bytes:
     built_in = dict(_core.afus())
     if image in built_in:
         return _core.write_bitstream(image, built_in[image])
-    path = image.partition(":")[0]
+    path = afu.split(image)[0]
     if path.endswith(".py"):
         place = afu.place_of(image)
         return _core.write_bitstream(Path(path).stem, afu.load(place).uuid, place)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import struct
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from peerlane.programs.host_thread import PAGE
+from peerlane.programs.host_thread import PAGE, run_programs
 
 if TYPE_CHECKING:
+    from peerlane.fabric.simulation import Simulation
     from peerlane.opae.card import Accelerator
     from peerlane.programs.host_thread import HostThread
 
@@ -181,6 +182,34 @@ async def diagnose(
             clock_hz=card.place.clock_hz,
             ns=ended - began,
         )
+
+
+PATIENCE_NS = 1e9
+"""Simulated time that a test has, besides that of its lines."""
+
+LINE_NS = 6400.0
+"""Simulated time that a test has for each line: at 10 MB/s, far below the rate of any link."""
+
+
+def run_diagnosis(
+    simulation: Simulation, card: Accelerator, mode: Mode, *, lines: int, request_lines: int = 4
+) -> Diagnosis:
+    """Runs one test as `diagnose` does, and ends it if the accelerator does not.
+
+    Raises:
+        DiagnosticsError: Bytes were not copied as they were, or the test does not end.
+    """
+    test = diagnose(card, mode, lines=lines, request_lines=request_lines)
+    limit = PATIENCE_NS + lines * LINE_NS
+
+    async def watch() -> NoReturn:
+        await simulation.sleep(limit)
+        raise DiagnosticsError(
+            f"{card.name}, slot {card.place.slot}, {mode}: the test has not ended after "
+            f"{limit / 1e9:.2g} s of simulated time"
+        )
+
+    return run_programs(simulation, [test], watch=watch())[0]
 
 
 def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:

@@ -185,8 +185,9 @@ class Dma:
         self, source: int, target: int, part: tuple[int, int], control: int
     ) -> None:
         card, base = self._card, self._base
-        while await card.load(base + STATUS, 4) & FULL:
-            pass
+        while (status := await card.load(base + STATUS, 4)) & FULL:
+            if status == WORD:
+                raise DmaError(f"{card.name} does not answer: its registers read as ones")
         size, burst = part
         low = source & WORD, target & WORD
         high = source >> 32, target >> 32

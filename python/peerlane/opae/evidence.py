@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from peerlane.fabric.simulation import Simulation
+    from peerlane.results.run import IncidentResult
 
 COSTS = (
     "buffer_write_rate",
@@ -80,6 +81,10 @@ class Evidence:
     times: Times
     links: list[LinkUse]
     constants: list[Constant]
+    incidents: list[IncidentResult]
+    """The log of the simulation: errors of functions and links, resets, removals."""
+    incidents_left_out: int
+    """Incidents for which the log had no place."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields, for JSON."""
@@ -105,11 +110,14 @@ class Ledger:
         link, copies = times["devices"], times["copies"]
         calls, configuration = times["system_calls"], times["configuration"]
         rest = times["all"] - link - copies - calls - configuration
+        result = self._simulation.result()
         return Evidence(
             self.host,
             Times(link, copies, calls, configuration, max(rest, 0.0)),
             list(self._links(times["all"])),
             list(_constants(self._simulation, self.host)),
+            list(result.incidents),
+            result.incidents_left_out,
         )
 
     def _links(self, all_ns: float) -> Iterator[LinkUse]:

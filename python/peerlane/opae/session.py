@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket as sockets
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,12 +20,14 @@ from peerlane.fabric.simulation import Simulation
 from peerlane.opae import afu
 from peerlane.opae.bitstream import model_of
 from peerlane.opae.evidence import Evidence, Ledger
+from peerlane.opae.stuck import PATIENCE, end_unit
 from peerlane.opae.topology import hwloc_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
+    from peerlane import _core
     from peerlane.opae.afu import Afu
 
 OPTIONS = {
@@ -89,11 +90,14 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
     Raises:
         ScenarioError: The scenario cannot be built.
-        UnitError: An accelerator in Python raised an exception, which is the cause; the program
-            was ended.
-        ValueError: It has no such host or card, or an image is no bitstream.
+        UnitError: An accelerator in Python raised an exception, which is the cause, and the program
+            was ended; or it did not return after a signal had ended the program.
+        StuckUnitError: It still does not return, and the simulation is lost.
+        TypeError: A text is given instead of a list of texts, or of a scenario with its name.
+        ValueError: It has no such host or card, an image is no bitstream, or the command is empty.
         OSError: The program cannot be started.
     """
+    _check_arguments(command, scenario, models)
     _remove_dead_sessions()
     if isinstance(scenario, Simulation):
         simulation = scenario
@@ -122,13 +126,14 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
             raised: BaseException | None
             try:
                 processes, raised = session.serve()
-            except (OSError, RuntimeError, ValueError) as error:
+            except BaseException as error:  # noqa: BLE001 - a panic is one, too
                 raised = error
             if raised is not None:
                 failures.append(raised)
                 program.end(processes)
 
-        server = threading.Thread(target=serve, name="peerlane session")
+        # A unit that never returns keeps its thread, and the thread must not keep the process.
+        server = threading.Thread(target=serve, name="peerlane session", daemon=True)
         server.start()
         began = time.monotonic()
         try:
@@ -136,11 +141,44 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         finally:
             took = time.monotonic() - began
             session.end()
-            server.join()
-            times = simulation.finish_session(session)
+            patience = PATIENCE if program.is_signalled else None
+            stuck = end_unit(server, serve.__code__, patience)
+            times = _finish(simulation, session, failures)
+        if stuck:
+            raise stuck
         if failures:
             raise failures[0]
         return Outcome(status, times["all"], took, ledger.close(times))
+
+
+def _finish(
+    simulation: Simulation, session: _core.Session, failures: Sequence[BaseException]
+) -> dict[str, float]:
+    """Takes the fabric back from a session; its times.
+
+    Raises:
+        BaseException: The first failure, if it was a panic, which leaves no fabric.
+    """
+    try:
+        return simulation.finish_session(session)
+    except RuntimeError:
+        for failure in failures:
+            raise failure from None
+        raise
+
+
+def _check_arguments(command: object, scenario: object, models: object) -> None:
+    """Refuses texts, which are lists of characters, where lists of texts are needed."""
+    for name, given in (("command", command), ("models", models)):
+        if isinstance(given, str | bytes):
+            raise TypeError(f"{name} must be a list of texts; write [{given!r}]")
+    if isinstance(scenario, str):
+        raise TypeError(
+            "scenario must be a simulation, or a text and what to call it in messages; "
+            'write (Path("FILE").read_text(), "FILE")'
+        )
+    if not command:
+        raise ValueError("the command is empty; write a program and its arguments")
 
 
 def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
@@ -148,12 +186,9 @@ def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
 
     def load(place: str) -> Afu:
         if place not in given:
-            print(
-                f"peerlane: a program loads a bitstream that names the model {place}, which was "
-                f"not given; add --model {place} to opae run",
-                file=sys.stderr,
+            raise ValueError(
+                f"it names the model {place}, which was not given; add --model {place} to opae run"
             )
-            raise ValueError(f"the model {place} was not given")
         return afu.load(place)
 
     return load
@@ -190,6 +225,7 @@ def _passed_on(program: _Program) -> Iterator[None]:
         return
 
     def pass_on(number: int, _: FrameType | None) -> None:
+        program.is_signalled = True
         if number != signal.SIGINT:
             program.signal(number)
 
@@ -212,6 +248,7 @@ class _Program:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
+        self.is_signalled = False
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Runs it to its end; its exit status."""
@@ -232,6 +269,8 @@ class _Program:
 
     def end(self, others: Sequence[int]) -> None:
         """Ends what does not end by itself: the program, and `others` that were connected."""
+        # For a program that begins just now; one that runs has time to end by itself.
+        self._early.append(signal.SIGKILL)
         numbers = {*others} - {os.getpid()}
         if self._process is not None:
             numbers.add(self._process.pid)

@@ -36,6 +36,11 @@ def load(source: str, card: str, slot: int, bits: bytes) -> None:
     file.write_bytes(bits)
 
 
+def has(source: str, card: str, slot: int) -> bool:
+    """Whether there is a bitstream for a slot of a card."""
+    return _file(source, card, slot).is_file()
+
+
 def forget(source: str, card: str, slot: int) -> None:
     """Forgets the bitstream of a slot of a card, which then has what the scenario says."""
     _file(source, card, slot).unlink(missing_ok=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from peerlane import _core
 from peerlane.opae.dma import CHUNK, LINE, Dma
@@ -58,8 +58,11 @@ class _Pattern:
 
     number: int
     size: int
+    asked: list[int] = field(default_factory=list)
+    """The last chunk that was asked for."""
 
     def __getitem__(self, chunk: int) -> bytes:
+        self.asked[:] = [chunk]
         offset = chunk * CHUNK
         return _core.pattern(self.number, offset, min(CHUNK, self.size - offset))
 
@@ -88,12 +91,30 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
         )
     patterns = [_Pattern(number, size) for number in range(len(cards))]
     both = list(zip(cards, patterns, strict=True))
-    written = run_programs(simulation, [_write(card, pattern) for card, pattern in both])
-    read = run_programs(simulation, [_read(card, pattern) for card, pattern in both])
+    watched = [pattern.asked for pattern in patterns]
+    writes = [_write(card, pattern) for card, pattern in both]
+    written = run_programs(simulation, writes, watch=_watch(simulation, watched))
+    reads = [_read(card, pattern) for card, pattern in both]
+    read = run_programs(simulation, reads, watch=_watch(simulation, watched))
     return [
         Sweep(card.name, size, to_card, from_card, intact)
         for card, to_card, (from_card, intact) in zip(cards, written, read, strict=True)
     ]
+
+
+PATIENCE_NS = 1e9
+"""Simulated time in which a card moves a chunk: far more than any link needs."""
+
+
+async def _watch(simulation: Simulation, watched: Sequence[Sequence[int]]) -> NoReturn:
+    """Ends a sweep in which no card moves a chunk any more."""
+    before: list[int] | None = None
+    while True:
+        chunks = [chunk for asked in watched for chunk in asked]
+        if chunks == before:
+            raise RuntimeError("no card has moved any data for 1 s of simulated time")
+        before = chunks
+        await simulation.sleep(PATIENCE_NS)
 
 
 async def _write(card: Accelerator, pattern: _Pattern) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from peerlane import _core
     from peerlane.programs.access import Waitable
@@ -167,24 +167,33 @@ def _refuse_functions(programs: Sequence[object]) -> None:
 
 
 def run_programs(
-    simulation: Machine, programs: Sequence[Coroutine[Any, Any, _Result]]
+    simulation: Machine,
+    programs: Sequence[Coroutine[Any, Any, _Result]],
+    *,
+    watch: Coroutine[Any, Any, NoReturn] | None = None,
 ) -> list[_Result]:
     """Runs programs side by side; returns their values.
 
     A program awaits calls of its own `HostThread`, accesses in flight (`Simulation.begin_read` and
     others), `Simulation.sleep` and `OutsideDevice.next_access`.
 
+    Args:
+        simulation: The machine.
+        programs: The programs.
+        watch: A program that ends with the others, or ends them by an exception.
+
     Raises:
         RuntimeError: A program waits, and nothing is left to happen.
         TypeError: A program is not the call of an async function, or awaits something else.
     """
-    _refuse_functions(programs)
-    running = _Running(programs)
+    started = programs if watch is None else [*programs, watch]
+    _refuse_functions(started)
+    running = _Running(started)
     try:
-        for number in range(len(programs)):
+        for number in range(len(started)):
             # The first step of a coroutine takes nothing.
             running.go_on(number, None)
-        while running.threads or running.others:
+        while len(running.results) < len(programs):
             if running.go_on_all():
                 continue
             more = simulation.advance_to(list(running.threads.values()), running.until_ns())
@@ -194,7 +203,7 @@ def run_programs(
                     "makes: nothing is left to happen in the simulation"
                 )
     finally:
-        for program in programs:
+        for program in started:
             program.close()
     return [running.results[number] for number in range(len(programs))]
 

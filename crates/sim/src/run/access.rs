@@ -101,7 +101,9 @@ pub enum AccessError {
     )]
     NoSlot(String),
     /// The card has fewer slots.
-    #[error("{0} has no slot {1}; name 0 to {last}, or set slots of {0} to a larger number", last = .2 - 1)]
+    #[error(
+        "{0} has no slot {1}, because it has slots = {2}, counted from 0; name another one, or set slots of {0} to a larger number"
+    )]
     NoSuchSlot(String, usize, usize),
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]

@@ -13,9 +13,9 @@ use session::{Until, WaitEnd};
 
 use super::signals::with_open;
 use super::threads::MOMENT;
-use super::time::from_timespec;
+use super::time::{SECOND, from_timespec, to_timespec};
 use super::turns::{Rest, WaitOutcome, give_way, wait_in_turn};
-use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
+use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::user_pointer;
 use crate::state::{State, reported_time};
 
@@ -123,8 +123,25 @@ fn milliseconds(timeout: c_int) -> Option<u64> {
     u64::try_from(timeout).ok().map(|span| span * 1_000_000)
 }
 
-fn span(timeout: *const timespec) -> Option<u64> {
-    from_timespec(user_pointer(timeout.cast_mut()).ok()?.take())
+/// The nanoseconds of a time limit; none without a limit. An invalid limit is an error.
+fn span(timeout: *const timespec) -> Result<Option<u64>, c_int> {
+    let Ok(timeout) = user_pointer(timeout.cast_mut()) else {
+        return Ok(None);
+    };
+    from_timespec(timeout.take()).map(Some).ok_or(libc::EINVAL)
+}
+
+/// The nanoseconds of a time limit of `select`, whose microseconds may be more than a second.
+fn span_of_select(timeout: *mut timeval) -> Result<Option<u64>, c_int> {
+    let Ok(timeout) = user_pointer(timeout) else {
+        return Ok(None);
+    };
+    let timeout = timeout.take();
+    let part = |time: i64, unit: u64| u64::try_from(time).map(|time| time.saturating_mul(unit));
+    match (part(timeout.tv_sec, SECOND), part(timeout.tv_usec, 1000)) {
+        (Ok(seconds), Ok(rest)) => Ok(Some(seconds.saturating_add(rest))),
+        _ => Err(libc::EINVAL),
+    }
 }
 
 /// Whether one of the descriptors belongs to an event.
@@ -179,7 +196,11 @@ unsafe extern "C" fn ppoll(
             real::ppoll(all, count, timeout, mask)
         });
     }
-    wait(any_is_event(all, count), span(timeout), |real| {
+    let span = match span(timeout) {
+        Ok(span) => span,
+        Err(error) => return fail(error),
+    };
+    wait(any_is_event(all, count), span, |real| {
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: the caller guarantees valid arguments.
@@ -187,6 +208,19 @@ unsafe extern "C" fn ppoll(
             real::ppoll(all, count, timeout, mask)
         })
     })
+}
+
+/// The name of `ppoll` when the compiler checks buffer sizes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __ppoll_chk(
+    all: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    _room: size_t,
+) -> c_int {
+    // SAFETY: the caller guarantees valid arguments.
+    unsafe { ppoll(all, count, timeout, mask) }
 }
 
 /// The descriptors in a set.
@@ -234,14 +268,22 @@ unsafe extern "C" fn select(
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::select(count, read, write, except, timeout) };
     }
-    let span = user_pointer(timeout).ok().and_then(|timeout| {
-        let timeout = timeout.take();
-        from_timespec(timespec {
-            tv_sec: timeout.tv_sec,
-            tv_nsec: timeout.tv_usec * 1000,
-        })
-    });
-    select_virtually(count, [read, write, except], span, ptr::null())
+    let span = match span_of_select(timeout) {
+        Ok(span) => span,
+        Err(error) => return fail(error),
+    };
+    let began = reported_time();
+    let ready = select_virtually(count, [read, write, except], span, ptr::null());
+    if let (Ok(timeout), Some(span)) = (user_pointer(timeout), span) {
+        // As Linux does, which programs use to continue a wait.
+        let passed = reported_time().saturating_sub(began) / NANOSECOND;
+        let left = to_timespec(span.saturating_sub(passed));
+        timeout.put(timeval {
+            tv_sec: left.tv_sec,
+            tv_usec: left.tv_nsec / 1000,
+        });
+    }
+    ready
 }
 
 #[unsafe(no_mangle)]
@@ -259,7 +301,10 @@ unsafe extern "C" fn pselect(
             real::pselect(count, read, write, except, timeout, mask)
         });
     }
-    select_virtually(count, [read, write, except], span(timeout), mask)
+    match span(timeout) {
+        Ok(span) => select_virtually(count, [read, write, except], span, mask),
+        Err(error) => fail(error),
+    }
 }
 
 fn select_virtually(
@@ -297,7 +342,6 @@ unsafe extern "C" fn epoll_wait(
     unsafe { epoll_pwait(epoll, events, most, timeout, ptr::null()) }
 }
 
-/// The descriptors of an `epoll` descriptor are not known here, so any event may be among them.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epoll_pwait(
     epoll: c_int,
@@ -312,9 +356,39 @@ unsafe extern "C" fn epoll_pwait(
             real::epoll_pwait(epoll, events, most, timeout, mask)
         });
     }
-    let has_event = with_state(State::has_subscription).unwrap_or(false);
-    wait(has_event, milliseconds(timeout), |real| {
+    epoll_virtually(epoll, (events, most), milliseconds(timeout), mask)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn epoll_pwait2(
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    if !virtually() {
         // SAFETY: the caller guarantees valid arguments.
+        return with_open(mask, |mask| unsafe {
+            real::epoll_pwait2(epoll, events, most, timeout, mask)
+        });
+    }
+    match span(timeout) {
+        Ok(span) => epoll_virtually(epoll, (events, most), span, mask),
+        Err(error) => fail(error),
+    }
+}
+
+/// The descriptors of an `epoll` descriptor are not known here, so any event may be among them.
+fn epoll_virtually(
+    epoll: c_int,
+    (events, most): (*mut epoll_event, c_int),
+    span: Option<u64>,
+    mask: *const sigset_t,
+) -> c_int {
+    let has_event = with_state(State::has_subscription).unwrap_or(false);
+    wait(has_event, span, |real| {
+        // SAFETY: the callers guarantee valid arguments.
         with_open(mask, |mask| unsafe {
             real::epoll_pwait(epoll, events, most, real.milliseconds(), mask)
         })

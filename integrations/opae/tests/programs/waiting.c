@@ -12,6 +12,10 @@
 
 static fpga_handle handle;
 
+/* What poll and ppoll are with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *all, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *all, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);
+
 /* Nanoseconds of a statement. */
 #define TAKES(statement) \
 	({ \
@@ -40,6 +44,14 @@ static void sleeps(void)
 	CHECK(now.tv_sec == until.tv_sec && now.tv_nsec - until.tv_nsec <= 20);
 	CHECK(TAKES(poll(NULL, 0, 7)) == 7000000 + 100);
 	CHECK(TAKES(select(0, NULL, NULL, NULL, &tv)) == 250000 + 100);
+	CHECK(tv.tv_sec == 0 && tv.tv_usec == 0);
+	tv.tv_usec = 1500000;
+	CHECK(TAKES(select(0, NULL, NULL, NULL, &tv)) == 1500000000 + 100);
+	tv.tv_usec = -1;
+	CHECK(select(0, NULL, NULL, NULL, &tv) == -1 && errno == EINVAL && tv.tv_usec == -1);
+	span.tv_nsec = 1000000000;
+	CHECK(pselect(0, NULL, NULL, NULL, &span, NULL) == -1 && errno == EINVAL);
+	CHECK(ppoll(NULL, 0, &span, NULL) == -1 && errno == EINVAL);
 	span.tv_nsec = 2000000000;
 	CHECK(nanosleep(&span, NULL) == -1 && errno == EINVAL);
 	CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0 && now.tv_sec < 60);
@@ -58,6 +70,7 @@ static void interrupts(int fd)
 {
 	struct pollfd one = { .fd = fd, .events = POLLIN };
 	struct epoll_event event = { .events = EPOLLIN };
+	struct timespec brief = { 0, 2500 };
 	struct timeval tv = { 1, 0 };
 	uint64_t took;
 	fd_set set;
@@ -66,6 +79,10 @@ static void interrupts(int fd)
 	CHECK(poll(&one, 1, 0) == 0);
 	took = TAKES(CHECK(poll(&one, 1, 5) == 0));
 	CHECK(took == 5000000 + 100);
+	took = TAKES(CHECK(__poll_chk(&one, 1, 5, sizeof(one)) == 0));
+	CHECK(took == 5000000 + 100);
+	took = TAKES(CHECK(__ppoll_chk(&one, 1, &brief, NULL, sizeof(one)) == 0));
+	CHECK(took == 2500 + 100);
 
 	OK(fpgaWriteMMIO64(handle, 0, INTERRUPT_0, 3000));
 	took = TAKES(CHECK(poll(&one, 1, 1000) == 1));
@@ -87,6 +104,7 @@ static void interrupts(int fd)
 	FD_SET(fd, &set);
 	tv.tv_sec = 1;
 	CHECK(select(fd + 1, &set, NULL, NULL, &tv) == 1 && FD_ISSET(fd, &set));
+	CHECK(tv.tv_sec == 0 && tv.tv_usec > 999900 && tv.tv_usec < 999998);
 	CHECK(told(fd) == 1);
 
 	epoll = epoll_create1(0);
@@ -95,6 +113,8 @@ static void interrupts(int fd)
 	OK(fpgaWriteMMIO64(handle, 0, INTERRUPT_0, 3000));
 	CHECK(epoll_wait(epoll, &event, 1, 3) == 1);
 	CHECK(told(fd) == 1);
+	took = TAKES(CHECK(epoll_pwait2(epoll, &event, 1, &brief, NULL) == 0));
+	CHECK(took == 2500 + 100);
 	close(epoll);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from peerlane.cli import completion
 from peerlane.cli.files import scenario_text
 from peerlane.opae import slots
 from peerlane.opae.afu import load
-from peerlane.opae.bitstream import bitstream, read
+from peerlane.opae.bitstream import bitstream, model_of, read
 from peerlane.opae.card import configure, places
 
 if TYPE_CHECKING:
@@ -55,11 +56,49 @@ def simulation_of(
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     with wrong_use():
-        for (name, place), bits in slots.loaded(source).items():
-            simulation.load_image(name, bits, load, place)
+        place = (card or first(simulation), slot) if image is not None else None
+        load_configured(simulation, scenario, source, but=place)
         if image is not None:
             configure(simulation, card or first(simulation), image, slot)
     return simulation
+
+
+def load_configured(
+    simulation: Simulation,
+    scenario: str | None,
+    source: str,
+    *,
+    but: tuple[str, int] | None = None,
+) -> list[str]:
+    """Loads what `peerlane opae conf` has configured, except in one slot.
+
+    Args:
+        simulation: The fabric.
+        scenario: The scenario as the command line has it.
+        source: What the scenario is called, under which the bitstreams are kept.
+        but: A card and its slot, which has another image.
+
+    Returns:
+        The models in Python that were loaded.
+
+    Raises:
+        ValueError: One cannot be loaded; the message says how it is forgotten.
+    """
+    models: list[str] = []
+    for (card, slot), bits in slots.loaded(source).items():
+        if (card, slot) == but:
+            continue
+        try:
+            simulation.load_image(card, bits, load, slot)
+            models += filter(None, [model_of(bits)])
+        except ValueError as error:
+            options = [f"--scenario {shlex.quote(scenario)}"] if scenario else []
+            options += [f"--card {shlex.quote(card)}", f"--slot {slot}"]
+            forget = f"peerlane opae conf default {' '.join(options)}"
+            raise ValueError(
+                f"{error}; it was loaded by peerlane opae conf; to forget it: {forget}"
+            ) from None
+    return models
 
 
 @contextmanager

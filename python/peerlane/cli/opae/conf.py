@@ -21,7 +21,7 @@ from peerlane.cli.opae.cards import (
     wrong_use,
 )
 from peerlane.opae import live, slots
-from peerlane.opae.afu import load
+from peerlane.opae.afu import load, split
 from peerlane.opae.card import places
 
 
@@ -49,10 +49,12 @@ def conf(
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     name = card or first(simulation)
-    known = [place.name for place in places(simulation)]
-    if name not in known:
+    known = list(dict.fromkeys(place.name for place in places(simulation)))
+    forgets = image == "default"
+    # What was loaded before the scenario was changed can be forgotten, too.
+    if name not in known and not (forgets and slots.has(source, name, slot)):
         raise typer.BadParameter(f"{source} has no card {name!r}; {_core.advice(name, known)}")
-    if image == "default":
+    if forgets:
         slots.forget(source, name, slot)
     else:
         bits = image_of(image)
@@ -74,5 +76,7 @@ def pack(
     to: Annotated[Path, typer.Argument(metavar="FILE.gbs", help="The bitstream to write.")],
 ) -> None:
     """Write a bitstream that a program can load with fpgaReconfigureSlot."""
-    keep_apart([image.partition(":")[0]], {"FILE.gbs": str(to)})
+    keep_apart([split(image)[0]], {"FILE.gbs": str(to)})
+    if to.suffix == ".py":
+        raise typer.BadParameter(f"{to} has the name of a Python file; name it FILE.gbs")
     write(to, image_of(image))

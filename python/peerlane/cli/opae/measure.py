@@ -10,11 +10,12 @@ from peerlane import _core
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, Slot, first, simulation_of, wrong_use
+from peerlane.cli.opae.incidents import with_incidents
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.cells import blank, numbers
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.opae.card import accelerators, configure, places
-from peerlane.opae.diag import Mode, diagnose
+from peerlane.opae.diag import Mode, run_diagnosis
 from peerlane.opae.sweep import Sweep, sweep
 
 
@@ -50,8 +51,12 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
         wanted = card or first(simulation), slot
         slots = {(one.name, one.place.slot): one for one in accelerators(simulation)}
         accelerator = slots[wanted]
-        test = diagnose(accelerator, mode, lines=lines, request_lines=request_lines)
-        found.append(accelerator.thread.run(test))
+        with with_incidents(simulation):
+            found.append(
+                run_diagnosis(
+                    simulation, accelerator, mode, lines=lines, request_lines=request_lines
+                )
+            )
     table = blank("mode")
     numbers(table, "reads", "writes", "link reads", "link writes", "cycles")
     numbers(table, "read GB/s", "write GB/s")
@@ -82,7 +87,7 @@ def dma_test(
     with wrong_use():
         for place in places(simulation):
             configure(simulation, place.name, "dma_afu", place.slot)
-        with progress("sweeping the memory of cards"):
+        with with_incidents(simulation), progress("sweeping the memory of cards"):
             swept = sweep(simulation, accelerators(simulation), number)
     emit([one.to_json() for one in swept], _sweeps(swept), json_to)
     if not all(one.intact for one in swept):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -27,10 +28,21 @@ from peerlane.cli.captures import (
 )
 from peerlane.cli.console import complain, warn, write
 from peerlane.cli.files import is_standard_output, keep_apart
-from peerlane.cli.opae.cards import Card, Scenario, Slot, first, image_of, text_of, wrong_use
+from peerlane.cli.opae.cards import (
+    Card,
+    Scenario,
+    Slot,
+    first,
+    image_of,
+    load_configured,
+    text_of,
+    wrong_use,
+)
+from peerlane.cli.opae.incidents import warn_of_incidents
 from peerlane.cli.options import FAILED, writable
-from peerlane.opae import slots
+from peerlane.opae.afu import split
 from peerlane.opae.session import run_program
+from peerlane.opae.stuck import StuckUnitError
 
 
 def _json_file(path: str | None) -> str | None:
@@ -121,27 +133,31 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         raise typer.BadParameter("--card and --slot say where --afu loads its image; write --afu")
     captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
     own = [word for word in program[1:] if Path(word).is_file()]
-    images_read = [one.partition(":")[0] for one in (*(model or ()), *filter(None, [afu]))]
+    images_read = [split(one)[0] for one in (*(model or ()), *filter(None, [afu]))]
     binary = shutil.which(program[0]) or program[0]
     keep_apart([scenario, binary, *own, *images_read], {"--json": json_to, **captures})
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
     text, source = text_of(scenario)
-    with wrong_use():
-        images = slots.loaded(source)
     simulation = Simulation(text, source=source)
+    images = {}
     if afu is not None:
         images[card or first(simulation), slot] = image_of(afu)
     capture(simulation, captures, only)
     with wrong_use():
+        place = next(iter(images), None)
+        models = [*(model or ()), *load_configured(simulation, scenario, source, but=place)]
         try:
             outcome = run_program(
-                program, simulation, host=host, images=images, models=model or (), wall=wall
+                program, simulation, host=host, images=images, models=models, wall=wall
             )
         except OSError as error:
             if error.filename != program[0]:
                 raise
             raise typer.BadParameter(_no_program(program[0], error)) from None
+        except StuckUnitError as error:
+            complain(str(error))
+            os._exit(FAILED)
     if json_to is not None:
         document = {
             "exit_status": outcome.status,
@@ -152,6 +168,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         write(json_to, (json.dumps(document, indent=2) + "\n").encode())
     for line in empty(simulation, only):
         warn(line)
+    told = outcome.evidence
+    warn_of_incidents(told.incidents, told.incidents_left_out)
     lost = list(incomplete(simulation))
     for line in lost:
         complain(line)

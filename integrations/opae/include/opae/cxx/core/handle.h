@@ -19,7 +19,7 @@ class handle {
 	fpga_handle handle_;
 	token::ptr_t token_;
 
-	handle(fpga_handle handle, token::ptr_t token) : handle_(handle), token_(token) {}
+	handle(fpga_handle opened, token::ptr_t source) : handle_(opened), token_(source) {}
 
 public:
 	typedef std::shared_ptr<handle> ptr_t;

@@ -17,7 +17,7 @@ namespace types {
 class token {
 	fpga_token token_;
 
-	explicit token(fpga_token token) : token_(token) {}
+	explicit token(fpga_token named) : token_(named) {}
 
 public:
 	typedef std::shared_ptr<token> ptr_t;
