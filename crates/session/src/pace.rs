@@ -5,8 +5,9 @@ use std::time::Duration;
 use rustix::thread::sched_getaffinity;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Real time for which the next message is awaited without a sleep: a few times what a program needs between two accesses.
-pub const LINGER: Duration = Duration::from_micros(30);
+/// Real time for which the next message is awaited without a sleep: longer than a sleeping process takes to be woken on another core, also of a
+/// virtual machine, as both sides could otherwise never begin to wait like this.
+pub const LINGER: Duration = Duration::from_micros(100);
 
 /// Whether this thread may run on one core alone, on which it does not wait without a sleep: the other side may need it.
 pub fn has_one_core() -> bool {

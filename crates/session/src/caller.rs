@@ -1,0 +1,107 @@
+//! A process's side of a session: it makes calls, by the page where the server looks for them there, otherwise over the socket.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::VERSION;
+use crate::call::{Call, Request, Response, Work};
+use crate::channel::{Channel, ChannelError};
+use crate::exchange::{Exchange, Found};
+use crate::pace::{Pace, has_one_core};
+
+/// A process's side of a session, which makes one call after the other.
+#[derive(Debug)]
+pub struct Caller {
+    channel: Channel,
+    page: Option<Exchange<Response, Call>>,
+    /// Whether the answer to the next call that is answered soon is awaited without a sleep.
+    pace: Pace,
+}
+
+/// How an answer is awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Without a sleep, if this pays.
+    Soon,
+    /// With a sleep.
+    AnyTime,
+}
+
+/// Real time after which a process that waits for an answer in the page looks whether the server is still there.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl Caller {
+    /// Connects a process to the socket at `path`, and makes the first call; returns its answer, too.
+    pub fn connect(path: &Path) -> Result<(Self, Response), ChannelError> {
+        let channel = Channel::connect(path)?;
+        let worked = Work::default();
+        let request = Request::Hello { version: VERSION };
+        channel.send(&Call { worked, request }, None)?;
+        let (answer, file) = channel.receive()?;
+        let page = file.and_then(|file| Exchange::join(&file).ok());
+        let pace = Pace::default();
+        let caller = Caller {
+            channel,
+            page,
+            pace,
+        };
+        Ok((caller, answer))
+    }
+
+    /// Makes a call, with an optional file, and waits for the answer.
+    pub fn call(
+        &mut self,
+        call: &Call,
+        file: Option<BorrowedFd<'_>>,
+        expected: Expected,
+    ) -> Result<Response, ChannelError> {
+        if let Some(page) = &self.page {
+            page.look();
+            if file.is_none() && page.write(call) {
+                return self.answer_in_page(expected);
+            }
+        }
+        self.channel.send(call, file)?;
+        if let Some(page) = &self.page {
+            page.point_to_socket();
+        }
+        let channel = &self.channel;
+        let soon = awake(&mut self.pace, expected, || channel.receive_plain_soon())?;
+        soon.map_or_else(|| channel.receive_plain(), Ok)
+    }
+
+    /// Waits for the answer to a call in the page.
+    fn answer_in_page(&mut self, expected: Expected) -> Result<Response, ChannelError> {
+        let Some(page) = &self.page else {
+            return Err(ChannelError::Closed);
+        };
+        let mut found = awake(&mut self.pace, expected, || page.read_soon())?;
+        while found.is_none() {
+            found = page.read_asleep(PATIENCE)?;
+            // A server that is ended without notice closes the socket alone.
+            if found.is_none() && self.channel.is_ready() {
+                break;
+            }
+        }
+        match found {
+            Some(Found::Message(answer)) => Ok(answer),
+            Some(Found::InSocket) | None => self.channel.receive_plain(),
+        }
+    }
+}
+
+/// Awaits an answer by `receive`, which does not sleep, if it is expected soon and if this [pays](Pace).
+fn awake<T>(
+    pace: &mut Pace,
+    expected: Expected,
+    receive: impl FnOnce() -> Result<Option<T>, ChannelError>,
+) -> Result<Option<T>, ChannelError> {
+    if expected == Expected::AnyTime || !pace.begins() {
+        return Ok(None);
+    }
+    // On its only core a process does not wait without a sleep: the server may need it.
+    let answer = if has_one_core() { None } else { receive()? };
+    pace.record(answer.is_some());
+    Ok(answer)
+}

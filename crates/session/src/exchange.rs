@@ -1,0 +1,208 @@
+//! A page of memory that a process shares with the server, for calls that follow each other closely.
+//!
+//! A packet over the socket takes two system calls, one on each side. Here a message is written to memory, and a system call is only made to
+//! wake a side that sleeps. The page has a half for each direction. Its reader says whether it looks there; otherwise, and for a
+//! message that is long or has a file, there is the socket, and a reader that looks at its half is pointed to the socket.
+//!
+//! The other side may write anything to the page at any time. So all is read once, as a copy, and a reader sleeps no longer than it said.
+
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{SealFlags, fcntl_add_seals};
+use rustix::io::Errno;
+use rustix::thread::futex;
+use rustix::time::Timespec;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::channel::ChannelError;
+use crate::memory::SharedMemory;
+use crate::pace::{LINGER, real_time};
+
+/// One side of the page, which reads messages of type `In` and writes messages of type `Out`.
+#[derive(Debug)]
+pub struct Exchange<In, Out> {
+    memory: SharedMemory,
+    /// The offsets of the half that this side reads, and of the half that it writes.
+    inward: usize,
+    outward: usize,
+    messages: PhantomData<fn(Out) -> In>,
+}
+
+/// What a reader has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    /// A message.
+    Message(T),
+    /// The message is in the socket.
+    InSocket,
+}
+
+/// Size of the page in bytes.
+pub const PAGE: u64 = 4096;
+
+/// Offsets of the halves: that of calls, and that of answers.
+const HALVES: [usize; 2] = [0, 2048];
+/// Offsets in a half; the state is at its beginning.
+const LEN: usize = 4;
+const BYTES: usize = 8;
+/// Longest message in bytes: an access of 64 bytes, and all answers but lists.
+const LONGEST: usize = 248;
+
+/// States of a half. Its reader does not look there,
+const AWAY: u32 = 0;
+/// looks there,
+const LOOKS: u32 = 1;
+/// or looks there and has to be woken. Its writer has written a message,
+const SLEEPS: u32 = 2;
+const WRITTEN: u32 = 3;
+/// or has sent one over the socket.
+const IN_SOCKET: u32 = 4;
+
+/// Number of looks of a reader that does not sleep between two reads of the clock.
+const LOOKS_PER_TIME: u32 = 16;
+
+impl<In, Out> Exchange<In, Out> {
+    /// A new page, for the server, and its file for the process.
+    pub fn create() -> Result<(Self, OwnedFd), Errno> {
+        let file = SharedMemory::create(PAGE)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let memory = SharedMemory::map(&file, PAGE)?;
+        let [inward, outward] = HALVES;
+        Ok((Self::new(memory, inward, outward), file))
+    }
+
+    /// The process's side of a page that the server has created.
+    pub fn join(file: &OwnedFd) -> Result<Self, Errno> {
+        let [outward, inward] = HALVES;
+        Ok(Self::new(SharedMemory::map(file, PAGE)?, inward, outward))
+    }
+
+    fn new(memory: SharedMemory, inward: usize, outward: usize) -> Self {
+        Exchange {
+            memory,
+            inward,
+            outward,
+            messages: PhantomData,
+        }
+    }
+
+    /// Begins to look for a message.
+    pub fn look(&self) {
+        self.inward().store(LOOKS, Ordering::SeqCst);
+    }
+
+    /// Tells a reader that looks for a message that it is in the socket.
+    pub fn point_to_socket(&self) {
+        self.pass(IN_SOCKET);
+    }
+
+    fn inward(&self) -> &AtomicU32 {
+        self.memory.word(self.inward)
+    }
+
+    /// Passes the outward half to its reader, if that one looks there; returns whether it does. A reader only goes from a look to a sleep.
+    fn pass(&self, state: u32) -> bool {
+        let word = self.memory.word(self.outward);
+        let passes = |from| {
+            let passed = word.compare_exchange(from, state, Ordering::SeqCst, Ordering::SeqCst);
+            passed.is_ok()
+        };
+        if passes(LOOKS) {
+            return true;
+        }
+        let was_asleep = passes(SLEEPS);
+        if was_asleep {
+            // A mapped page can be waited at, so this does not fail.
+            let _ = futex::wake(word, futex::Flags::empty(), 1);
+        }
+        was_asleep
+    }
+}
+
+impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
+    /// Writes a message; returns whether the other side looks for one here, and the message is short enough.
+    pub fn write(&self, message: &Out) -> bool {
+        let state = self.memory.word(self.outward).load(Ordering::SeqCst);
+        if !matches!(state, LOOKS | SLEEPS) {
+            return false;
+        }
+        let mut space = [0; LONGEST];
+        let Ok(bytes) = postcard::to_slice(message, &mut space) else {
+            return false;
+        };
+        let len = (bytes.len() as u32).to_ne_bytes();
+        self.memory.write(self.outward + LEN, &len);
+        self.memory.write(self.outward + BYTES, bytes);
+        self.pass(WRITTEN)
+    }
+
+    /// The message, if there is one.
+    pub fn read(&self) -> Result<Option<Found<In>>, ChannelError> {
+        match self.inward().load(Ordering::SeqCst) {
+            LOOKS | SLEEPS => Ok(None),
+            found => self.take(found).map(Some),
+        }
+    }
+
+    /// The message, if there is one within [`LINGER`]. It is awaited without a sleep.
+    pub fn read_soon(&self) -> Result<Option<Found<In>>, ChannelError> {
+        let began = real_time();
+        loop {
+            for _ in 0..LOOKS_PER_TIME {
+                if let Some(found) = self.read()? {
+                    return Ok(Some(found));
+                }
+                std::hint::spin_loop();
+            }
+            if u128::from(real_time() - began) > LINGER.as_nanos() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The message, if there is one after a sleep until it comes, until `patience` has passed, or until this thread is woken otherwise.
+    pub fn read_asleep(&self, patience: Duration) -> Result<Option<Found<In>>, ChannelError> {
+        let word = self.inward();
+        let asleep = word.compare_exchange(LOOKS, SLEEPS, Ordering::SeqCst, Ordering::SeqCst);
+        if matches!(asleep, Ok(_) | Err(SLEEPS)) {
+            let patience = Timespec::try_from(patience).ok();
+            match futex::wait(word, futex::Flags::empty(), SLEEPS, patience.as_ref()) {
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.read()
+    }
+
+    /// Ends to look for a message; returns one that has come before.
+    pub fn leave(&self) -> Result<Option<Found<In>>, ChannelError> {
+        match self.inward().swap(AWAY, Ordering::SeqCst) {
+            AWAY | LOOKS | SLEEPS => Ok(None),
+            found => self.take(found).map(Some),
+        }
+    }
+
+    /// Takes what is in the inward half in state `found`.
+    fn take(&self, found: u32) -> Result<Found<In>, ChannelError> {
+        let taken = match found {
+            WRITTEN => Found::Message(self.message()?),
+            IN_SOCKET => Found::InSocket,
+            _ => return Err(ChannelError::Garbled),
+        };
+        self.inward().store(AWAY, Ordering::SeqCst);
+        Ok(taken)
+    }
+
+    fn message(&self) -> Result<In, ChannelError> {
+        let mut len = [0; size_of::<u32>()];
+        self.memory.read(self.inward + LEN, &mut len);
+        let mut space = [0; LONGEST];
+        let len = u32::from_ne_bytes(len) as usize;
+        let bytes = space.get_mut(..len).ok_or(ChannelError::Garbled)?;
+        self.memory.read(self.inward + BYTES, bytes);
+        postcard::from_bytes(bytes).map_err(|_| ChannelError::Garbled)
+    }
+}
