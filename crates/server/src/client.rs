@@ -96,7 +96,10 @@ impl Client {
         };
         let mut found = match patience {
             Patience::None => page.read()?,
-            Patience::Brief => page.read_asleep(BRIEF)?,
+            Patience::Brief => match page.read_soon(&mut self.pace)? {
+                None => page.read_asleep(BRIEF)?,
+                found => found,
+            },
             Patience::Last => None,
         };
         let is_last = patience != Patience::None;

@@ -217,7 +217,8 @@ impl Server {
     fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
         let mut served = 0;
         while watch() && !self.simulation.has_stopped() {
-            if self.client(number).is_some_and(|client| client.pace.begins()) {
+            let begins = |client: &mut Client| !client.looks() && client.pace.begins();
+            if self.client(number).is_some_and(begins) {
                 self.await_awake(number, watch);
             }
             if !self.is_alone() || !self.serve_client(number, Patience::Brief, watch) {

@@ -66,9 +66,24 @@ impl Caller {
         if let Some(page) = &self.page {
             page.point_to_socket();
         }
-        let channel = &self.channel;
-        let soon = awake(&mut self.pace, expected, || channel.receive_plain_soon())?;
-        soon.map_or_else(|| channel.receive_plain(), Ok)
+        self.answer_in_socket(expected)
+    }
+
+    /// Waits for the answer to a call over the socket.
+    fn answer_in_socket(&mut self, expected: Expected) -> Result<Response, ChannelError> {
+        if expected == Expected::Soon && self.pace.begins() {
+            // On its only core a process does not wait without a sleep: the server may need it.
+            let answer = if has_one_core() {
+                None
+            } else {
+                self.channel.receive_plain_soon()?
+            };
+            self.pace.record(answer.is_some());
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
+        self.channel.receive_plain()
     }
 
     /// Waits for the answer to a call in the page.
@@ -76,7 +91,10 @@ impl Caller {
         let Some(page) = &self.page else {
             return Err(ChannelError::Closed);
         };
-        let mut found = awake(&mut self.pace, expected, || page.read_soon())?;
+        let mut found = match expected {
+            Expected::Soon => page.read_soon(&mut self.pace)?,
+            Expected::AnyTime => None,
+        };
         while found.is_none() {
             found = page.read_asleep(PATIENCE)?;
             // A server that is ended without notice closes the socket alone.
@@ -89,19 +107,4 @@ impl Caller {
             Some(Found::InSocket) | None => self.channel.receive_plain(),
         }
     }
-}
-
-/// Awaits an answer by `receive`, which does not sleep, if it is expected soon and if this [pays](Pace).
-fn awake<T>(
-    pace: &mut Pace,
-    expected: Expected,
-    receive: impl FnOnce() -> Result<Option<T>, ChannelError>,
-) -> Result<Option<T>, ChannelError> {
-    if expected == Expected::AnyTime || !pace.begins() {
-        return Ok(None);
-    }
-    // On its only core a process does not wait without a sleep: the server may need it.
-    let answer = if has_one_core() { None } else { receive()? };
-    pace.record(answer.is_some());
-    Ok(answer)
 }

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// virtual machine, as both sides could otherwise never begin to wait like this.
 pub const LINGER: Duration = Duration::from_micros(100);
 
-/// Whether this thread may run on one core alone, on which it does not wait without a sleep: the other side may need it.
+/// Whether this thread may run on one core alone, on which it does not wait for a packet without a sleep: the other side may need it.
 pub fn has_one_core() -> bool {
     sched_getaffinity(None).is_ok_and(|cores| cores.count() == 1)
 }
@@ -31,7 +31,7 @@ pub struct Pace {
 }
 
 /// Most messages that are awaited with a sleep before one is awaited without.
-const MOST_ASLEEP: u32 = 256;
+const MOST_ASLEEP: u32 = 4096;
 
 impl Pace {
     /// Whether to await the next message without a sleep.
@@ -41,7 +41,7 @@ impl Pace {
         is_awake
     }
 
-    /// Records whether messages have come that were awaited without a sleep.
+    /// Records whether messages have come in time that were awaited without a sleep.
     pub fn record(&mut self, have_come: bool) {
         self.last = if have_come {
             0
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn messages_that_come_too_late_are_awaited_asleep_until_one_is_in_time() {
         let mut pace = Pace::default();
-        assert_eq!(awake(&mut pace, 1000), 11);
+        assert_eq!(awake(&mut pace, 1000), 10);
         while !pace.begins() {}
         pace.record(true);
         assert!(pace.begins());
