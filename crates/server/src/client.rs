@@ -96,7 +96,7 @@ impl Client {
         };
         let mut found = match patience {
             Patience::None => page.read()?,
-            Patience::Brief => match page.read_soon(&mut self.pace)? {
+            Patience::Brief => match page.read_next(&mut self.pace)? {
                 None => page.read_asleep(BRIEF)?,
                 found => found,
             },
@@ -110,16 +110,17 @@ impl Client {
         Ok(found)
     }
 
-    /// Answers the last call where it came from, with an optional file. If `looks`, the next one is looked for in the page, if there is one.
+    /// Answers the last call where it came from, with an optional file. If `may_look`, and if the process looks at its half of the page, the next
+    /// call is looked for in the other half.
     pub(crate) fn answer(
         &mut self,
         answer: &Response,
         file: Option<OwnedFd>,
-        looks: bool,
+        may_look: bool,
     ) -> Result<(), ChannelError> {
         if let Some(page) = &self.page {
             // The process may make its next call as soon as it has the answer.
-            if looks {
+            if may_look && page.is_wanted() {
                 page.look();
                 self.looks = true;
             }

@@ -254,7 +254,11 @@ impl Server {
             }
         }
         if let Some(client) = self.client(number) {
-            client.pace.record(served > 0);
+            if served > 0 {
+                client.pace.record_in_time();
+            } else {
+                client.pace.record_late(0);
+            }
         }
     }
 
@@ -313,10 +317,10 @@ impl Server {
             active: !self.simulation.is_at_rest(),
             outcome,
         };
-        let looks = patience != Patience::Last && self.is_alone();
+        let may_look = patience != Patience::Last && self.is_alone();
         let client = &mut self.clients[place];
         let file = is_hello.then(|| client.share_page()).flatten();
-        if client.answer(&answer, file, looks).is_err() {
+        if client.answer(&answer, file, may_look).is_err() {
             self.remove_client(place, watch);
         }
         true

@@ -56,32 +56,38 @@ impl Caller {
         file: Option<BorrowedFd<'_>>,
         expected: Expected,
     ) -> Result<Response, ChannelError> {
+        let is_awake = match expected {
+            Expected::Soon => self.pace.begins(),
+            Expected::AnyTime => self.pace.is_awake(),
+        };
         if let Some(page) = &self.page {
-            page.look();
-            if file.is_none() && page.write(call) {
-                return self.answer_in_page(expected);
+            if is_awake {
+                page.look();
+                if file.is_none() && page.write(call) {
+                    return self.answer_in_page(expected);
+                }
+            } else {
+                page.look_away();
             }
         }
         self.channel.send(call, file)?;
         if let Some(page) = &self.page {
             page.point_to_socket();
+            // The server has seen that this side looks at the page, and will look there, too.
+            return self.channel.receive_plain();
         }
-        self.answer_in_socket(expected)
-    }
-
-    /// Waits for the answer to a call over the socket.
-    fn answer_in_socket(&mut self, expected: Expected) -> Result<Response, ChannelError> {
-        if expected == Expected::Soon && self.pace.begins() {
+        if is_awake && expected == Expected::Soon {
             // On its only core a process does not wait without a sleep: the server may need it.
             let answer = if has_one_core() {
                 None
             } else {
                 self.channel.receive_plain_soon()?
             };
-            self.pace.record(answer.is_some());
             if let Some(answer) = answer {
+                self.pace.record_in_time();
                 return Ok(answer);
             }
+            self.pace.record_late(0);
         }
         self.channel.receive_plain()
     }

@@ -9,7 +9,7 @@
 
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{SealFlags, fcntl_add_seals};
@@ -31,6 +31,8 @@ pub struct Exchange<In, Out> {
     outward: usize,
     /// The core on which the other side has written its last message.
     core: AtomicU32,
+    /// Whether the other side was asleep when this one has written its last message.
+    was_asleep: AtomicBool,
     messages: PhantomData<fn(Out) -> In>,
 }
 
@@ -73,14 +75,14 @@ impl<In, Out> Exchange<In, Out> {
         let file = SharedMemory::create(PAGE)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let memory = SharedMemory::map(&file, PAGE)?;
-        let [inward, outward] = HALVES;
-        Ok((Self::new(memory, inward, outward), file))
+        let [calls, answers] = HALVES;
+        Ok((Self::new(memory, calls, answers), file))
     }
 
     /// The process's side of a page that the server has created.
     pub fn join(file: &OwnedFd) -> Result<Self, Errno> {
-        let [outward, inward] = HALVES;
-        Ok(Self::new(SharedMemory::map(file, PAGE)?, inward, outward))
+        let [calls, answers] = HALVES;
+        Ok(Self::new(SharedMemory::map(file, PAGE)?, answers, calls))
     }
 
     fn new(memory: SharedMemory, inward: usize, outward: usize) -> Self {
@@ -89,6 +91,7 @@ impl<In, Out> Exchange<In, Out> {
             inward,
             outward,
             core: AtomicU32::new(u32::MAX),
+            was_asleep: AtomicBool::new(true),
             messages: PhantomData,
         }
     }
@@ -96,6 +99,17 @@ impl<In, Out> Exchange<In, Out> {
     /// Begins to look for a message.
     pub fn look(&self) {
         self.inward().store(LOOKS, Ordering::SeqCst);
+    }
+
+    /// Looks no more for a message, as none can have come.
+    pub fn look_away(&self) {
+        self.inward().store(AWAY, Ordering::SeqCst);
+    }
+
+    /// Whether the other side looks for a message.
+    pub fn is_wanted(&self) -> bool {
+        let state = self.memory.word(self.outward).load(Ordering::SeqCst);
+        matches!(state, LOOKS | SLEEPS)
     }
 
     /// Tells a reader that looks for a message that it is in the socket.
@@ -115,9 +129,11 @@ impl<In, Out> Exchange<In, Out> {
             passed.is_ok()
         };
         if passes(LOOKS) {
+            self.was_asleep.store(false, Ordering::Relaxed);
             return true;
         }
         let was_asleep = passes(SLEEPS);
+        self.was_asleep.store(was_asleep, Ordering::Relaxed);
         if was_asleep {
             // A mapped page can be waited at, so this does not fail.
             let _ = futex::wake(word, futex::Flags::empty(), 1);
@@ -129,8 +145,7 @@ impl<In, Out> Exchange<In, Out> {
 impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
     /// Writes a message; returns whether the other side looks for one here, and the message is short enough.
     pub fn write(&self, message: &Out) -> bool {
-        let state = self.memory.word(self.outward).load(Ordering::SeqCst);
-        if !matches!(state, LOOKS | SLEEPS) {
+        if !self.is_wanted() {
             return false;
         }
         let mut space = [0; LONGEST];
@@ -151,25 +166,66 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         }
     }
 
-    /// The message, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep, if this [pays](Pace).
-    pub fn read_soon(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
-        if !pace.begins() {
+    /// The server's next call, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep, if this [pays](Pace).
+    pub fn read_next(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
+        if !self.shares_core() {
+            return if pace.begins() {
+                self.read_awake(pace)
+            } else {
+                Ok(None)
+            };
+        }
+        // The process may work for long before its next call, so that only the process knows whether time is lost.
+        if self.was_asleep.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        let (found, _) = self.read_in_turns()?;
+        Ok(found)
+    }
+
+    /// The answer to a process's call, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep.
+    pub fn read_soon(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
+        if !self.shares_core() {
+            return self.read_awake(pace);
+        }
+        let (found, waited) = self.read_in_turns()?;
+        if u128::from(waited) > LINGER.as_nanos() {
+            pace.record_late(waited);
+        } else {
+            pace.record_in_time();
+        }
+        Ok(found)
+    }
+
+    fn shares_core(&self) -> bool {
+        self.core.load(Ordering::Relaxed) == sched_getcpu() as u32
+    }
+
+    /// The message, if it comes within [`LINGER`]. This thread looks for it without a pause.
+    fn read_awake(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
         let began = real_time();
-        let shares_core = self.core.load(Ordering::Relaxed) == sched_getcpu() as u32;
         loop {
-            let found = if shares_core {
-                sched_yield();
-                self.read()?
-            } else {
-                self.read_at_once()?
-            };
-            // A third process may have had the core for long.
-            let is_late = u128::from(real_time() - began) > LINGER.as_nanos();
-            if found.is_some() || is_late {
-                pace.record(!is_late);
+            let found = self.read_at_once()?;
+            if found.is_some() {
+                pace.record_in_time();
                 return Ok(found);
+            }
+            if u128::from(real_time() - began) > LINGER.as_nanos() {
+                pace.record_late(0);
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The message, if it comes, and the real time for which it was awaited, in nanoseconds. This thread gives way to others that are ready.
+    fn read_in_turns(&self) -> Result<(Option<Found<In>>, u64), ChannelError> {
+        let began = real_time();
+        loop {
+            sched_yield();
+            let found = self.read()?;
+            let waited = real_time() - began;
+            if found.is_some() || u128::from(waited) > LINGER.as_nanos() {
+                return Ok((found, waited));
             }
         }
     }

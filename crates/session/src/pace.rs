@@ -21,7 +21,7 @@ pub fn real_time() -> u64 {
 }
 
 /// The choice whether the next message is awaited without a sleep, which pays if messages follow each other closely. On a loaded machine it
-/// does not: the other side may need the processor on which this one waits for it.
+/// does not: the other side may need the processor on which this one waits for it, or a third process takes it while this one gives way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     /// The number of messages that are still awaited with a sleep.
@@ -31,23 +31,33 @@ pub struct Pace {
 }
 
 /// Most messages that are awaited with a sleep before one is awaited without.
-const MOST_ASLEEP: u32 = 4096;
+const MOST_ASLEEP: u64 = 4096;
+
+/// Real time in nanoseconds that a message awaited without a sleep saves at least. Time that was lost is made up for by so many messages.
+const SAVED: u64 = 1000;
 
 impl Pace {
-    /// Whether to await the next message without a sleep.
+    /// Whether to await the next message without a sleep; counts it.
     pub fn begins(&mut self) -> bool {
-        let is_awake = self.asleep == 0;
+        let is_awake = self.is_awake();
         self.asleep = self.asleep.saturating_sub(1);
         is_awake
     }
 
-    /// Records whether messages have come in time that were awaited without a sleep.
-    pub fn record(&mut self, have_come: bool) {
-        self.last = if have_come {
-            0
-        } else {
-            (2 * self.last).clamp(1, MOST_ASLEEP)
-        };
+    /// Whether the next message would be awaited without a sleep.
+    pub fn is_awake(&self) -> bool {
+        self.asleep == 0
+    }
+
+    /// Records that a message has come in time.
+    pub fn record_in_time(&mut self) {
+        self.last = 0;
+    }
+
+    /// Records that a message has not come in time, for which it was awaited for `lost` nanoseconds of real time.
+    pub fn record_late(&mut self, lost: u64) {
+        let next = u64::from(2 * self.last).max(lost / SAVED);
+        self.last = next.clamp(1, MOST_ASLEEP) as u32;
         self.asleep = self.last;
     }
 }
@@ -56,12 +66,14 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const LATE: u64 = 101_000;
+
     /// The messages that are awaited without a sleep among the next `count`, which come too late then.
     fn awake(pace: &mut Pace, count: u32) -> u32 {
         let tried = (0..count).filter(|_| {
             let begins = pace.begins();
             if begins {
-                pace.record(false);
+                pace.record_late(LATE);
             }
             begins
         });
@@ -71,10 +83,11 @@ mod tests {
     #[test]
     fn messages_that_come_too_late_are_awaited_asleep_until_one_is_in_time() {
         let mut pace = Pace::default();
-        assert_eq!(awake(&mut pace, 1000), 10);
+        assert_eq!(awake(&mut pace, 1000), 4);
         while !pace.begins() {}
-        pace.record(true);
+        pace.record_in_time();
         assert!(pace.begins());
-        assert_eq!(awake(&mut pace, 4), 2);
+        pace.record_late(4_000_000);
+        assert_eq!(awake(&mut pace, 4001), 1);
     }
 }
