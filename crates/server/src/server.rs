@@ -8,9 +8,7 @@ use std::time::Instant;
 use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use session::{
-    ChannelError, LINGER, Listener, Request, Response, Until, VERSION, has_one_core,
-};
+use session::{ChannelError, LINGER, Listener, Request, Response, Until, VERSION, has_one_core};
 use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
 

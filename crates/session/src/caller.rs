@@ -15,6 +15,8 @@ use crate::pace::{Pace, has_one_core};
 pub struct Caller {
     channel: Channel,
     page: Option<Exchange<Response, Call>>,
+    /// Whether the server did not look at the page at the last call that could have gone there.
+    has_missed: bool,
     /// Whether the answer to the next call that is answered soon is awaited without a sleep.
     pace: Pace,
 }
@@ -32,18 +34,21 @@ pub enum Expected {
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Caller {
-    /// Connects a process to the socket at `path`, and makes the first call; returns its answer, too.
-    pub fn connect(path: &Path) -> Result<(Self, Response), ChannelError> {
+    /// Connects a process to the socket at `path`, and makes the first call; returns its answer, too. Only a process that `may_share` memory
+    /// uses the page.
+    pub fn connect(path: &Path, may_share: bool) -> Result<(Self, Response), ChannelError> {
         let channel = Channel::connect(path)?;
         let worked = Work::default();
         let request = Request::Hello { version: VERSION };
         channel.send(&Call { worked, request }, None)?;
         let (answer, file) = channel.receive()?;
+        let file = file.filter(|_| may_share);
         let page = file.and_then(|file| Exchange::join(&file).ok());
         let pace = Pace::default();
         let caller = Caller {
             channel,
             page,
+            has_missed: false,
             pace,
         };
         Ok((caller, answer))
@@ -60,11 +65,16 @@ impl Caller {
             Expected::Soon => self.pace.begins(),
             Expected::AnyTime => self.pace.is_awake(),
         };
+        let mut has_missed = true;
         if let Some(page) = &self.page {
             if is_awake {
                 page.look();
-                if file.is_none() && page.write(call) {
-                    return self.answer_in_page(expected);
+                if file.is_none() {
+                    if page.write(call) {
+                        self.has_missed = false;
+                        return self.answer_in_page(expected);
+                    }
+                    has_missed = std::mem::replace(&mut self.has_missed, true);
                 }
             } else {
                 page.look_away();
@@ -73,10 +83,9 @@ impl Caller {
         self.channel.send(call, file)?;
         if let Some(page) = &self.page {
             page.point_to_socket();
-            // The server has seen that this side looks at the page, and will look there, too.
-            return self.channel.receive_plain();
         }
-        if is_awake && expected == Expected::Soon {
+        // If the server misses the page once, it has seen now that this side looks there. A server of several processes never looks.
+        if is_awake && expected == Expected::Soon && has_missed {
             // On its only core a process does not wait without a sleep: the server may need it.
             let answer = if has_one_core() {
                 None

@@ -97,7 +97,7 @@ impl SharedMemory {
     ///
     /// # Panics
     /// If the word is not within the mapping, or `offset` is no multiple of 4.
-    pub(crate) fn word(&self, offset: usize) -> &AtomicU32 {
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
         self.check(offset, size_of::<AtomicU32>());
         assert!(offset.is_multiple_of(align_of::<AtomicU32>()));
         // SAFETY: the word is within the mapping, which begins at a page and lives as long as the reference; whatever the other process
