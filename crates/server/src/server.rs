@@ -255,7 +255,7 @@ impl Server {
             if served > 0 {
                 client.pace.record_in_time();
             } else {
-                client.pace.record_late(0);
+                client.pace.record_late();
             }
         }
     }

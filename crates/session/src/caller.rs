@@ -96,7 +96,7 @@ impl Caller {
                 self.pace.record_in_time();
                 return Ok(answer);
             }
-            self.pace.record_late(0);
+            self.pace.record_late();
         }
         self.channel.receive_plain()
     }

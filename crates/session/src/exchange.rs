@@ -190,7 +190,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         }
         let (found, waited) = self.read_in_turns()?;
         if u128::from(waited) > LINGER.as_nanos() {
-            pace.record_late(waited);
+            pace.record_late();
         } else {
             pace.record_in_time();
         }
@@ -211,7 +211,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
                 return Ok(found);
             }
             if u128::from(real_time() - began) > LINGER.as_nanos() {
-                pace.record_late(0);
+                pace.record_late();
                 return Ok(None);
             }
         }

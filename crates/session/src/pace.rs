@@ -22,19 +22,24 @@ pub fn real_time() -> u64 {
 
 /// The choice whether the next message is awaited without a sleep, which pays if messages follow each other closely. On a loaded machine it
 /// does not: the other side may need the processor on which this one waits for it, or a third process takes it while this one gives way.
+/// There one message soon is late; where it pays, many are in time before one is late.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     /// The number of messages that are still awaited with a sleep.
     asleep: u32,
     /// The value of `asleep` after the last message that came too late.
     last: u32,
+    /// The number of messages since then that came in time.
+    in_time: u32,
 }
 
-/// Most messages that are awaited with a sleep before one is awaited without.
-const MOST_ASLEEP: u64 = 4096;
-
-/// Real time in nanoseconds that a message awaited without a sleep saves at least. Time that was lost is made up for by so many messages.
-const SAVED: u64 = 1000;
+/// Number of messages that are awaited with a sleep after one that came too late; each time, if others come too late soon, they are
+/// twice as many.
+const FEWEST_ASLEEP: u32 = 16;
+/// Most messages that are awaited with a sleep before one is awaited without: one that is late may have cost some milliseconds.
+const MOST_ASLEEP: u32 = 16_384;
+/// Number of messages in time after which one that is late is an exception.
+const STEADY: u32 = 64;
 
 impl Pace {
     /// Whether to await the next message without a sleep; counts it.
@@ -51,13 +56,15 @@ impl Pace {
 
     /// Records that a message has come in time.
     pub fn record_in_time(&mut self) {
-        self.last = 0;
+        self.in_time = self.in_time.saturating_add(1);
     }
 
-    /// Records that a message has not come in time, for which it was awaited for `lost` nanoseconds of real time.
-    pub fn record_late(&mut self, lost: u64) {
-        let next = u64::from(2 * self.last).max(lost / SAVED);
-        self.last = next.clamp(1, MOST_ASLEEP) as u32;
+    /// Records that a message has not come in time.
+    pub fn record_late(&mut self) {
+        let is_exception = self.in_time >= STEADY;
+        self.in_time = 0;
+        self.last = if is_exception { 0 } else { 2 * self.last };
+        self.last = self.last.clamp(FEWEST_ASLEEP, MOST_ASLEEP);
         self.asleep = self.last;
     }
 }
@@ -66,14 +73,12 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const LATE: u64 = 101_000;
-
     /// The messages that are awaited without a sleep among the next `count`, which come too late then.
     fn awake(pace: &mut Pace, count: u32) -> u32 {
         let tried = (0..count).filter(|_| {
             let begins = pace.begins();
             if begins {
-                pace.record_late(LATE);
+                pace.record_late();
             }
             begins
         });
@@ -81,13 +86,16 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_come_too_late_are_awaited_asleep_until_one_is_in_time() {
+    fn messages_that_come_too_late_are_awaited_asleep_until_many_are_in_time() {
         let mut pace = Pace::default();
-        assert_eq!(awake(&mut pace, 1000), 4);
+        assert_eq!(awake(&mut pace, 1000), 6);
         while !pace.begins() {}
-        pace.record_in_time();
+        for _ in 0..STEADY {
+            pace.record_in_time();
+        }
         assert!(pace.begins());
-        pace.record_late(4_000_000);
-        assert_eq!(awake(&mut pace, 4001), 1);
+        pace.record_late();
+        assert_eq!(awake(&mut pace, FEWEST_ASLEEP), 0);
+        assert_eq!(awake(&mut pace, 1), 1);
     }
 }
