@@ -78,6 +78,7 @@ impl Caller {
                 }
             } else {
                 page.look_away();
+                self.has_missed = false;
             }
         }
         self.channel.send(call, file)?;
