@@ -9,7 +9,7 @@ use std::time::Instant;
 use kernel::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use session::{ChannelError, LINGER, Listener, Pace, Request, Response, Until, has_one_core};
+use session::{ChannelError, LINGER, Listener, Request, Response, Until, VERSION, has_one_core};
 use sim::scenario::advice;
 use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
@@ -218,29 +218,34 @@ impl Server {
             return;
         }
         self.known += 1;
-        self.clients.push(Client {
-            number: self.known,
-            channel,
-            is_welcome: false,
-            pace: Pace::default(),
-        });
+        self.clients.push(Client::new(self.known, channel));
     }
 
-    /// Serves the calls of a process that follow soon. They are awaited without a sleep if that [pays](Pace), as to be woken takes longer than
+    /// Serves the calls of a process that follow soon. They are awaited without a sleep if that [pays](session::Pace), as to be woken takes longer than
     /// a call; then, if there is no other process, without a look at others before each.
     fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
-        for _ in 0..MOST_IN_A_ROW {
-            if !watch() {
-                return;
-            }
-            if self.pace(number).is_some_and(Pace::begins) {
+        let mut served = 0;
+        while watch() && !self.simulation.has_stopped() {
+            let begins = |client: &mut Client| !client.looks() && client.pace.begins();
+            if self.client(number).is_some_and(begins) {
                 self.await_awake(number, watch);
             }
-            let is_alone = self.clients.len() == 1 && !self.settings.is_wall;
-            if !is_alone || !self.serve_client(number, Patience::Brief, watch) {
-                return;
+            if !self.is_alone() || !self.serve_client(number, Patience::Brief, watch) {
+                break;
+            }
+            served += 1;
+            if served % MOST_IN_A_ROW == 0 && is_called(self.listener.as_ref(), &self.clients) {
+                break;
             }
         }
+        if self.client(number).is_some_and(|client| client.looks()) {
+            self.serve_client(number, Patience::Last, watch);
+        }
+    }
+
+    /// Whether a process waits for nobody else, so that its next call can be awaited without a look at others.
+    fn is_alone(&self) -> bool {
+        self.clients.len() == 1 && !self.settings.is_wall
     }
 
     /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep. On its only core the server does not wait:
@@ -257,15 +262,18 @@ impl Server {
                 std::hint::spin_loop();
             }
         }
-        if let Some(pace) = self.pace(number) {
-            pace.record(served > 0);
+        if let Some(client) = self.client(number) {
+            if served > 0 {
+                client.pace.record_in_time();
+            } else {
+                client.pace.record_late();
+            }
         }
     }
 
-    fn pace(&mut self, number: u64) -> Option<&mut Pace> {
+    fn client(&mut self, number: u64) -> Option<&mut Client> {
         let mut clients = self.clients.iter_mut();
-        let client = clients.find(|client| client.number == number);
-        client.map(|client| &mut client.pace)
+        clients.find(|client| client.number == number)
     }
 
     /// Serves the call of a process, or removes the process; returns whether there was a call.
@@ -301,6 +309,7 @@ impl Server {
             self.times.system_calls += Span::from_fs(system_calls);
         }
         let spent_on = purpose(&call.request);
+        let is_hello = matches!(call.request, Request::Hello { version: VERSION });
         let before = self.simulation.now();
         let outcome = self.answer(place, call, file, watch);
         if let Some(spent_on) = spent_on {
@@ -317,7 +326,10 @@ impl Server {
             active: !self.simulation.is_at_rest(),
             outcome,
         };
-        if self.clients[place].channel.send_at_once(&answer).is_err() {
+        let may_look = patience != Patience::Last && self.is_alone();
+        let client = &mut self.clients[place];
+        let file = is_hello.then(|| client.share_page()).flatten();
+        if client.answer(&answer, file, may_look).is_err() {
             self.remove_client(place, watch);
         }
         true

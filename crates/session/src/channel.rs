@@ -105,10 +105,24 @@ impl Channel {
         self.send_with(message, file, SendFlags::NOSIGNAL)
     }
 
-    /// Sends `message` without a wait: there is an error if the other side does not receive, so that no space is left.
-    pub fn send_at_once(&self, message: &impl Serialize) -> Result<(), ChannelError> {
+    /// Sends `message`, with an optional file, without a wait: there is an error if the other side does not receive, so that no space is
+    /// left.
+    pub fn send_at_once(
+        &self,
+        message: &impl Serialize,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(), ChannelError> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        self.send_with(message, None, flags)
+        self.send_with(message, file, flags)
+    }
+
+    /// Whether a packet is there, or the other side has closed the connection.
+    pub fn is_ready(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        !matches!(
+            recv(&self.socket, &mut [0_u8][..], flags),
+            Err(Errno::AGAIN | Errno::INTR)
+        )
     }
 
     fn send_with(

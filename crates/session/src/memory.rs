@@ -8,22 +8,23 @@
 use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A mapping of an anonymous file. The other process may write it at any time, so bytes are only copied from it and to it.
+/// A mapping of an anonymous file. The other process may write it at any time, so bytes are only copied from it and to it, and words are
+/// atomic.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<c_void>,
     size: usize,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread, and no reference into it is ever made.
+// SAFETY: the mapping belongs to the process, not to a thread, and no reference into it is ever made but to atomic words.
 unsafe impl Send for SharedMemory {}
-// SAFETY: no reference into the mapping is ever made, so several threads may use it.
+// SAFETY: no reference into the mapping is ever made but to atomic words, so several threads may use it.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
@@ -83,13 +84,25 @@ impl SharedMemory {
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         let (head, tail) = bytes.split_at(bytes.len().min(8));
-        // SAFETY: the range is within the mapping, and there are no references into it.
+        // SAFETY: the range is within the mapping, and nobody has a reference to its bytes.
         unsafe {
             let to = self.base.as_ptr().cast::<u8>().add(offset);
             std::ptr::copy_nonoverlapping(tail.as_ptr(), to.add(head.len()), tail.len());
             fence(Ordering::Release);
             std::ptr::copy_nonoverlapping(head.as_ptr(), to, head.len());
         }
+    }
+
+    /// The word of 4 bytes at `offset`.
+    ///
+    /// # Panics
+    /// If the word is not within the mapping, or `offset` is no multiple of 4.
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
+        self.check(offset, size_of::<AtomicU32>());
+        assert!(offset.is_multiple_of(align_of::<AtomicU32>()));
+        // SAFETY: the word is within the mapping, which begins at a page and lives as long as the reference; whatever the other process
+        // writes there is a valid value.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().cast::<u8>().add(offset).cast()) }
     }
 
     fn check(&self, offset: usize, len: usize) {
@@ -104,7 +117,7 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: this value owns the mapping, and there are no references into it.
+        // SAFETY: this value owns the mapping, and references into it do not outlive this value.
         let _ = unsafe { munmap(self.base.as_ptr(), self.size) };
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use rustix::thread::sched_getaffinity;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Real time for which the next message is awaited without a sleep: a few times what a program needs between two accesses.
-pub const LINGER: Duration = Duration::from_micros(30);
+/// Real time for which the next message is awaited without a sleep: longer than a sleeping process takes to be woken on another core, also of a
+/// virtual machine, as both sides could otherwise never begin to wait like this.
+pub const LINGER: Duration = Duration::from_micros(100);
 
-/// Whether this thread may run on one core alone, on which it does not wait without a sleep: the other side may need it.
+/// Whether this thread may run on one core alone, on which it does not wait for a packet without a sleep: the other side may need it.
 pub fn has_one_core() -> bool {
     sched_getaffinity(None).is_ok_and(|cores| cores.count() == 1)
 }
@@ -20,33 +21,50 @@ pub fn real_time() -> u64 {
 }
 
 /// The choice whether the next message is awaited without a sleep, which pays if messages follow each other closely. On a loaded machine it
-/// does not: the other side may need the processor on which this one waits for it.
+/// does not: the other side may need the processor on which this one waits for it, or a third process takes it while this one gives way.
+/// There one message soon is late; where it pays, many are in time before one is late.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     /// The number of messages that are still awaited with a sleep.
     asleep: u32,
     /// The value of `asleep` after the last message that came too late.
     last: u32,
+    /// The number of messages since then that came in time.
+    in_time: u32,
 }
 
-/// Most messages that are awaited with a sleep before one is awaited without.
-const MOST_ASLEEP: u32 = 256;
+/// Number of messages that are awaited with a sleep after one that came too late; each time, if others come too late soon, they are
+/// twice as many.
+const FEWEST_ASLEEP: u32 = 16;
+/// Most messages that are awaited with a sleep before one is awaited without: one that is late may have cost some milliseconds.
+const MOST_ASLEEP: u32 = 16_384;
+/// Number of messages in time after which one that is late is an exception.
+const STEADY: u32 = 64;
 
 impl Pace {
-    /// Whether to await the next message without a sleep.
+    /// Whether to await the next message without a sleep; counts it.
     pub fn begins(&mut self) -> bool {
-        let is_awake = self.asleep == 0;
+        let is_awake = self.is_awake();
         self.asleep = self.asleep.saturating_sub(1);
         is_awake
     }
 
-    /// Records whether messages have come that were awaited without a sleep.
-    pub fn record(&mut self, have_come: bool) {
-        self.last = if have_come {
-            0
-        } else {
-            (2 * self.last).clamp(1, MOST_ASLEEP)
-        };
+    /// Whether the next message would be awaited without a sleep.
+    pub fn is_awake(&self) -> bool {
+        self.asleep == 0
+    }
+
+    /// Records that a message has come in time.
+    pub fn record_in_time(&mut self) {
+        self.in_time = self.in_time.saturating_add(1);
+    }
+
+    /// Records that a message has not come in time.
+    pub fn record_late(&mut self) {
+        let is_exception = self.in_time >= STEADY;
+        self.in_time = 0;
+        self.last = if is_exception { 0 } else { 2 * self.last };
+        self.last = self.last.clamp(FEWEST_ASLEEP, MOST_ASLEEP);
         self.asleep = self.last;
     }
 }
@@ -60,7 +78,7 @@ mod tests {
         let tried = (0..count).filter(|_| {
             let begins = pace.begins();
             if begins {
-                pace.record(false);
+                pace.record_late();
             }
             begins
         });
@@ -68,12 +86,16 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_come_too_late_are_awaited_asleep_until_one_is_in_time() {
+    fn messages_that_come_too_late_are_awaited_asleep_until_many_are_in_time() {
         let mut pace = Pace::default();
-        assert_eq!(awake(&mut pace, 1000), 11);
+        assert_eq!(awake(&mut pace, 1000), 6);
         while !pace.begins() {}
-        pace.record(true);
+        for _ in 0..STEADY {
+            pace.record_in_time();
+        }
         assert!(pace.begins());
-        assert_eq!(awake(&mut pace, 4), 2);
+        pace.record_late();
+        assert_eq!(awake(&mut pace, FEWEST_ASLEEP), 0);
+        assert_eq!(awake(&mut pace, 1), 1);
     }
 }

@@ -1,12 +1,9 @@
 //! The connection to the simulation, with the time that the process has worked since its last call.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use session::{
-    Call, Channel, ChannelError, Pace, Reply, Request, Response, Until, VERSION, WaitEnd, Welcome,
-    Work, has_one_core,
-};
+use session::{Call, Caller, Expected, Reply, Request, Until, WaitEnd, Welcome, Work};
 
 use crate::abi::Code;
 use crate::valgrind;
@@ -14,7 +11,7 @@ use crate::valgrind;
 /// A connection whose first call was answered.
 #[derive(Debug)]
 pub struct Link {
-    channel: Channel,
+    caller: Caller,
     /// The properties of the session.
     pub welcome: Welcome,
     /// Simulated time of the last answer, in femtoseconds.
@@ -25,29 +22,23 @@ pub struct Link {
     pub active: bool,
     /// Whether the session has ended.
     pub gone: bool,
-    /// Whether the answer to the next access is awaited without a sleep.
-    pace: Pace,
 }
 
 impl Link {
     /// Connects to the socket at `path`.
     pub fn connect(path: &Path) -> Option<Self> {
-        let channel = Channel::connect(path).ok()?;
-        let worked = Work::default();
-        let request = Request::Hello { version: VERSION };
-        channel.send(&Call { worked, request }, None).ok()?;
-        let answer: Response = channel.receive_plain().ok()?;
+        // The system's pages with the number of the core and the clock are not there under valgrind.
+        let (caller, answer) = Caller::connect(path, !valgrind::is_there()).ok()?;
         let Ok(Reply::Welcome(welcome)) = answer.outcome else {
             return None;
         };
         Some(Link {
-            channel,
+            caller,
             welcome,
             now: answer.now,
-            debt: worked,
+            debt: Work::default(),
             active: answer.active,
             gone: false,
-            pace: Pace::default(),
         })
     }
 
@@ -78,9 +69,13 @@ impl Link {
         }
         let worked = std::mem::take(&mut self.debt);
         let call = Call { worked, request };
-        let sent = self.channel.send(&call, file);
         let is_access = matches!(call.request, Request::Load { .. } | Request::Store { .. });
-        let answer = sent.and_then(|()| self.receive(is_access));
+        let expected = if is_access && !valgrind::is_there() {
+            Expected::Soon
+        } else {
+            Expected::AnyTime
+        };
+        let answer = self.caller.call(&call, file, expected);
         let Ok(answer) = answer else {
             self.gone = true;
             self.active = false;
@@ -90,23 +85,6 @@ impl Link {
         self.now = answer.now;
         self.active = answer.active;
         Ok(answer.outcome?)
-    }
-
-    /// Waits for the answer; that of an access without a sleep, if this [pays](Pace).
-    fn receive(&mut self, is_access: bool) -> Result<Response, ChannelError> {
-        if is_access && self.pace.begins() {
-            let may_wait = !has_one_core() && !valgrind::is_there();
-            let answer = if may_wait {
-                self.channel.receive_plain_soon()?
-            } else {
-                None
-            };
-            self.pace.record(answer.is_some());
-            if let Some(answer) = answer {
-                return Ok(answer);
-            }
-        }
-        self.channel.receive_plain()
     }
 
     /// Waits in simulated time. After the end of the session it returns at once, as if the limit had come.
@@ -124,11 +102,5 @@ impl Link {
                 }
             }
         }
-    }
-}
-
-impl AsFd for Link {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.channel.as_fd()
     }
 }

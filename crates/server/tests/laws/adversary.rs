@@ -25,6 +25,7 @@ use session::{
 };
 
 use crate::fixture::{Process, Session, write_magic};
+use crate::page;
 
 /// The accelerator of the first card, which the honest process has, with its device.
 const OWN: [u32; 2] = [0, 1];
@@ -138,7 +139,7 @@ const ATTRIBUTES: [Attribute; 7] = [
     Attribute::UserClock,
 ];
 
-fn request() -> impl Strategy<Value = Request> {
+pub fn request() -> impl Strategy<Value = Request> {
     let object = prop_oneof![2_u32..4, 0_u32..9];
     let event = prop_oneof![(0_u32..6).prop_map(Event::Interrupt), Just(Event::Error)];
     let size = select(vec![
@@ -374,7 +375,7 @@ pub fn transfer(honest: &Process, handle: u64) {
 }
 
 /// Numbers of acts, and of transfers that were right.
-static ACTS: AtomicU64 = AtomicU64::new(0);
+pub static ACTS: AtomicU64 = AtomicU64::new(0);
 static TRANSFERS: AtomicU64 = AtomicU64::new(0);
 
 /// Four processes that mean harm act in turn; the transfers of an honest one are right all the while.
@@ -434,6 +435,7 @@ fn for_as_long_as_processes_send_nonsense_the_transfers_of_another_one_are_right
         ..ProptestConfig::default()
     });
     let strategy = vec((0_usize..4, act()), 1..400);
+    let page_acts = vec(page::page_act(), 1..400);
     while began.elapsed() < span {
         let tree = strategy.new_tree(&mut runner).expect("acts are drawn");
         let ran = runner.run_one(tree, |acts| {
@@ -441,7 +443,13 @@ fn for_as_long_as_processes_send_nonsense_the_transfers_of_another_one_are_right
             Ok(())
         });
         ran.expect("the session survives");
-        sessions += 1;
+        let tree = page_acts.new_tree(&mut runner).expect("acts are drawn");
+        let ran = runner.run_one(tree, |acts| {
+            page::withstands(&acts);
+            Ok(())
+        });
+        ran.expect("the session survives");
+        sessions += 2;
     }
     let [acts, transfers] = [&ACTS, &TRANSFERS].map(|count| count.load(Ordering::Relaxed));
     println!(
@@ -451,7 +459,7 @@ fn for_as_long_as_processes_send_nonsense_the_transfers_of_another_one_are_right
 }
 
 /// The usual number of cases, unless the environment says another one.
-fn cases(usual: u32) -> ProptestConfig {
+pub fn cases(usual: u32) -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = usual;

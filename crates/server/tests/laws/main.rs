@@ -3,6 +3,7 @@
 mod adversary;
 mod burdens;
 mod fixture;
+mod page;
 mod served;
 mod slots;
 

@@ -1,0 +1,289 @@
+//! A page of memory that a process shares with the server, for calls that follow each other closely.
+//!
+//! A packet over the socket takes two system calls, one on each side. Here a message is written to memory, and a system call is only made to
+//! wake a side that sleeps. A side that expects a message soon does not sleep: it looks again and again, or, if both sides are on one
+//! core, gives way to the other one between two looks, for which the system needs less time than to wake it. The page has a half for each direction. Its reader says whether it looks there; otherwise, and for a
+//! message that is long or has a file, there is the socket, and a reader that looks at its half is pointed to the socket.
+//!
+//! The other side may write anything to the page at any time. So all is read once, as a copy, and a reader sleeps no longer than it said.
+
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{SealFlags, fcntl_add_seals};
+use rustix::io::Errno;
+use rustix::thread::{futex, sched_getcpu, sched_yield};
+use rustix::time::Timespec;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::channel::ChannelError;
+use crate::memory::SharedMemory;
+use crate::pace::{LINGER, Pace, real_time};
+
+/// One side of the page, which reads messages of type `In` and writes messages of type `Out`.
+#[derive(Debug)]
+pub struct Exchange<In, Out> {
+    memory: SharedMemory,
+    /// The offsets of the half that this side reads, and of the half that it writes.
+    inward: usize,
+    outward: usize,
+    /// The core on which the other side has written its last message.
+    core: AtomicU32,
+    /// Whether the other side was asleep when this one has written its last message.
+    was_asleep: AtomicBool,
+    messages: PhantomData<fn(Out) -> In>,
+}
+
+/// What a reader has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    /// A message.
+    Message(T),
+    /// The message is in the socket.
+    InSocket,
+}
+
+/// Size of the page in bytes.
+pub const PAGE: u64 = 4096;
+
+/// Offsets of the halves: that of calls, and that of answers.
+const HALVES: [usize; 2] = [0, 2048];
+/// Offsets in a half, after the state, of a message's head: its length and the core on which it was written.
+const HEAD: usize = 4;
+const BYTES: usize = HEAD + size_of::<[u32; 2]>();
+/// Longest message in bytes: an access of 64 bytes, and all answers but lists.
+const LONGEST: usize = 244;
+
+/// States of a half. Its reader does not look there,
+const AWAY: u32 = 0;
+/// looks there,
+const LOOKS: u32 = 1;
+/// or looks there and has to be woken. Its writer has written a message,
+const SLEEPS: u32 = 2;
+const WRITTEN: u32 = 3;
+/// or has sent one over the socket.
+const IN_SOCKET: u32 = 4;
+
+/// Number of looks of a reader that does not sleep between two reads of the clock.
+const LOOKS_PER_TIME: u32 = 16;
+
+impl<In, Out> Exchange<In, Out> {
+    /// A new page, for the server, and its file for the process.
+    pub fn create() -> Result<(Self, OwnedFd), Errno> {
+        let file = SharedMemory::create(PAGE)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let memory = SharedMemory::map(&file, PAGE)?;
+        let [calls, answers] = HALVES;
+        Ok((Self::new(memory, calls, answers), file))
+    }
+
+    /// The process's side of a page that the server has created.
+    pub fn join(file: &OwnedFd) -> Result<Self, Errno> {
+        let [calls, answers] = HALVES;
+        Ok(Self::new(SharedMemory::map(file, PAGE)?, answers, calls))
+    }
+
+    fn new(memory: SharedMemory, inward: usize, outward: usize) -> Self {
+        Exchange {
+            memory,
+            inward,
+            outward,
+            core: AtomicU32::new(u32::MAX),
+            was_asleep: AtomicBool::new(true),
+            messages: PhantomData,
+        }
+    }
+
+    /// Begins to look for a message.
+    pub fn look(&self) {
+        self.inward().store(LOOKS, Ordering::SeqCst);
+    }
+
+    /// Looks no more for a message, as none can have come.
+    pub fn look_away(&self) {
+        self.inward().store(AWAY, Ordering::SeqCst);
+    }
+
+    /// Whether the other side looks for a message.
+    pub fn is_wanted(&self) -> bool {
+        let state = self.memory.word(self.outward).load(Ordering::SeqCst);
+        matches!(state, LOOKS | SLEEPS)
+    }
+
+    /// Tells a reader that looks for a message that it is in the socket.
+    pub fn point_to_socket(&self) {
+        self.pass(IN_SOCKET);
+    }
+
+    fn inward(&self) -> &AtomicU32 {
+        self.memory.word(self.inward)
+    }
+
+    /// Passes the outward half to its reader, if that one looks there; returns whether it does. A reader only goes from a look to a sleep.
+    fn pass(&self, state: u32) -> bool {
+        let word = self.memory.word(self.outward);
+        let passes = |from| {
+            let passed = word.compare_exchange(from, state, Ordering::SeqCst, Ordering::SeqCst);
+            passed.is_ok()
+        };
+        if passes(LOOKS) {
+            self.was_asleep.store(false, Ordering::Relaxed);
+            return true;
+        }
+        let was_asleep = passes(SLEEPS);
+        self.was_asleep.store(was_asleep, Ordering::Relaxed);
+        if was_asleep {
+            // A mapped page can be waited at, so this does not fail.
+            let _ = futex::wake(word, futex::Flags::empty(), 1);
+        }
+        was_asleep
+    }
+}
+
+impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
+    /// Writes a message; returns whether the other side looks for one here, and the message is short enough.
+    pub fn write(&self, message: &Out) -> bool {
+        if !self.is_wanted() {
+            return false;
+        }
+        let mut space = [0; LONGEST];
+        let Ok(bytes) = postcard::to_slice(message, &mut space) else {
+            return false;
+        };
+        let head = bytes.len() as u64 | (sched_getcpu() as u64) << 32;
+        self.memory.write(self.outward + HEAD, &head.to_le_bytes());
+        self.memory.write(self.outward + BYTES, bytes);
+        self.pass(WRITTEN)
+    }
+
+    /// The message, if there is one.
+    pub fn read(&self) -> Result<Option<Found<In>>, ChannelError> {
+        match self.inward().load(Ordering::SeqCst) {
+            LOOKS | SLEEPS => Ok(None),
+            found => self.take(found).map(Some),
+        }
+    }
+
+    /// The server's next call, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep, if this [pays](Pace).
+    pub fn read_next(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
+        if !self.shares_core() {
+            return if pace.begins() {
+                self.read_awake(pace)
+            } else {
+                Ok(None)
+            };
+        }
+        // The process may work for long before its next call, so that only the process knows whether time is lost.
+        if self.was_asleep.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let (found, _) = self.read_in_turns()?;
+        Ok(found)
+    }
+
+    /// The answer to a process's call, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep.
+    pub fn read_soon(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
+        if !self.shares_core() {
+            return self.read_awake(pace);
+        }
+        let (found, waited) = self.read_in_turns()?;
+        if u128::from(waited) > LINGER.as_nanos() {
+            pace.record_late();
+        } else {
+            pace.record_in_time();
+        }
+        Ok(found)
+    }
+
+    fn shares_core(&self) -> bool {
+        self.core.load(Ordering::Relaxed) == sched_getcpu() as u32
+    }
+
+    /// The message, if it comes within [`LINGER`]. This thread looks for it without a pause.
+    fn read_awake(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
+        let began = real_time();
+        loop {
+            let found = self.read_at_once()?;
+            if found.is_some() {
+                pace.record_in_time();
+                return Ok(found);
+            }
+            if u128::from(real_time() - began) > LINGER.as_nanos() {
+                pace.record_late();
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The message, if it comes, and the real time for which it was awaited, in nanoseconds. This thread gives way to others that are ready.
+    fn read_in_turns(&self) -> Result<(Option<Found<In>>, u64), ChannelError> {
+        let began = real_time();
+        loop {
+            sched_yield();
+            let found = self.read()?;
+            let waited = real_time() - began;
+            if found.is_some() || u128::from(waited) > LINGER.as_nanos() {
+                return Ok((found, waited));
+            }
+        }
+    }
+
+    /// The message, if it comes within some looks.
+    fn read_at_once(&self) -> Result<Option<Found<In>>, ChannelError> {
+        for _ in 0..LOOKS_PER_TIME {
+            let found = self.read()?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            std::hint::spin_loop();
+        }
+        Ok(None)
+    }
+
+    /// The message, if there is one after a sleep until it comes, until `patience` has passed, or until this thread is woken otherwise.
+    pub fn read_asleep(&self, patience: Duration) -> Result<Option<Found<In>>, ChannelError> {
+        let word = self.inward();
+        let asleep = word.compare_exchange(LOOKS, SLEEPS, Ordering::SeqCst, Ordering::SeqCst);
+        if matches!(asleep, Ok(_) | Err(SLEEPS)) {
+            let patience = Timespec::try_from(patience).ok();
+            match futex::wait(word, futex::Flags::empty(), SLEEPS, patience.as_ref()) {
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.read()
+    }
+
+    /// Ends to look for a message; returns one that has come before.
+    pub fn leave(&self) -> Result<Option<Found<In>>, ChannelError> {
+        match self.inward().swap(AWAY, Ordering::SeqCst) {
+            AWAY | LOOKS | SLEEPS => Ok(None),
+            found => self.take(found).map(Some),
+        }
+    }
+
+    /// Takes what is in the inward half in state `found`.
+    fn take(&self, found: u32) -> Result<Found<In>, ChannelError> {
+        let taken = match found {
+            WRITTEN => Found::Message(self.message()?),
+            IN_SOCKET => Found::InSocket,
+            _ => return Err(ChannelError::Garbled),
+        };
+        self.inward().store(AWAY, Ordering::SeqCst);
+        Ok(taken)
+    }
+
+    fn message(&self) -> Result<In, ChannelError> {
+        let mut head = [0; size_of::<u64>()];
+        self.memory.read(self.inward + HEAD, &mut head);
+        let head = u64::from_le_bytes(head);
+        self.core.store((head >> 32) as u32, Ordering::Relaxed);
+        let mut space = [0; LONGEST];
+        let len = head as u32 as usize;
+        let bytes = space.get_mut(..len).ok_or(ChannelError::Garbled)?;
+        self.memory.read(self.inward + BYTES, bytes);
+        postcard::from_bytes(bytes).map_err(|_| ChannelError::Garbled)
+    }
+}
