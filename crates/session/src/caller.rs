@@ -43,13 +43,11 @@ impl Caller {
         channel.send(&Call { worked, request }, None)?;
         let (answer, file) = channel.receive()?;
         let file = file.filter(|_| may_share);
-        let page = file.and_then(|file| Exchange::join(&file).ok());
-        let pace = Pace::default();
         let caller = Caller {
             channel,
-            page,
+            page: file.and_then(|file| Exchange::join(&file).ok()),
             has_missed: false,
-            pace,
+            pace: Pace::default(),
         };
         Ok((caller, answer))
     }

@@ -1,9 +1,11 @@
 //! A page of memory that a process shares with the server, for calls that follow each other closely.
 //!
 //! A packet over the socket takes two system calls, one on each side. Here a message is written to memory, and a system call is only made to
-//! wake a side that sleeps. A side that expects a message soon does not sleep: it looks again and again, or, if both sides are on one
-//! core, gives way to the other one between two looks, for which the system needs less time than to wake it. The page has a half for each direction. Its reader says whether it looks there; otherwise, and for a
-//! message that is long or has a file, there is the socket, and a reader that looks at its half is pointed to the socket.
+//! wake a side that sleeps. A side that expects a message soon does not sleep: it looks again and again, or, if both sides are on one core,
+//! gives way to the other one between two looks, for which the system needs less time than to wake it.
+//!
+//! The page has a half for each direction. Its reader says whether it looks there; otherwise, and for a message that is long or has a file,
+//! there is the socket, and a reader that looks at its half is pointed to the socket.
 //!
 //! The other side may write anything to the page at any time. So all is read once, as a copy, and a reader sleeps no longer than it said.
 
