@@ -115,7 +115,7 @@ impl Client {
     pub(crate) fn answer(
         &mut self,
         answer: &Response,
-        file: Option<OwnedFd>,
+        file: Option<&OwnedFd>,
         may_look: bool,
     ) -> Result<(), ChannelError> {
         if let Some(page) = &self.page {
@@ -128,7 +128,7 @@ impl Client {
                 return Ok(());
             }
         }
-        let file = file.as_ref().map(AsFd::as_fd);
+        let file = file.map(AsFd::as_fd);
         self.channel.send_at_once(answer, file)?;
         if let Some(page) = self.page.as_ref().filter(|_| self.was_in_page) {
             page.point_to_socket();

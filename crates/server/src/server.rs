@@ -329,7 +329,7 @@ impl Server {
         let may_look = patience != Patience::Last && self.is_alone();
         let client = &mut self.clients[place];
         let file = is_hello.then(|| client.share_page()).flatten();
-        if client.answer(&answer, file, may_look).is_err() {
+        if client.answer(&answer, file.as_ref(), may_look).is_err() {
             self.remove_client(place, watch);
         }
         true
