@@ -106,9 +106,6 @@ const TIMES_UNHEARD: u32 = 8;
 const STEPS_BETWEEN: u32 = 16;
 const STEPS_APART: u32 = 128;
 
-/// Steps of a fabric that is not divided yet until somebody looks whether that is worth while.
-const STEPS_BEFORE_JUDGEMENT: u32 = 64;
-
 /// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
 
@@ -248,10 +245,14 @@ impl Simulation {
                     continue;
                 }
                 Outcome::None if self.regions.is_some() => STEPS_APART,
-                Outcome::None if self.is_soon_judged() => STEPS_BEFORE_JUDGEMENT,
                 Outcome::None => CHUNK / TIMES_UNHEARD,
             };
+            let look = self.looks_at();
             for _ in 0..steps {
+                // Thousands of ports in step have thousands of events at one time.
+                if self.world.events() >= look {
+                    break;
+                }
                 if !self.world.has_events() && self.expects_nothing() {
                     self.stuck = true;
                     self.old.1 = None;

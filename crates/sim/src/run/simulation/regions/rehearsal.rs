@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// The least time between two looks at the clock that tells of a lost processor. Our choice: an interrupt takes some microseconds, a time
 /// slice some thousand.
 const LOST: Duration = Duration::from_micros(50);
@@ -20,14 +22,16 @@ const KEPT: Duration = Duration::from_millis(5);
 /// The longest time of a rehearsal. Our choice: a scheduler may need some milliseconds to move threads from one processor to another.
 pub(super) const LONGEST: Duration = Duration::from_millis(12);
 
-/// The most by which the thread that does the work may be slower during a rehearsal. Our choice: one that shares its processor is slower by
-/// half or more.
-pub(super) const SLOWED: f64 = 1.25;
+/// The least share of a rehearsal in which the thread that does the work has a processor. Our choice: one that shares its processor has it
+/// for half of the time or less.
+const LEAST_SHARE: f64 = 0.8;
 
 /// Threads that run beside the one that does the work, until this goes.
 #[derive(Debug)]
 pub(super) struct Rehearsal {
     since: Instant,
+    /// The processor time of the thread that does the work, at the beginning.
+    worked: Duration,
     threads: Vec<Arc<Awake>>,
 }
 
@@ -40,7 +44,7 @@ struct Awake {
 }
 
 impl Rehearsal {
-    /// Begins with this number of threads.
+    /// Begins with this number of threads beside this one.
     pub(super) fn begin(count: usize) -> Self {
         let since = Instant::now();
         let begin = |_| {
@@ -52,6 +56,7 @@ impl Rehearsal {
         };
         Rehearsal {
             since,
+            worked: processor_time(),
             threads: (0..count).map(begin).collect(),
         }
     }
@@ -62,18 +67,23 @@ impl Rehearsal {
     }
 
     /// Whether there is a processor for each thread, once that is known: at the latest after `longest`, of which each must have kept it for
-    /// the half.
+    /// the half. The thread that does the work, which asks, must have had one, too: a spare one may have taken it.
     pub(super) fn outcome(&self, longest: Duration) -> Option<bool> {
         let elapsed = self.elapsed();
         let mut all = self.threads.iter();
         let kept = KEPT.min(longest / 2);
-        let is_kept = all.all(|one| one.has_kept(kept, elapsed));
-        if is_kept {
-            Some(true)
-        } else {
-            (elapsed >= longest).then_some(false)
+        if all.all(|one| one.has_kept(kept, elapsed)) {
+            let worked = processor_time().saturating_sub(self.worked);
+            return Some(worked >= elapsed.mul_f64(LEAST_SHARE));
         }
+        (elapsed >= longest).then_some(false)
     }
+}
+
+/// The time for which this thread has had a processor.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 impl Drop for Rehearsal {

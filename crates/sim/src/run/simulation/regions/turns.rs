@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::rehearsal::{LONGEST, Rehearsal, SLOWED};
+use super::rehearsal::{LONGEST, Rehearsal};
 
 /// The fewest events of a window that is timed to compare. Our choice.
 const FEWEST_COMPARED: u64 = 2048;
@@ -51,8 +51,6 @@ pub(super) struct Turns {
     /// Whether threads share no window before a rehearsal, and one that goes on.
     is_to_rehearse: bool,
     rehearsal: Option<Rehearsal>,
-    /// The time of windows during the rehearsal, and what they would have taken before.
-    rehearsed: [f64; 2],
     /// Windows of one thread to come, to compare, and shared ones since the last of these.
     to_compare: u32,
     shared: u32,
@@ -79,7 +77,6 @@ impl Default for Turns {
             owed: 0.0,
             is_to_rehearse: false,
             rehearsal: None,
-            rehearsed: [0.0; 2],
             to_compare: COMPARED,
             shared: 0,
             last: Turn::Together(Duration::ZERO),
@@ -124,12 +121,10 @@ impl Turns {
         let rehearsal = self
             .rehearsal
             .get_or_insert_with(|| Rehearsal::begin(others));
-        let [time, before] = self.rehearsed;
-        if let Some(are_kept) = rehearsal.outcome(LONGEST) {
+        if let Some(are_processors) = rehearsal.outcome(LONGEST) {
             let elapsed = rehearsal.elapsed();
             self.rehearsal = None;
-            self.rehearsed = [0.0; 2];
-            self.end_rehearsal(are_kept && time < before * SLOWED, elapsed);
+            self.end_rehearsal(are_processors, elapsed);
         }
     }
 
@@ -157,10 +152,6 @@ impl Turns {
         match turn {
             Turn::Alone => {
                 self.owed -= time;
-                if let (Some(_), Some(alone)) = (&self.rehearsal, self.alone) {
-                    self.rehearsed[0] += time;
-                    self.rehearsed[1] += alone * events as f64;
-                }
                 let is_first = self.last != Turn::Alone;
                 if is_first || events >= FEWEST_COMPARED {
                     self.to_compare = self.to_compare.saturating_sub(1);

@@ -11,7 +11,7 @@ use kernel::{Span, Time};
 use super::super::Simulation;
 use super::crew::{Crew, Dismissal};
 use super::region::Members;
-use super::rehearsal::{LONGEST, Rehearsal, SLOWED};
+use super::rehearsal::{LONGEST, Rehearsal};
 use super::turns::Turn;
 use super::{Before, Region, Regions, Threads};
 use crate::model::Model;
@@ -25,6 +25,7 @@ const MOST_EVENTS: u64 = 1 << 19;
 /// with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events, two
 /// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
 const EVENTS_TO_JUDGE: u64 = 1 << 14;
+const EVENTS_TO_LOOK: u64 = 1 << 11;
 const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
 const LEAST_LEFT: f64 = 16.0;
 
@@ -182,11 +183,16 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
-    /// Whether the run is about to be judged, or other threads rehearse.
-    pub(in crate::run) fn is_soon_judged(&self) -> bool {
-        let threads = &self.threads;
-        let is_early = || self.events() < threads.before_flows + EVENTS_TO_JUDGE;
-        threads.candidate.is_some() && (threads.rehearsal.is_some() || is_early())
+    /// The number of events at which somebody looks next whether the run begins again on threads: soon while it is about to be judged, or other
+    /// threads rehearse, and after twice as many later, because a look at thousands of workloads takes as long as thousands of events.
+    pub(in crate::run) fn looks_at(&self) -> u64 {
+        let (threads, events) = (&self.threads, self.events());
+        let is_early = events < threads.before_flows + EVENTS_TO_JUDGE;
+        match threads.candidate {
+            None => u64::MAX,
+            Some(_) if is_early || threads.rehearsal.is_some() => events + EVENTS_TO_LOOK,
+            Some(_) => threads.not_before.max(2 * events),
+        }
     }
 
     /// Whether the run begins again on threads, because enough has turned out to happen within the lookahead of its regions.
@@ -271,11 +277,9 @@ impl Threads {
         let each = usual / (*first - before).max(1) as f64;
         let run = each * events as f64 * (1.0 + left);
         let longest = Duration::from_secs_f64((run * LONGEST_REHEARSAL).min(LONGEST.as_secs_f64()));
-        let Some(are_kept) = rehearsal.outcome(longest) else {
+        let Some(are_processors) = rehearsal.outcome(longest) else {
             return false;
         };
-        let expected = each * (events - *first) as f64;
-        let are_processors = are_kept && time.as_secs_f64() < expected * SLOWED;
         self.rehearsal = None;
         if !are_processors {
             self.not_before = 3 * events;
