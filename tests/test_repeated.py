@@ -12,6 +12,7 @@ import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.cli.tables.cells import number
+from peerlane.explaining.explain import explain
 from peerlane.fabric.paths import find, in_order, put
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def test_the_number_of_members_can_be_swept() -> None:
 
 
 def test_flows_of_members_are_explained() -> None:
-    explanation = rack().override("flows.*.count", 400).explain("up3")
+    explanation = rack().override('flows."up{i}".count', 400).explain("up3")
     (flow,) = explanation.flows
     assert flow.id == "up3"
     assert flow.limit is not None
@@ -228,3 +229,14 @@ def test_metrics_that_are_alike_are_swept_as_least_median_and_most(
     assert "flows.up13.bytes_per_second" in peerlane(*sweep, "--all").out
     asked = [word for i in range(9) for word in ("--metric", f"flows.up{i}.bytes")]
     assert "flows.up8.bytes" in peerlane(*sweep, *asked).out
+
+
+def test_of_many_flows_with_one_limit_only_the_slowest_is_lifted() -> None:
+    text = rack().override('flows."up{i}".count', 400).to_toml()
+    found = explain(text, each=False)
+    whole = explain(text)
+    lifted = [flow for flow in found.flows if flow.what_if or flow.not_lifted]
+    (one,) = lifted
+    assert one.bytes_per_second == min(flow.bytes_per_second or 0.0 for flow in found.flows)
+    assert whole.flows[one.id] == one
+    assert all(flow.what_if or flow.not_lifted for flow in whole.flows)

@@ -22,12 +22,14 @@ from peerlane.fabric.simulation import Simulation
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
-from peerlane.varying.metrics import UnknownMetricError, check, numbers, value_at
+from peerlane.varying.metrics import UnknownMetricError, check, numbers, values_at
 from peerlane.varying.points import Sample, combinations
 from peerlane.varying.quantities import in_unit
 from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from conftest import Outcome, Run, Write
 
 RATE = "flows.a-to-b.bytes_per_second"
@@ -147,9 +149,10 @@ def test_every_value_of_a_result_is_found_by_its_path() -> None:
     values = numbers(after)
     assert {RATE, "links.h0-s0.up.utilisation", "simulated_ns", "seed"} <= values.keys()
     for path, value in values.items():
-        assert value_at(after, path) == value
+        assert values_at(after, [path]) == {path: value}
         check(before, schema, path)
-    assert value_at(before, "flows.a-to-b.latency_ns.p50") is None
+    p50 = "flows.a-to-b.latency_ns.p50"
+    assert values_at(before, [p50]) == {p50: None}
 
 
 @pytest.mark.parametrize(
@@ -345,3 +348,20 @@ def test_a_finished_table_is_complete_for_its_own_sweep_alone(
     resumed(*vary, "--seed", "7").refuses("has seed=1; asked for is seed=7")
     Path(out).write_bytes(b"\xff\xfe")
     resumed(*vary).refuses("it is no table")
+
+
+def test_a_list_is_gone_through_as_often_for_many_paths_as_for_one() -> None:
+    class Counted(list[dict[str, object]]):
+        times = 0
+
+        def __iter__(self) -> Iterator[dict[str, object]]:
+            self.times += 1
+            return super().__iter__()
+
+    def times(count: int) -> int:
+        flows = Counted({"id": f"up{number}", "requests": number} for number in range(16))
+        paths = [f"flows.up{number}.requests" for number in range(count)]
+        assert list(values_at({"flows": flows}, paths).values()) == list(range(count))
+        return flows.times
+
+    assert times(16) == times(1) > 0

@@ -335,7 +335,7 @@ impl<T: Traffic> World<T> {
 
     /// Whether another event of the present time is left.
     #[inline(always)]
-    pub fn is_due_now(&self) -> bool {
+    pub fn is_due_now(&mut self) -> bool {
         self.queue.is_due_today(self.now)
     }
 

@@ -5,11 +5,15 @@
 //! so the cost of an event does not grow with the number of pending events. A day reuses the buffer of a day that has ended, so
 //! that pending events stay in the cache.
 
+mod crowd;
+
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::iter::successors;
 
 use crate::Time;
+
+use crowd::{Crowd, NEAR};
 
 /// A future event. Events of the same time are ordered by rank, lowest first.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +77,8 @@ impl<P> Ord for Event<P> {
 pub struct EventQueue<P> {
     /// The events of today, latest first: the next event is popped from the end.
     today: Vec<Event<P>>,
+    /// The last events of today, if they are too many to move for each that is pushed. None is earlier than those in `today`.
+    crowd: Crowd<P>,
     /// The days of this year after today. Events of a day are not sorted.
     days: Vec<Vec<Event<P>>>,
     /// The buffers of days that have ended.
@@ -126,6 +132,7 @@ impl<P: Copy + Default> Default for EventQueue<P> {
     fn default() -> Self {
         EventQueue {
             today: Vec::new(),
+            crowd: Crowd::default(),
             days: (0..DAYS).map(|_| Vec::new()).collect(),
             spare: Vec::new(),
             busy: vec![0; DAYS / 64],
@@ -200,21 +207,34 @@ impl<P: Copy + Default> EventQueue<P> {
         self.census.events += 1;
         let event = Event::without(time, rank);
         let key = event.key();
+        if self.crowd.includes(key) {
+            return self.crowd.add(event);
+        }
         let len = self.today.len();
         self.today.push(event);
         let today = &mut self.today[..=len];
         // Earlier events are few: each is moved when it is found, from the end, without a call.
+        let most = len.saturating_sub(NEAR);
         let mut place = len;
-        while let Some(earlier) = place.checked_sub(1)
-            && today[earlier].key() < key
-        {
-            today[place] = today[earlier];
-            place = earlier;
+        while place > most && today[place - 1].key() < key {
+            today[place] = today[place - 1];
+            place -= 1;
         }
         if place < len {
             today[place] = event;
         }
-        &mut today[place].payload
+        if place == most && place > 0 && today[place - 1].key() < key {
+            return self.place_in_crowd(place);
+        }
+        &mut self.today[place].payload
+    }
+
+    /// Moves the last events of today into the crowd, and with them the event at `place`, which has others before it that are earlier.
+    #[cold]
+    fn place_in_crowd(&mut self, place: usize) -> &mut P {
+        let event = self.today.remove(place);
+        self.crowd.take_in(&mut self.today);
+        self.crowd.add(event)
     }
 
     #[cold]
@@ -262,7 +282,10 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// Whether the next event is due by `limit`, which lies in the day of the last popped event.
     #[inline(always)]
-    pub fn is_due_today(&self, limit: Time) -> bool {
+    pub fn is_due_today(&mut self, limit: Time) -> bool {
+        if self.today.is_empty() && !self.crowd.is_empty() {
+            self.crowd.give_back(&mut self.today);
+        }
         self.today.last().is_some_and(|next| next.time <= limit)
     }
 
@@ -295,6 +318,7 @@ impl<P: Copy + Default> EventQueue<P> {
     /// Returns the time of the next event.
     pub fn next_time(&mut self) -> Option<Time> {
         let today = self.today.last().map(|event| event.time);
+        let today = today.or_else(|| self.crowd.next_time());
         today.or_else(|| self.first_time())
     }
 
@@ -314,7 +338,8 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// All events, in no particular order. The cost grows with the number of days and events.
     pub fn iter(&self) -> impl Iterator<Item = &Event<P>> {
-        let days = self.today.iter().chain(self.days.iter().flatten());
+        let today = self.today.iter().chain(self.crowd.iter());
+        let days = today.chain(self.days.iter().flatten());
         let later = self.later.iter().map(|Reverse(event)| event);
         days.chain(later).chain(&self.new_later)
     }
@@ -330,8 +355,9 @@ impl<P: Copy + Default> EventQueue<P> {
             .flat_map(|date| &self.days[self.day(date)]);
         let has_later = matches!(self.later.peek(), Some(Reverse(first)) if first.time <= limit);
         let later = has_later.then_some(&self.later).into_iter().flatten();
-        let events = self.today.iter().rev().chain(days);
-        events
+        let today = self.today.iter().rev().chain(self.crowd.iter());
+        today
+            .chain(days)
             .chain(later.map(|Reverse(event)| event))
             .chain(&self.new_later)
             .filter(move |event| event.time <= limit)
@@ -348,6 +374,9 @@ impl<P: Copy + Default> EventQueue<P> {
     /// Makes today the next day with events, of which there must be one in this year, and the rest of today its beginning.
     #[inline(never)]
     fn turn_early(&mut self) {
+        if !self.crowd.is_empty() {
+            return self.crowd.give_back(&mut self.today);
+        }
         let next = self.busy_date_after(self.date);
         let mut rest = self.turn_to(next);
         // It is earlier than all others.
@@ -358,6 +387,10 @@ impl<P: Copy + Default> EventQueue<P> {
     /// Makes today, which is over, the day of the next event, if it begins by `limit`. Returns whether it does.
     #[inline(never)]
     fn turn_page(&mut self, limit: Time) -> bool {
+        if !self.crowd.is_empty() {
+            self.crowd.give_back(&mut self.today);
+            return true;
+        }
         if self.is_census_complete() {
             self.judge_width();
             if !self.today.is_empty() {
@@ -492,7 +525,12 @@ impl<P: Copy + Default> EventQueue<P> {
         self.busy.fill(0);
         self.in_days = 0;
         for event in pending {
-            self.push(event.time, event.rank, event.payload);
+            if event.time.as_fs() >> day_bits <= self.date {
+                self.census.events += 1;
+                self.today.push(event);
+            } else {
+                self.push(event.time, event.rank, event.payload);
+            }
         }
         self.admit_new_year();
         self.today
@@ -569,7 +607,59 @@ mod tests {
         assert_eq!(queue.next_time(), Some(Time::from_fs(1 << FIRST_DAY_BITS)));
     }
 
+    /// 8,192 ports whose events are of one time, and each of which pushes an event for soon after.
+    #[test]
+    fn an_event_that_is_pushed_into_a_crowded_day_moves_few_others() {
+        let mut queue = EventQueue::default();
+        let (begin, soon) = (Time::from_fs(0), Time::from_fs(1));
+        for port in 0..8192 {
+            queue.push(begin, port, port);
+        }
+        for port in 0..8192 {
+            assert_eq!(queue.pop().map(|event| event.payload), Some(port));
+            queue.push(soon, 8191 - port, port);
+            assert!(queue.today.len() <= NEAR, "{}", queue.today.len());
+        }
+        assert_eq!(queue.next_time(), Some(soon));
+        assert_eq!(queue.due_by(begin).count(), 0);
+        assert_eq!(queue.due_by(soon).count(), 8192);
+        for port in (0..8192).rev() {
+            assert!(queue.is_due_today(soon));
+            assert_eq!(queue.pop().map(|event| event.payload), Some(port));
+        }
+        assert!(!queue.is_due_today(soon) && queue.next_time().is_none());
+    }
+
     proptest! {
+        #[test]
+        fn crowds_come_in_the_order_of_a_sorted_list(pushes in prop::collection::vec((0_u64..4000, 1_usize..4, 0_usize..4), 1..2000)) {
+            let mut queue = EventQueue::default();
+            let mut model = std::collections::BTreeSet::new();
+            let (mut now, mut rank) = (0, 0);
+            for (reach, times, pops) in pushes {
+                for time in (now..=now + reach).step_by(reach as usize / times + 1) {
+                    queue.push(Time::from_fs(time), rank, rank);
+                    model.insert((time, rank));
+                    rank += 1;
+                }
+                for _ in 0..pops.min(model.len()) {
+                    queue.look_ahead();
+                    prop_assert_eq!(queue.iter().count(), model.len());
+                    let mut others = model.iter();
+                    for place in 0..3 {
+                        if let Some(event) = queue.ahead(place) {
+                            prop_assert_eq!(Some(&(event.time.as_fs(), event.payload)), others.next());
+                        }
+                    }
+                    let first = model.pop_first().expect("there is one");
+                    prop_assert_eq!(queue.next_time(), Some(Time::from_fs(first.0)));
+                    let event = queue.pop().expect("there is one");
+                    prop_assert_eq!((event.time.as_fs(), event.payload), first);
+                    now = first.0;
+                }
+            }
+        }
+
         #[test]
         fn events_come_in_the_order_of_a_sorted_list(gaps in prop::collection::vec((0_u64..60, 0_u64..1000), 1..3000)) {
             let mut queue = EventQueue::default();

@@ -57,7 +57,8 @@ def explain(  # noqa: PLR0913 - each is an option
     the smaller part of its time. docs/reference/waits.md has more, and the keys that lift each.
 
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
-    numbers in names, the slowest is shown; --all shows each.
+    numbers in names, the slowest is shown; --all shows each. Of more than 16 flows with the same
+    limit, only that of the slowest is lifted, unless --all or --json asks for each.
 
     "What if" is measured: a run of its own with one key of the scenario changed, far enough that
     the limit is another one. It has the rate before and after, and what then limits.
@@ -73,6 +74,7 @@ def explain(  # noqa: PLR0913 - each is an option
             seed=seed,
             flow=flow,
             what_if=what_if,
+            each=every or json_to is not None,
             progress=lambda fraction: bar(f"explaining {name}", fraction),
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()

@@ -12,11 +12,12 @@ from peerlane.fabric.paths import in_order, put, write_out
 from peerlane.fabric.simulation import Simulation
 from peerlane.fabric.variant import parsed, variant
 from peerlane.results.collection import Collection
+from peerlane.results.explanation import MOST_LIMITED_ALIKE, limited_alike, slowest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from peerlane.results.explanation import Explanation, Value
+    from peerlane.results.explanation import Explanation, FlowExplanation, Value
     from peerlane.results.run import RunResult
 
 
@@ -35,6 +36,7 @@ def explain(  # noqa: PLR0913 - each is an option
     seed: int | None = None,
     flow: str | None = None,
     what_if: bool = True,
+    each: bool = True,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
     """Runs a scenario and finds out what its flows wait for, and what comes next.
@@ -46,6 +48,8 @@ def explain(  # noqa: PLR0913 - each is an option
         seed: Replaces the scenario's own.
         flow: The flow to explain; all, if absent.
         what_if: Whether to run the scenario again with the limit of each flow lifted.
+        each: Whether to lift the limit of each flow, or, of many flows with the same limit but for
+            numbers, that of the slowest alone.
         progress: Hears the fraction done, 0 to 1.
 
     Raises:
@@ -70,8 +74,17 @@ def explain(  # noqa: PLR0913 - each is an option
     case = Case(scenario, Present(scenario, tree), source, result)
     flows = [replace(one, amount=case.amount(one)) for one in flows]
     if what_if:
-        flows = case.lifted(flows, lambda done: progress and progress(0.5 + 0.5 * done))
+        chosen = flows if each else list(_for_all(flows))
+        lifted = case.lifted(chosen, lambda done: progress and progress(0.5 + 0.5 * done))
+        by_id = {one.id: one for one in lifted}
+        flows = [by_id.get(one.id, one) for one in flows]
     return replace(whole, flows=Collection(flows))
+
+
+def _for_all(flows: Iterable[FlowExplanation]) -> Iterator[FlowExplanation]:
+    """The flows that stand for all: of many with the same limit the slowest."""
+    for alike in limited_alike(flows):
+        yield from alike if len(alike) <= MOST_LIMITED_ALIKE else [slowest(alike)]
 
 
 def _check(result: RunResult, flow: str | None, source: str) -> None:

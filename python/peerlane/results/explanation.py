@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,12 @@ from peerlane.results.document import Document, encode, renamed
 from peerlane.results.waits import Cause, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+MOST_LIMITED_ALIKE = 16
+"""Of more flows with the same limit the slowest stands for all, unless each is asked for."""
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 Value = str | int | float | bool | None
 
@@ -151,6 +157,24 @@ def _joined(names: Sequence[str]) -> str:
 def percent(share: float) -> str:
     """A share in percent."""
     return f"{100 * share:.1f} %"
+
+
+def without_numbers(words: str) -> str:
+    """Words of which those of flows that are alike are the same."""
+    return _NUMBER.sub("#", words)
+
+
+def limited_alike(flows: Iterable[FlowExplanation]) -> list[list[FlowExplanation]]:
+    """The flows that have the same limit, but for numbers, in the order of the first of each."""
+    groups: dict[str, list[FlowExplanation]] = {}
+    for flow in flows:
+        groups.setdefault(without_numbers(flow.sentence), []).append(flow)
+    return list(groups.values())
+
+
+def slowest(flows: Iterable[FlowExplanation]) -> FlowExplanation:
+    """The first flow of the lowest rate."""
+    return min(flows, key=lambda flow: flow.bytes_per_second or 0.0)
 
 
 def told(cause: Cause) -> str:

@@ -12,7 +12,7 @@ from peerlane import _core
 from peerlane.fabric.paths import join_path, split_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     Json = Mapping[str, Any]
 
@@ -34,18 +34,33 @@ class UnknownMetricError(ValueError):
     """A result has nothing at this path; the message has the nearest path."""
 
 
-def value_at(document: Json, path: str) -> Scalar:
-    """The value at `path` of a result; `None` also where the result has observed nothing.
+def values_at(document: Json, paths: Iterable[str]) -> dict[str, Scalar]:
+    """The values at paths of a result; `None` also where the result has observed nothing.
 
     Raises:
-        UnknownMetricError: There is nothing, or no single value.
+        UnknownMetricError: At one of them there is nothing, or no single value.
     """
+    # Each list is gone through once: a large fabric has thousands of paths into one.
+    lists: dict[int, Mapping[str, Any]] = {}
+
+    def members(here: object) -> Mapping[str, Any]:
+        if not isinstance(here, list | tuple):
+            return _members(here)
+        known = lists.get(id(here))
+        if known is None:
+            known = lists[id(here)] = _members(here)
+        return known
+
+    return {path: _value_at(document, path, members) for path in paths}
+
+
+def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str, Any]]) -> Scalar:
     here: object = document
     parts = split_path(path)
     for depth, part in enumerate(parts):
         if here is None:
             return None
-        inner = _members(here)
+        inner = members(here)
         if part not in inner:
             raise _unknown(document, path, parts[:depth], part, inner)
         here = inner[part]

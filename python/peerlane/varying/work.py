@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane.fabric.variant import parsed, told, variant
-from peerlane.varying.metrics import UnknownMetricError, numbers, value_at
+from peerlane.varying.metrics import UnknownMetricError, numbers, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ def _lost(
 def _read(document: Mapping[str, Any], metrics: tuple[str, ...] | None) -> Mapping[str, Scalar]:
     if metrics is None:
         return numbers(document)
-    return {path: value_at(document, path) for path in metrics}
+    return values_at(document, metrics)
 
 
 @lru_cache(maxsize=8)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from peerlane.cli.tables.cells import blank, gigabytes, numbers
-from peerlane.results.explanation import percent, told
+from peerlane.results.explanation import (
+    MOST_LIMITED_ALIKE,
+    limited_alike,
+    percent,
+    slowest,
+    told,
+    without_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +29,6 @@ _BAR = 20
 MOST_ALIKE = 4
 """Flows that are alike are told by the slowest of them, where there are more."""
 
-_NUMBER = re.compile(r"\d+(\.\d+)?")
-
 
 def explain(explanation: Explanation, *, each: bool = False) -> RenderableType:
     """The shares of each flow, its limit in words, and what comes when it is lifted.
@@ -37,30 +41,33 @@ def explain(explanation: Explanation, *, each: bool = False) -> RenderableType:
             for flow in alike:
                 parts += ["", *_flow(flow)]
             continue
-        slowest = min(alike, key=_rate)
-        parts += ["", *_flow(slowest), _others(slowest, alike)]
+        shown = slowest(alike)
+        parts += ["", *_flow(shown), _others(shown, alike)]
     return Group(*parts)
 
 
 def _groups(flows: Iterable[FlowExplanation]) -> Iterable[list[FlowExplanation]]:
     """The flows that are alike, in the order of the first of each."""
     groups: dict[tuple[str, ...], list[FlowExplanation]] = {}
-    for flow in flows:
-        groups.setdefault(_form(flow), []).append(flow)
+    for alike in limited_alike(flows):
+        for flow in alike:
+            is_one = len(alike) > MOST_LIMITED_ALIKE
+            form = (without_numbers(flow.sentence),) if is_one else _form(flow)
+            groups.setdefault(form, []).append(flow)
     return groups.values()
 
 
 def _form(flow: FlowExplanation) -> tuple[str, ...]:
     """What alike flows have in common: all that is told in words, but for the numbers in it."""
     told_ = (flow.sentence, *(_what_if(one).plain for one in flow.what_if), *flow.not_lifted)
-    return tuple(_NUMBER.sub("#", one) for one in told_)
+    return tuple(map(without_numbers, told_))
 
 
-def _others(slowest: FlowExplanation, alike: Sequence[FlowExplanation]) -> Text:
-    others = [flow for flow in alike if flow is not slowest]
+def _others(shown: FlowExplanation, alike: Sequence[FlowExplanation]) -> Text:
+    others = [flow for flow in alike if flow is not shown]
     rates = [gigabytes(flow.bytes_per_second) for flow in sorted(others, key=_rate)]
     names = f"{others[0].id} to {others[-1].id}, {rates[0]} to {rates[-1]} GB/s"
-    return Text(f"{len(others)} more are like {slowest.id}: {names}; --all shows each", "dim")
+    return Text(f"{len(others)} more are like {shown.id}: {names}; --all shows each", "dim")
 
 
 def _rate(flow: FlowExplanation) -> float:
