@@ -221,10 +221,15 @@ impl Simulation {
         }
         let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
         let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
-        if left < LEAST_LEFT {
-            if self.threads.rehearsal.take().is_some() {
-                self.threads.not_before = events;
-            }
+        // What happens during a rehearsal is no longer left.
+        let is_rehearsed = self.threads.rehearsal.is_some();
+        let least = if is_rehearsed {
+            LEAST_LEFT / 2.0
+        } else {
+            LEAST_LEFT
+        };
+        if left < least {
+            self.threads.rehearsal = None;
             return false;
         }
         if !self.threads.rehearse(count - 1, events, left) {
