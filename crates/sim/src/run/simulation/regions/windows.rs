@@ -25,9 +25,11 @@ const MOST_EVENTS: u64 = 1 << 19;
 /// with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events, two
 /// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
 const EVENTS_TO_JUDGE: u64 = 1 << 14;
-const EVENTS_TO_LOOK: u64 = 1 << 11;
 const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
 const LEAST_LEFT: f64 = 16.0;
+
+/// The events between two looks at a run that is about to be judged. Our choice: some milliseconds, where a rehearsal takes a few more.
+const EVENTS_TO_LOOK: u64 = 1 << 11;
 
 /// The greatest share of a run that a rehearsal takes, if it shows no processors. Our choice.
 const LONGEST_REHEARSAL: f64 = 0.03;
