@@ -148,7 +148,7 @@ impl From<(Port, LinkTimer)> for PortTimer {
 }
 
 /// The upstream port.
-pub const UPSTREAM: Port = Port(0);
+const UPSTREAM: Port = Port(0);
 
 impl Component for Switch {
     type Traffic = Pcie;

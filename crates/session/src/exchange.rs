@@ -38,7 +38,7 @@ pub struct Exchange<In, Out> {
     messages: PhantomData<fn(Out) -> In>,
 }
 
-/// A message, or the note that the other side has sent it over the socket.
+/// What a reader has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<T> {
     /// A message.
