@@ -20,4 +20,4 @@ pub use root_complex::{
     TranslationOrder, TranslationTable, UnsnoopedLine, builtin_host, host_profiles,
 };
 pub use routes::{Route, Routes};
-pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};
+pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters, UPSTREAM};

@@ -148,7 +148,7 @@ impl From<(Port, LinkTimer)> for PortTimer {
 }
 
 /// The upstream port.
-const UPSTREAM: Port = Port(0);
+pub const UPSTREAM: Port = Port(0);
 
 impl Component for Switch {
     type Traffic = Pcie;

@@ -38,7 +38,7 @@ pub struct Exchange<In, Out> {
     messages: PhantomData<fn(Out) -> In>,
 }
 
-/// What a reader has found.
+/// A message, or the note that the other side has sent it over the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<T> {
     /// A message.

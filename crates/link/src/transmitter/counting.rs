@@ -1,4 +1,4 @@
-//! What a transmitter has sent until a time, what it left out because nobody looked included.
+//! The counters of a transmitter at a given time, with the ordered sets and the DLLPs that it sent before then without an event for each.
 
 use kernel::{Span, Time};
 use protocol::DLLP_BYTES;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use device::{Engine, Gate, Nic, Router, RouterHold};
-use fabric::RootHold;
+use fabric::{RootHold, UPSTREAM};
 use kernel::Time;
 use link::{Concern, Hold, LinkEnd};
 use packet::FlowId;
@@ -98,13 +98,11 @@ impl Route {
         let (Station::Wire(below), Station::Wire(above)) = (below, above) else {
             return None;
         };
-        let is_upwards = above.end == (below.far.0, UPSTREAM) && below.far.1 != UPSTREAM;
+        let upstream = UPSTREAM.index();
+        let is_upwards = above.end == (below.far.0, upstream) && below.far.1 != upstream;
         is_upwards.then_some(below.far.1 as u16)
     }
 }
-
-/// The number of the upstream port of a switch.
-const UPSTREAM: usize = 0;
 
 /// Most receive buffers that one wait is followed through.
 const DEPTH: u32 = 32;

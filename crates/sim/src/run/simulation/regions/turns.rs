@@ -1,4 +1,4 @@
-//! Who runs the next window of a run on threads: all of them, or one for all, by the time that each took before.
+//! The choice whether all threads of a run share the next window or one thread runs all of its regions, by the time that windows took so far.
 //!
 //! On a machine with other work, a thread that has lost its processor stops the others. The clock decides who does the work of a window,
 //! and never what is done in it.
@@ -31,7 +31,7 @@ const COMPARED_AFTER: u32 = 256;
 /// The least time for which a thread waits for another one before it works alone. Our choice.
 const LEAST_PATIENCE: Duration = Duration::from_micros(200);
 
-/// Who runs a window.
+/// The threads that run a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// All threads, as long as none waits longer than this.
@@ -95,7 +95,7 @@ impl Turns {
         }
     }
 
-    /// Who runs the next window.
+    /// Returns whether all threads run the next window, or the first one alone.
     pub(super) fn next(&self) -> Turn {
         if let Some(windows) = self.tested {
             return TESTED[windows % TESTED.len()];
