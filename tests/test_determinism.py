@@ -109,9 +109,11 @@ duration = "20 us"
 def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
     path = scenario(text=TORUS.replace("4x4", "8x8").replace("20 us", "600 us"))
     told = set()
-    for threads in ("1", "2", "3"):
-        run = peerlane("run", path, "--threads", threads, "--trace", "trace", "--json", "json")
+    for threads in ("", "1", "2", "3"):
+        count = ("--threads", threads) if threads else ()
+        run = peerlane("run", path, *count, "--trace", "trace", "--json", "json")
         assert run.status == 0
+        assert threads or not run.err
         if threads == "2" and len(os.sched_getaffinity(0)) > 1:
             is_busy = "kept the processors of this machine busy" in run.err
             assert is_busy or "the run had" not in run.err
@@ -153,9 +155,13 @@ def test_accesses_after_a_run_on_several_threads() -> None:
     assert ends[0] == ends[1]
 
 
-def test_no_number_of_threads_is_one_thread() -> None:
-    simulation = Fabric.from_toml(BUSY).simulation()
-    assert simulation.run(threads=None) == Fabric.from_toml(BUSY).run()
+def test_the_number_of_threads_of_a_run() -> None:
+    result = Fabric.from_toml(BUSY).run()
+    assert Fabric.from_toml(BUSY).run(threads=1) == result
+    assert Fabric.from_toml(BUSY).run(threads="auto") == result
+    for wrong in (0, -1, "two"):
+        with pytest.raises(ValueError, match=f'{wrong}.*; write 1 or more, or "auto"'):
+            Fabric.from_toml(BUSY).run(threads=wrong)  # type: ignore[arg-type]
 
 
 def test_the_measured_window_changes_nothing_else() -> None:

@@ -211,16 +211,20 @@ impl Simulation {
         self.0.watch_waits(closely);
     }
 
-    #[pyo3(signature = (progress = None, threads = 1))]
+    /// Runs on up to `threads` threads, or on as many as pay without a number.
+    #[pyo3(signature = (progress, threads))]
     fn run(
         &mut self,
         py: Python<'_>,
         progress: Option<&Bound<'_, PyAny>>,
-        threads: usize,
+        threads: Option<usize>,
     ) -> PyResult<String> {
         let progress = progress.map(|progress| progress.clone().unbind());
         let simulation = &mut self.0;
-        simulation.use_threads(threads);
+        match threads {
+            Some(count) => simulation.use_threads(count),
+            None => simulation.choose_threads(),
+        }
         let ran = watched(py, |watch| {
             simulation.run(&mut |share| {
                 watch(&|py| match &progress {

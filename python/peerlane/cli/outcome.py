@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -36,6 +36,8 @@ class Outcome:
     result: RunResult
     interrupt: KeyboardInterrupt | Terminated | None
     lost: list[str]
+    fewer_threads: str | None
+    """Why the run had fewer threads than the user has asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,21 @@ class Outputs:
 
 
 def simulate(
-    simulation: Simulation, what: str, threads: int, checkpoints: Checkpoints | None
+    simulation: Simulation, what: str, threads: int | None, checkpoints: Checkpoints | None
 ) -> Outcome:
     """Runs to the end, or until the user interrupts; `what` is said of the progress.
 
+    Without a number of threads, the run has as many as pay; with checkpoints, it has one.
+
     With checkpoints, a SIGTERM ends the run as an interrupt does.
     """
+    count: int | Literal["auto"] = 1 if checkpoints else threads or "auto"
     interrupt = full = result = None
     missing: list[str] = []
     with progress(what) as bar, termination_raised() if checkpoints else nullcontext():
         try:
             if save(simulation, checkpoints, lambda fraction: bar(what, fraction)):
-                result = simulation.run(lambda fraction: bar(what, fraction), threads=threads)
+                result = simulation.run(lambda fraction: bar(what, fraction), threads=count)
             elif checkpoints:
                 missing = list(checkpoints.missing(simulation.now_ns))
         except (KeyboardInterrupt, Terminated) as raised:
@@ -78,7 +83,8 @@ def simulate(
         except (CheckpointError, OSError) as error:
             warn(str(error))
     result = result or simulation.result()
-    return Outcome(result, interrupt, [*incomplete(simulation, full), *missing])
+    fewer_threads = simulation.fewer_threads if threads is not None else None
+    return Outcome(result, interrupt, [*incomplete(simulation, full), *missing], fewer_threads)
 
 
 def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs: Outputs) -> None:
@@ -97,6 +103,8 @@ def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs:
         raise outcome.interrupt
     for warning in empty(simulation, outputs.only):
         warn(warning)
+    if outcome.fewer_threads:
+        warn(outcome.fewer_threads)
     _judge(simulation, outcome.result, outcome.lost)
     if not is_written:
         raise typer.Exit(FAILED)
@@ -122,8 +130,6 @@ def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
             "measures nothing; write an earlier from, or longer flows"
         )
-    if simulation.fewer_threads:
-        warn(simulation.fewer_threads)
     for warning in result.warnings:
         warn(warning)
     judge_failures([*lost, *result.failures])

@@ -117,15 +117,16 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ] = None,
     threads: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Run on up to N threads, with the results and the trace of one. Fabrics are cut "
-            "at fibres, cables and other wires with a delay; a warning says so if there are fewer "
-            "threads.",
+            help="Run on up to N threads, with the results and the trace of one, and warn if there "
+            "are fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without "
+            "it, long runs have as many threads as there are processors for, 8 at most, where "
+            "that saves time.",
         ),
-    ] = 1,
+    ] = None,
     checkpoint: CheckpointTo = None,
     checkpoint_at: CheckpointAt = None,
     checkpoint_every: CheckpointEvery = None,
@@ -214,7 +215,8 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     keep_apart([file], outputs)
     keep_from_tables({"FILE": file, **outputs}, parquet_to)
     checkpoints = read_checkpoints(checkpoint, checkpoint_at, checkpoint_every)
-    if checkpoints is not None and threads > 1:
+    several = threads if threads is not None and threads > 1 else None
+    if checkpoints is not None and several is not None:
         raise typer.BadParameter(
             "a run with --checkpoint has one thread; leave out one of the two",
             param_hint="--threads",
@@ -222,8 +224,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     if repeat is not None:
         single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
         single |= {"--parquet": parquet_to, "--report": report_to}
-        single["--threads"] = threads if threads > 1 else None
-        single["--checkpoint"] = checkpoint
+        single |= {"--threads": several, "--checkpoint": checkpoint}
         _refuse_with_repeat({**captures, **single})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return

@@ -426,6 +426,7 @@ class Fabric(Workloads):
         only: Filter = EVERYTHING,
         watch_waits: bool = False,
         progress: Callable[[float], object] | None = None,
+        threads: int | Literal["auto"] | None = None,
     ) -> RunResult:
         """Runs all flows, traffic and collectives to their end.
 
@@ -438,10 +439,12 @@ class Fabric(Workloads):
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
             progress: Hears the fraction done, 0 to 1.
+            threads: The most threads of the run, or "auto", as for `Simulation.run`.
 
         Raises:
             OSError: The file of a capture cannot be written, or is incomplete.
-            ValueError: `only` cannot be meant, or there is no capture that it filters.
+            ValueError: `only` cannot be meant, or there is no capture that it filters; `threads`
+                is less than 1.
         """
         simulation = self.simulation(seed=seed)
         captures = {
@@ -457,7 +460,7 @@ class Fabric(Workloads):
             begin(path, only=only)
         if watch_waits:
             simulation.watch_waits()
-        return simulation.run(progress)
+        return simulation.run(progress, threads=threads)
 
     def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         self,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from peerlane import _core
 from peerlane.fabric import checkpoint
@@ -266,7 +266,10 @@ class Simulation:
         self._core.watch_waits(closely)
 
     def run(
-        self, progress: Callable[[float], object] | None = None, *, threads: int | None = None
+        self,
+        progress: Callable[[float], object] | None = None,
+        *,
+        threads: int | Literal["auto"] | None = None,
     ) -> RunResult:
         """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1.
 
@@ -275,21 +278,23 @@ class Simulation:
 
         Args:
             progress: Called from time to time with the share done.
-            threads: The most threads that the run may use; one, if absent. The results are those
-                of one thread.
-                What cannot be divided runs on fewer: `fewer_threads` has the reason. Accesses and
-                programs after such a run wait until it has been repeated on one thread.
+            threads: The most threads that the run may use; one, if absent; with "auto", as many as
+                there are processors, eight at most. The results are those of one thread.
+                A run that would gain nothing, or cannot be divided, has fewer: `fewer_threads` has
+                the reason. Accesses and programs after a run on several threads wait until it has
+                been repeated on one.
 
         Raises:
             ModelError: A device model of one's own has failed, which ends the run.
-            ValueError: `threads` is less than 1.
+            ValueError: `threads` is less than 1, or no number.
         """
-        if threads is None:
-            threads = 1
-        if threads < 1:
-            msg = f"{threads} threads cannot run anything; write 1 or more"
+        if threads == "auto":
+            return RunResult.from_json(self._core.run(progress, None))
+        count: object = 1 if threads is None else threads
+        if not isinstance(count, int) or count < 1:
+            msg = f'{threads!r} threads cannot run anything; write 1 or more, or "auto"'
             raise ValueError(msg)
-        return RunResult.from_json(self._core.run(progress, threads))
+        return RunResult.from_json(self._core.run(progress, count))
 
     @property
     def fewer_threads(self) -> str | None:

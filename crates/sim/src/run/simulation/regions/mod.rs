@@ -34,6 +34,9 @@ use rehearsal::Rehearsal;
 use turns::Turns;
 pub(in crate::run) use windows::Outcome;
 
+/// The most threads of a run whose user has not said how many. Our choice: each further one has less to do until it waits for others.
+const MOST_CHOSEN: usize = 8;
+
 /// The regions of a fabric.
 #[derive(Debug)]
 pub(crate) struct Regions {
@@ -132,6 +135,11 @@ impl Simulation {
     /// one thread; who does so after it waits until the fabric has come to the same time again on one.
     pub fn use_threads(&mut self, count: usize) {
         self.threads.wished = count;
+    }
+
+    /// Lets [`run`](Self::run) use as many threads as there are processors, eight at most, with the same results.
+    pub fn choose_threads(&mut self) {
+        self.use_threads(self.processors().min(MOST_CHOSEN));
     }
 
     /// Starts threads even for so few events, as tests do, whose runs are short. The threads share windows in every way in turn.
