@@ -7,12 +7,12 @@ use pyo3::types::PyBytes;
 use sim::Paused;
 
 use crate::outside::idle;
+use crate::progress::Progress;
 use crate::{CheckpointError, Simulation, watched};
 
 /// Runs to a time in nanoseconds, and calls `progress` with the share done. Returns false if the run has ended before.
 #[pyfunction]
 #[pyo3(signature = (simulation, time_ns, progress = None))]
-#[expect(clippy::needless_pass_by_value, reason = "Python gives its own")]
 fn run_to(
     py: Python<'_>,
     simulation: &Bound<'_, Simulation>,
@@ -22,13 +22,9 @@ fn run_to(
     let time = Time::from_fs((time_ns * 1e6).round() as u64);
     let mut simulation = idle(simulation)?;
     let core = &mut simulation.0;
+    let mut progress = Progress::new(progress);
     let ran = watched(py, |watch| {
-        core.run_to(time, &mut |share| {
-            watch(&|py| match &progress {
-                Some(progress) => progress.call1(py, (share,)).map(drop),
-                None => Ok(()),
-            })
-        })
+        core.run_to(time, &mut |simulation| progress.watch(simulation, watch))
     });
     let ran = simulation.captured(ran)?;
     Ok(ran == Paused::Reached)

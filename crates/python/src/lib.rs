@@ -10,6 +10,7 @@ mod job;
 mod models;
 mod new_file;
 mod outside;
+mod progress;
 mod raised;
 mod session;
 mod wire;
@@ -20,6 +21,7 @@ use std::num::NonZeroU64;
 
 use kernel::{Quantity, Span, Time, Value};
 use models::DeviceModel;
+use progress::Progress;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -219,19 +221,14 @@ impl Simulation {
         progress: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
     ) -> PyResult<String> {
-        let progress = progress.map(|progress| progress.clone().unbind());
+        let mut progress = Progress::new(progress.map(|progress| progress.clone().unbind()));
         let simulation = &mut self.0;
         match threads {
             Some(count) => simulation.use_threads(count),
             None => simulation.choose_threads(),
         }
         let ran = watched(py, |watch| {
-            simulation.run(&mut |share| {
-                watch(&|py| match &progress {
-                    Some(progress) => progress.call1(py, (share,)).map(drop),
-                    None => Ok(()),
-                })
-            })
+            simulation.run(&mut |simulation| progress.watch(simulation, watch))
         });
         self.captured(ran).and_then(|_| self.result())
     }
@@ -247,7 +244,8 @@ impl Simulation {
         let goes_on = goes_on.clone().unbind();
         let simulation = &mut self.0;
         let ran = watched(py, |watch| {
-            simulation.run(&mut |share| {
+            simulation.run(&mut |simulation| {
+                let share = simulation.share_done();
                 let more = Cell::new(true);
                 let told = watch(&|py| {
                     more.set(goes_on.bind(py).call1((share,))?.is_truthy()?);

@@ -89,6 +89,13 @@ pub(super) enum Wish {
     Nothing,
 }
 
+impl Step {
+    /// The bytes of all messages to send.
+    pub fn sent(&self) -> u64 {
+        self.sends.iter().map(|message| message.len).sum()
+    }
+}
+
 impl Running {
     pub(super) fn new(program: Program) -> Self {
         Running {
@@ -130,8 +137,7 @@ impl Running {
         loop {
             let Some(step) = self.program.steps.get(self.step) else {
                 self.state = State::Done;
-                let steps = self.program.steps.iter();
-                let sent = steps.flat_map(|step| &step.sends).map(|send| send.len);
+                let sent = self.program.steps.iter().map(Step::sent);
                 return Wish::End(FlowId(self.program.flow), sent.sum());
             };
             let all = 0..step.sends.len();

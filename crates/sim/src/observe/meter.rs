@@ -127,10 +127,10 @@ impl FlowMeter {
         all && noticed && self.called.is_some() == self.returned.is_some()
     }
 
-    /// The bytes that have neither arrived nor been lost, of those that are requested in total: of `all`, if that is given, or of those that
-    /// have been requested, if these are all. Zero as long as nobody knows.
+    /// The bytes that have neither arrived nor been lost, of those that are requested in total, or of `all` until that is known. Zero as long
+    /// as nobody knows.
     pub(crate) fn left_of(&self, all: Option<u64>) -> u64 {
-        match all.or(self.asked) {
+        match self.asked.or(all) {
             Some(all) if !self.closed => all.saturating_sub(self.delivered + self.refused),
             _ => 0,
         }

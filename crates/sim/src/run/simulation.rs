@@ -34,7 +34,7 @@ use crate::plan::{NodePlan, Plan};
 use crate::result::wires::wires;
 use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
 use crate::scenario::{Models, ScenarioError};
-use crate::workload::{Loading, Seen, Watchers};
+use crate::workload::{Loading, Patience, Seen, Watchers};
 
 use super::in_flight::Accesses;
 use super::spare::Spare;
@@ -87,6 +87,8 @@ pub struct Simulation {
     pub(crate) has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
+    /// How long all workloads may stand still, if there are any.
+    patience: Option<Patience>,
     /// An end of patience, and the number of packets made in each region until shortly before it: these stand if they are still there
     /// at the end. Without numbers, all packets do.
     old: (Time, Option<Vec<u64>>),
@@ -170,6 +172,7 @@ impl Simulation {
             watch: None,
             waits: None,
             happened: Happened::default(),
+            patience: Patience::of(&plan.workloads),
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
             origin: None,
@@ -212,9 +215,9 @@ impl Simulation {
         links.map(LinkEnd::credits_held).sum()
     }
 
-    /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
-    /// arrived, and decides whether the run goes on.
-    pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+    /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` may look at the simulation, and decides
+    /// whether the run goes on.
+    pub fn run(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         self.leave_observations(true);
         let is_over = self.run_on(watch);
         self.leave_observations(false);
@@ -222,7 +225,7 @@ impl Simulation {
         is_over
     }
 
-    fn run_on(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+    fn run_on(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         self.begin_time();
         self.stuck = false;
         while self.is_open() {
@@ -284,7 +287,7 @@ impl Simulation {
                 self.stuck = true;
                 return true;
             }
-            if !watch(self.share_done()) {
+            if !watch(self) {
                 return false;
             }
         }
@@ -292,7 +295,7 @@ impl Simulation {
     }
 
     /// Runs on until what is foreseen has happened, too.
-    fn run_foreseen(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+    fn run_foreseen(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         self.end_interval_of_workloads();
         self.pass_until(self.meter.progress(), &mut || true);
         self.run_models(watch)

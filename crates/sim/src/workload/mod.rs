@@ -8,6 +8,7 @@ pub mod flow;
 pub mod lock;
 pub mod message;
 pub mod offer;
+mod progress;
 pub mod traffic;
 
 use std::any::Any;
@@ -35,6 +36,8 @@ use flow::{FlowPlan, FlowResult};
 use lock::{LockPlan, LockResult, TransactionResult};
 use message::MessagePlan;
 use offer::OfferPlan;
+pub(crate) use progress::Patience;
+use progress::{NETWORK_PATIENCE, PATIENCE};
 use traffic::{TrafficPlan, TrafficResult};
 
 /// A kind of workload.
@@ -74,13 +77,14 @@ pub(crate) trait Kind {
         None
     }
 
-    /// The bytes of each part, if the amount is given.
-    fn bytes_each(&self) -> Option<u64> {
+    /// What the meter of the part with this number will have counted at the end, in bytes or pieces of work, as far as the plan tells:
+    /// on average, where chance decides.
+    fn amount(&self, _part: usize) -> Option<u64> {
         None
     }
 
-    /// Progress at `now`.
-    fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
+    /// How long the workload may stand still.
+    fn patience(&self) -> Patience;
 
     /// Result of the workload.
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult;
@@ -269,19 +273,6 @@ impl Loading<'_> {
             .spawn(start, |system| program(system, costs.clone()))
     }
 }
-
-/// Progress of a workload.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Progress {
-    /// The share that is done, 0 to 1, if it can be told.
-    pub(crate) done: Option<f64>,
-    /// Time until which it is no failure that nothing arrives.
-    pub(crate) patient_until: Time,
-}
-
-/// Time without payload after which none will arrive: for workloads whose reads may time out, and for networks.
-pub(crate) const PATIENCE: Span = Span::from_us(100_000);
-pub(crate) const NETWORK_PATIENCE: Span = Span::from_us(10_000);
 
 /// Watches what components tell of the workloads of one kind.
 pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {

@@ -22,7 +22,7 @@ pub struct ModelFailure {
 impl Simulation {
     /// Runs on until the models from outside, if there are any, are quiet: nothing is left to happen, or no packet was made for
     /// [`PASSAGE`]. Returns false if `watch` has ended the run.
-    pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+    pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         let mut all = self.models.iter();
         if !all.any(|model| matches!(model, Model::Foreign(_))) {
             return true;
@@ -38,7 +38,7 @@ impl Simulation {
                     last = (self.now(), self.world.store.made());
                 }
             }
-            if !watch(self.share_done()) {
+            if !watch(self) {
                 return false;
             }
         }

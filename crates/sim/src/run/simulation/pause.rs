@@ -19,7 +19,7 @@ impl Simulation {
     /// Runs as [`run`](Self::run) does, but only until all events due by `time` are handled. The run can go on from there.
     ///
     /// A pause comes when all links are up, at the earliest.
-    pub fn run_to(&mut self, time: Time, watch: &mut dyn FnMut(f64) -> bool) -> Paused {
+    pub fn run_to(&mut self, time: Time, watch: &mut dyn FnMut(&Simulation) -> bool) -> Paused {
         self.pause_at = time;
         self.unite();
         let has_ended = self.run(watch);

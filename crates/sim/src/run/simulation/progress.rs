@@ -5,14 +5,14 @@ use packet::Packet;
 use protocol::{FunctionId, Header, Kind, Message};
 
 use super::Simulation;
-use crate::workload::Progress;
 
 impl Simulation {
     /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
     /// their credit for ever.
     pub(super) fn patient_until(&self) -> Time {
-        let all = self.progress().map(|progress| progress.patient_until);
-        let workloads = all.max().unwrap_or(Time::NEVER);
+        let last = self.meter.progress();
+        let patience = self.patience.map(|patience| patience.after(last));
+        let workloads = patience.unwrap_or(Time::NEVER);
         workloads.max(self.awaits_incidents_until())
     }
 
@@ -41,13 +41,19 @@ impl Simulation {
         }
     }
 
-    /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
-    pub(super) fn share_done(&self) -> f64 {
-        let shares = self.progress().filter_map(|progress| progress.done);
-        let (sum, count) = shares.fold((0.0, 0_u32), |(sum, count), share| {
-            (sum + share.min(1.0), count + 1)
-        });
+    /// The mean of the shares that are done of the workloads, 0 to 1. It is found by a look at all of them.
+    pub fn share_done(&self) -> f64 {
+        let (sum, count) = self
+            .shares_done()
+            .fold((0.0, 0_u32), |(sum, count), share| (sum + share, count + 1));
         sum / f64::from(count.max(1))
+    }
+
+    /// The shares of the workloads that can be told.
+    fn shares_done(&self) -> impl Iterator<Item = f64> {
+        let (meter, now) = (&self.meter, self.world.now());
+        let all = self.plan.workloads.iter();
+        all.filter_map(move |one| one.share_done(meter, now))
     }
 
     /// The time before which no end is expected of the workloads that last for a given time.
@@ -59,18 +65,14 @@ impl Simulation {
 
     /// The work that is left, as a multiple of the time since flows began, if it goes on as until now; `None` if nothing is done yet.
     pub(super) fn work_left(&self) -> Option<f64> {
-        let (mut arrived, mut left) = (0.0, 0.0);
-        for one in &self.plan.workloads {
-            let each = one.workload.kind().bytes_each();
-            for part in one.own.meters(&self.meter) {
-                arrived += part.delivered as f64;
-                left += part.left_of(each) as f64;
-            }
-        }
+        let all = self.plan.workloads.iter();
+        let (arrived, left) = all.fold((0.0, 0.0), |(arrived, left), one| {
+            let (done, more) = one.done_and_left(&self.meter);
+            (arrived + done as f64, left + more as f64)
+        });
         let bytes = (arrived > 0.0 && left > 0.0).then(|| left / arrived);
-        let shares = self.progress().filter_map(|progress| progress.done);
         // What has had all its time waits for packets that are on their way.
-        let counted = shares.filter(|done| *done > 0.0 && *done < 1.0);
+        let counted = self.shares_done().filter(|done| *done > 0.0 && *done < 1.0);
         let slowest = counted.map(|done| (1.0 - done) / done).reduce(f64::max);
         match (bytes, slowest) {
             // The slowest may wait for others that end before it, and go faster then. All together do not.
@@ -78,19 +80,11 @@ impl Simulation {
             (Some(left), None) => Some(left),
             (None, Some(left)) => {
                 // A workload that has not begun will take its time, too. Our guess: half of what has passed.
-                let has_idle = self.progress().any(|progress| progress.done == Some(0.0));
+                let has_idle = self.shares_done().any(|done| done == 0.0);
                 Some(if has_idle { left.max(0.5) } else { left })
             }
             (None, None) => None,
         }
-    }
-
-    fn progress(&self) -> impl Iterator<Item = Progress> {
-        let all = self.plan.workloads.iter();
-        all.map(|one| {
-            let kind = one.workload.kind();
-            kind.progress(&one.own, &self.meter, self.world.now())
-        })
     }
 }
 
@@ -114,5 +108,50 @@ mod tests {
         assert!(short.delivered > 0 && short.delivered < 1 << 16);
         let left = simulation.work_left().expect("bytes have arrived");
         assert!(left > 10.0, "{left}");
+    }
+
+    /// The share that is done and the work that is left after so many microseconds of a run, and the share at its end.
+    fn course(text: &str, us: u64) -> (f64, Option<f64>, f64) {
+        let plan = Plan::read(text, "work").expect("the scenario is right");
+        let mut simulation = Simulation::new(plan);
+        simulation.run_until(Time::ZERO + Span::from_us(us), &mut || true);
+        let (done, left) = (simulation.share_done(), simulation.work_left());
+        assert!(simulation.run(&mut |_| true));
+        (done, left, simulation.share_done())
+    }
+
+    #[test]
+    fn of_a_collective_the_bytes_that_its_nodes_send_are_known_from_the_beginning() {
+        let text = "[networks.t]\nshape = \"torus\"\nsize = \"4x4\"\n[networks.t.routers]\nvirtual_channels = 2\n\
+            [[collectives]]\nnetwork = \"t\"\nalgorithm = \"ring\"\nsize = \"64 KiB\"\n";
+        let (done, left, end) = course(text, 10);
+        let left = left.expect("bytes have arrived");
+        assert!(0.0 < done && done < 0.5, "{done}");
+        assert!((left - (1.0 - done) / done).abs() < 1e-9, "{left}, {done}");
+        assert_eq!(end, 1.0);
+    }
+
+    #[test]
+    fn of_accesses_and_work_under_locks_the_share_is_known() {
+        for work in ["accesses", "locks"] {
+            let text = format!(
+                "[hosts.h]\ncoherent = true\n[buffers.b]\nhost = \"h\"\nsize = \"4 KiB\"\n\
+                [[{work}]]\nby = \"h\"\nbuffer = \"b\"\ncores = 2\ncount = 100\ninterval = \"100 ns\"\n"
+            );
+            let (done, _, end) = course(&text, 10);
+            assert!(0.0 < done && done < 1.0, "{work}: {done}");
+            assert_eq!(end, 1.0, "{work}");
+        }
+    }
+
+    #[test]
+    fn offers_that_a_controller_cannot_carry_are_left_when_their_time_is_over() {
+        let text = "[controllers.c]\nports = 4\n[hosts.\"h{i}\"]\neach = \"i = 0..3\"\nmemory = \"16 MiB\"\n\
+            [devices.\"n{i}\"]\neach = \"i = 0..3\"\nmodel = \"nic\"\nupstream = \"h{i}\"\n\
+            [[traffic]]\nnetwork = \"c\"\nload = \"20 GB/s\"\nmessage = \"4 KiB\"\nduration = \"20 us\"\n";
+        let (done, left, end) = course(text, 25);
+        assert!(0.0 < done && done < 0.5, "{done}");
+        assert!(left.is_some_and(|left| left > 1.0), "{left:?}");
+        assert_eq!(end, 1.0);
     }
 }

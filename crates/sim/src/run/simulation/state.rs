@@ -144,5 +144,5 @@ state! {
         has_stopped: bool,
         stuck: bool,
         old: (Time, Option<Vec<u64>>),
-    } without plan, origin, pause_at, regions, threads, may_wait, unheard, captures
+    } without plan, patience, origin, pause_at, regions, threads, may_wait, unheard, captures
 }

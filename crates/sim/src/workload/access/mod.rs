@@ -9,11 +9,10 @@ use host::commanded::Completion;
 use kernel::{Span, Time};
 
 use crate::model::Model;
-use crate::observe::meter::Meter;
 use crate::plan::FabricPlan;
 use crate::scenario::{Kind as AccessKind, Order};
 
-use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResult};
 
 pub use result::{AccessResult, CacheResult, TranslationResult};
 
@@ -75,12 +74,13 @@ impl Kind for AccessPlan {
         self.start
     }
 
-    fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
+    fn amount(&self, _part: usize) -> Option<u64> {
+        Some(self.count.saturating_mul(self.size))
+    }
+
+    fn patience(&self) -> Patience {
         let pause = self.interval + self.turnaround;
-        Progress {
-            done: None,
-            patient_until: self.start.max(meter.progress()) + pause + PATIENCE,
-        }
+        Patience::new(self.start, pause + PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

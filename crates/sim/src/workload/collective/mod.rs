@@ -9,11 +9,10 @@ use device::{Leaf, Router};
 use kernel::Time;
 use transaction::Pattern;
 
-use crate::observe::meter::Meter;
 use crate::plan::FabricPlan;
 use crate::scenario::{Algorithm, Operation};
 
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult};
 
 pub use result::CollectiveResult;
 
@@ -34,6 +33,8 @@ pub struct CollectivePlan {
     pub start: Time,
     /// Address and length of the collective's bytes in each node's memory.
     pub memory: (u64, u64),
+    /// Bytes that each node sends, by its number in the network.
+    pub sent: Vec<u64>,
     /// Steps of each node, by its number in the network.
     pub programs: Vec<Vec<Step>>,
     /// Faces that nodes receive from their neighbours, in a halo exchange only.
@@ -84,11 +85,12 @@ impl Kind for CollectivePlan {
         self.start
     }
 
-    fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
-        Progress {
-            done: None,
-            patient_until: self.start.max(meter.progress()) + NETWORK_PATIENCE,
-        }
+    fn amount(&self, part: usize) -> Option<u64> {
+        Some(self.sent[part])
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::new(self.start, NETWORK_PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

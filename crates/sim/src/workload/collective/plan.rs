@@ -42,6 +42,8 @@ pub(crate) fn plan(
         planner.check_memory(nodes, &networks.all[network], builder.top)?;
         used[network] = builder.top.next_multiple_of(PAGE);
         let parameters = &collective.parameters;
+        let programs = builder.programs.iter();
+        let sent = programs.map(|steps| steps.iter().map(Step::sent).sum());
         plans.push(CollectivePlan {
             id: id.to_owned(),
             network,
@@ -50,6 +52,7 @@ pub(crate) fn plan(
             size: parameters.size.0,
             start: Time::from_fs(parameters.start.as_fs()),
             memory,
+            sent: sent.collect(),
             programs: builder.programs,
             faces: builder.faces,
         });

@@ -20,11 +20,10 @@ use kernel::{Span, Time};
 use transaction::{Disguise, Mark};
 
 use crate::model::Model;
-use crate::observe::meter::Meter;
 use crate::plan::FabricPlan;
 use crate::scenario::{Clock, Direction};
 
-use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResult};
 
 pub use blocks::BlocksPlan;
 pub(super) use places::PLACE_KEYS;
@@ -132,20 +131,6 @@ impl FlowPlan {
             direction => direction.reads(),
         }
     }
-
-    /// Progress of the flow with the parts in `own`.
-    pub(super) fn progress_of(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
-        let delivered: u64 = own.meters(meter).map(|part| part.delivered).sum();
-        let of = |each: u64| delivered as f64 / each.saturating_mul(own.parts.len() as u64) as f64;
-        let done = match self.amount {
-            Amount::Lasting(span) => now.since(self.start).as_ns() / span.as_ns(),
-            Amount::Bytes(_) | Amount::Requests(_) => of(self.bytes_each().unwrap_or(0)),
-        };
-        Progress {
-            done: Some(done),
-            patient_until: self.start.max(meter.progress()) + self.interval + PATIENCE,
-        }
-    }
 }
 
 impl Kind for FlowPlan {
@@ -204,7 +189,7 @@ impl Kind for FlowPlan {
         }
     }
 
-    fn bytes_each(&self) -> Option<u64> {
+    fn amount(&self, _part: usize) -> Option<u64> {
         match self.amount {
             Amount::Bytes(size) => Some(size),
             Amount::Requests(count) => Some(count.saturating_mul(self.write_size)),
@@ -212,8 +197,8 @@ impl Kind for FlowPlan {
         }
     }
 
-    fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
-        self.progress_of(own, meter, now)
+    fn patience(&self) -> Patience {
+        Patience::new(self.start, self.interval + PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

@@ -12,10 +12,9 @@ use std::ops::Range;
 use kernel::{Span, Time};
 use locktable::{Owner, Table, Width};
 
-use crate::observe::meter::Meter;
 use crate::scenario::LockedPart;
 
-use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResult};
 
 pub(crate) use meter::LockMeter;
 pub use result::{LockResult, TransactionResult};
@@ -153,11 +152,12 @@ impl Kind for LockPlan {
         self.start
     }
 
-    fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
-        Progress {
-            done: None,
-            patient_until: self.start.max(meter.progress()) + self.longest_pause() + PATIENCE,
-        }
+    fn amount(&self, _part: usize) -> Option<u64> {
+        Some(self.count)
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::new(self.start, self.longest_pause() + PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

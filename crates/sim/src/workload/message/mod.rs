@@ -8,11 +8,10 @@ use kernel::Time;
 use transaction::Mark;
 
 use crate::model::Model;
-use crate::observe::meter::Meter;
 use crate::plan::FabricPlan;
 
 use super::flow::FlowPlan;
-use super::{Kind, Loading, Own, Progress, Seen, WorkloadResult, flow};
+use super::{Kind, Loading, Own, Patience, Seen, WorkloadResult, flow};
 
 pub(crate) use load::open;
 
@@ -72,12 +71,12 @@ impl Kind for MessagePlan {
         self.flow.start
     }
 
-    fn bytes_each(&self) -> Option<u64> {
-        self.flow.bytes_each()
+    fn amount(&self, part: usize) -> Option<u64> {
+        self.flow.amount(part)
     }
 
-    fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
-        self.flow.progress_of(own, meter, now)
+    fn patience(&self) -> Patience {
+        self.flow.patience()
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

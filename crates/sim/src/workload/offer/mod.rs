@@ -10,13 +10,12 @@ use kernel::{Span, Stream, Time};
 use transaction::{Arrivals, Spread};
 
 use crate::model::Model;
-use crate::observe::meter::Meter;
 use crate::plan::FabricPlan;
 use crate::scenario::TrafficPattern;
 
 use super::message::open;
 use super::traffic::result::{self, Offered};
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult, traffic};
 
 /// One open-loop workload of a controller.
 #[derive(Clone, Debug)]
@@ -118,12 +117,12 @@ impl Kind for OfferPlan {
         Some(self.start + self.duration)
     }
 
-    fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
-        let offered_until = self.start + self.duration;
-        Progress {
-            done: None,
-            patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
-        }
+    fn amount(&self, _part: usize) -> Option<u64> {
+        Some(traffic::offered(self.load, self.duration))
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::new(self.start + self.duration, NETWORK_PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use kernel::{Span, Stream, Time};
 use transaction::{Addresses, Arrivals, Content, Direction, Extent, Flow, Spread};
 
-use crate::observe::meter::Meter;
 use crate::scenario::TrafficPattern;
 
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult};
 
 pub use result::TrafficResult;
 
@@ -47,6 +46,11 @@ pub struct SourcePlan {
     pub targets: Arc<[u64]>,
     /// Favoured target, which is drawn more often, and its probability.
     pub favoured: Option<(u64, f64)>,
+}
+
+/// The bytes that a source of `load` bytes per second offers on average.
+pub(super) fn offered(load: u64, duration: Span) -> u64 {
+    (load as f64 * duration.as_ns() * 1e-9) as u64
 }
 
 impl Kind for TrafficPlan {
@@ -98,13 +102,12 @@ impl Kind for TrafficPlan {
         Some(self.start + self.duration)
     }
 
-    fn progress(&self, _own: &Own, meter: &Meter, now: Time) -> Progress {
-        let passed = now.as_ns() - self.start.as_ns();
-        let offered_until = self.start + self.duration;
-        Progress {
-            done: Some(passed.max(0.0) / self.duration.as_ns()),
-            patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
-        }
+    fn amount(&self, _part: usize) -> Option<u64> {
+        Some(offered(self.load, self.duration))
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::new(self.start + self.duration, NETWORK_PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
