@@ -1,5 +1,7 @@
 //! A set-associative table with least-recently-used replacement.
 
+use std::ops::Range;
+
 use protocol::coherence::{LINE_BYTES, Line};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -68,10 +70,19 @@ impl Geometry {
 }
 
 /// A table from lines to `T`; in a full set the least recently used line is replaced.
+///
+/// The sets are made in groups, when a line is first put into one of the group: most caches of a fabric stay nearly empty, and would take
+/// longer to clear than to use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SetAssociative<T> {
     ways: usize,
     sets: usize,
+    groups: Vec<Group<T>>,
+}
+
+/// Sets that are next to each other; empty until the first line is put into one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Group<T> {
     /// The line at each place, apart from its value: a set is searched often, and its lines are then adjacent in memory.
     lines: Vec<Option<Line>>,
     kept: Vec<Option<T>>,
@@ -79,98 +90,150 @@ pub struct SetAssociative<T> {
     ages: Vec<u8>,
 }
 
+/// The most sets of a group. Our choice: with 16 ways, a group has some pages.
+const SETS_OF_GROUP: usize = 16;
+
+/// A place in a table.
+#[derive(Clone, Copy)]
+struct Place {
+    group: usize,
+    index: usize,
+}
+
+impl<T> Group<T> {
+    const EMPTY: Self = Group {
+        lines: Vec::new(),
+        kept: Vec::new(),
+        ages: Vec::new(),
+    };
+
+    /// Makes the places of `count` sets.
+    #[cold]
+    fn make(&mut self, count: usize, ways: usize) {
+        let places = count * ways;
+        self.lines = vec![None; places];
+        self.kept = std::iter::repeat_with(|| None).take(places).collect();
+        self.ages = (0..places).map(|place| (place % ways) as u8).collect();
+    }
+
+    /// The lines of a set; none before the group is made.
+    fn lines_of(&self, set: Range<usize>) -> &[Option<Line>] {
+        self.lines.get(set).unwrap_or_default()
+    }
+
+    fn put(&mut self, set: Range<usize>, index: usize, line: Line, what: T) {
+        self.lines[index] = Some(line);
+        self.kept[index] = Some(what);
+        self.renew(set, index);
+    }
+
+    /// Takes in that a place of a set is used.
+    fn renew(&mut self, set: Range<usize>, index: usize) {
+        let age = self.ages[index];
+        for other in &mut self.ages[set] {
+            *other += u8::from(*other < age);
+        }
+        self.ages[index] = 0;
+    }
+}
+
 impl<T> SetAssociative<T> {
     /// An empty table.
     pub fn new(geometry: Geometry) -> Self {
-        let count = geometry.sets * geometry.ways;
+        let groups = geometry.sets.div_ceil(SETS_OF_GROUP);
         SetAssociative {
             ways: geometry.ways,
             sets: geometry.sets,
-            lines: vec![None; count],
-            kept: std::iter::repeat_with(|| None).take(count).collect(),
-            ages: (0..count)
-                .map(|place| (place % geometry.ways) as u8)
+            groups: std::iter::repeat_with(|| Group::EMPTY)
+                .take(groups)
                 .collect(),
         }
     }
 
-    fn set(&self, line: Line) -> std::ops::Range<usize> {
-        let first = (line.number() as usize & (self.sets - 1)) * self.ways;
-        first..first + self.ways
+    /// The group of a line's set, and the places of the set in it.
+    fn set(&self, line: Line) -> (usize, Range<usize>) {
+        let set = line.number() as usize & (self.sets - 1);
+        let first = set % SETS_OF_GROUP * self.ways;
+        (set / SETS_OF_GROUP, first..first + self.ways)
     }
 
-    fn place(&self, line: Line) -> Option<usize> {
-        let set = self.set(line);
-        let mut lines = self.lines[set.clone()].iter();
+    fn place(&self, line: Line) -> Option<Place> {
+        let (group, set) = self.set(line);
+        let mut lines = self.groups[group].lines_of(set.clone()).iter();
         let way = lines.position(|there| *there == Some(line))?;
-        Some(set.start + way)
+        let index = set.start + way;
+        Some(Place { group, index })
+    }
+
+    /// The group of a line's set, made, and the places of the set in it.
+    fn made(&mut self, line: Line) -> (&mut Group<T>, Range<usize>) {
+        let (number, set) = self.set(line);
+        let group = &mut self.groups[number];
+        if group.lines.is_empty() {
+            group.make(self.sets.min(SETS_OF_GROUP), self.ways);
+        }
+        (group, set)
     }
 
     /// The value of a line.
     #[inline]
     pub fn get(&self, line: Line) -> Option<&T> {
-        self.kept[self.place(line)?].as_ref()
+        let Place { group, index } = self.place(line)?;
+        self.groups[group].kept[index].as_ref()
     }
 
     /// The value of a line, mutable.
     #[inline]
     pub fn get_mut(&mut self, line: Line) -> Option<&mut T> {
-        let place = self.place(line)?;
-        self.kept[place].as_mut()
+        let Place { group, index } = self.place(line)?;
+        self.groups[group].kept[index].as_mut()
     }
 
     /// Marks the line as most recently used. False if it is not in the table.
     pub fn touch(&mut self, line: Line) -> bool {
         let place = self.place(line);
-        if let Some(place) = place {
-            self.renew(place, line);
+        if let Some(Place { group, index }) = place {
+            let (_, set) = self.set(line);
+            self.groups[group].renew(set, index);
         }
         place.is_some()
-    }
-
-    fn renew(&mut self, place: usize, line: Line) {
-        let age = self.ages[place];
-        let set = self.set(line);
-        for other in &mut self.ages[set] {
-            *other += u8::from(*other < age);
-        }
-        self.ages[place] = 0;
     }
 
     /// The line to replace by `line`: the least recently used one that `may_go`; none if the set has a free place. `Err` if no line
     /// may go.
     #[expect(clippy::result_unit_err, reason = "there is nothing more to say")]
     pub fn victim(&self, line: Line, may_go: impl Fn(&T) -> bool) -> Result<Option<Line>, ()> {
-        let set = self.set(line);
-        if self.lines[set.clone()].contains(&None) {
+        let (number, set) = self.set(line);
+        let group = &self.groups[number];
+        let lines = group.lines_of(set.clone());
+        if lines.is_empty() || lines.contains(&None) {
             return Ok(None);
         }
-        let ages = &self.ages[set.clone()];
+        let ages = &group.ages[set.clone()];
         let mut by_age = (0..self.ways as u8).rev();
         let victim = by_age.find_map(|age| {
             let way = ages.iter().position(|there| *there == age);
-            let place = set.start + way.expect("the ages of a set are a permutation");
-            let kept = self.kept[place].as_ref();
-            kept.filter(|what| may_go(what)).and(self.lines[place])
+            let way = way.expect("the ages of a set are a permutation");
+            let kept = group.kept[set.start + way].as_ref();
+            kept.filter(|what| may_go(what)).and(lines[way])
         });
         victim.map(Some).ok_or(())
     }
 
     /// Inserts a line, which must not be in the table, into a free place of its set.
     pub fn insert(&mut self, line: Line, what: T) {
-        let set = self.set(line);
-        let free = self.lines[set.clone()].iter().position(Option::is_none);
+        let (group, set) = self.made(line);
+        let free = group.lines[set.clone()].iter().position(Option::is_none);
         let free = set.start + free.expect("a line is inserted only into a set with a free place");
-        self.lines[free] = Some(line);
-        self.kept[free] = Some(what);
-        self.renew(free, line);
+        group.put(set, free, line, what);
     }
 
     /// Removes a line.
     pub fn remove(&mut self, line: Line) -> Option<T> {
-        let place = self.place(line)?;
-        self.lines[place] = None;
-        self.kept[place].take()
+        let Place { group, index } = self.place(line)?;
+        let group = &mut self.groups[group];
+        group.lines[index] = None;
+        group.kept[index].take()
     }
 
     /// Marks the line as most recently used, and inserts it if it is not in the table, without regard to the value that it
@@ -179,24 +242,21 @@ impl<T> SetAssociative<T> {
         if self.touch(line) {
             return true;
         }
-        let set = self.set(line);
-        let ages = &self.ages[set.clone()];
-        let free = self.lines[set.clone()].iter().position(Option::is_none);
-        let way = free.or_else(|| {
-            ages.iter()
-                .position(|age| usize::from(*age) + 1 == self.ways)
-        });
-        let place = set.start + way.expect("the ages of a set are a permutation");
-        self.lines[place] = Some(line);
-        self.kept[place] = Some(what);
-        self.renew(place, line);
+        let oldest = self.ways - 1;
+        let (group, set) = self.made(line);
+        let ages = &group.ages[set.clone()];
+        let free = group.lines[set.clone()].iter().position(Option::is_none);
+        let way = free.or_else(|| ages.iter().position(|age| usize::from(*age) == oldest));
+        let index = set.start + way.expect("the ages of a set are a permutation");
+        group.put(set, index, line, what);
         false
     }
 
     /// All entries, set by set.
     pub fn iter(&self) -> impl Iterator<Item = (Line, &T)> {
-        let lines = self.lines.iter().flatten();
-        lines.copied().zip(self.kept.iter().flatten())
+        let lines = self.groups.iter().flat_map(|group| group.lines.iter());
+        let kept = self.groups.iter().flat_map(|group| group.kept.iter());
+        lines.flatten().copied().zip(kept.flatten())
     }
 }
 
