@@ -54,6 +54,11 @@ impl Incident {
     /// The severity; `None` of an event that is no error.
     pub const fn severity(self) -> Option<Severity> {
         match self {
+    /// Whether a link has repaired it by itself, so that software notices nothing but the time.
+    pub const fn is_repaired(self) -> bool {
+        matches!(self, Incident::Correctable(_) | Incident::Retrained(..))
+    }
+
             Incident::Uncorrectable(_, detected) => Some(detected.severity),
             Incident::Correctable(_) => Some(Severity::Correctable),
             Incident::Message(severity, _) | Incident::Served(severity, ..) => Some(severity),

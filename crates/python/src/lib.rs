@@ -398,6 +398,11 @@ impl Simulation {
     fn result(&self) -> PyResult<String> {
         json(&self.0.result())
     }
+
+    /// The incidents so far that software may notice, as JSON.
+    fn noticeable_incidents(&self) -> PyResult<String> {
+        json(&self.0.noticeable_incidents())
+    }
 }
 
 /// A callback that a running simulation calls repeatedly with a call into Python. It returns whether to continue.

@@ -20,7 +20,8 @@ from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
 from peerlane.programs.access import Access, Sleep
 from peerlane.programs.host_thread import HostThread
-from peerlane.results.run import RunResult
+from peerlane.results.document import decode
+from peerlane.results.run import IncidentResult, RunResult
 from peerlane.results.wires import Wires
 
 if TYPE_CHECKING:
@@ -593,6 +594,10 @@ class Simulation:
     def result(self) -> RunResult:
         """The measurements up to now."""
         return RunResult.from_json(self._core.result())
+
+    def noticeable_incidents(self) -> list[IncidentResult]:
+        """The incidents so far that a program may notice: all but those that links repair."""
+        return decode(list[IncidentResult], self._core.noticeable_incidents())
 
 
 def digest_of(text: str) -> str:

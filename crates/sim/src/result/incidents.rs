@@ -33,14 +33,23 @@ pub struct IncidentResult {
 
 /// The incidents of a run, in the order of time, and the number of those that the log left out.
 pub(super) fn incidents(plan: &FabricPlan, log: &Log) -> (Vec<IncidentResult>, u64) {
+    (those(plan, log, |_| true), log.left_out())
+}
+
+/// The incidents of a run that software may notice, in the order of time.
+pub(crate) fn noticeable(plan: &FabricPlan, log: &Log) -> Vec<IncidentResult> {
+    those(plan, log, |what| !what.is_repaired())
+}
+
+fn those(plan: &FabricPlan, log: &Log, are: impl Fn(Incident) -> bool) -> Vec<IncidentResult> {
     let mut entries = log.entries().to_vec();
     entries.sort_by_key(|entry| entry.first);
     let is_message = |entry: &Entry| matches!(entry.what, Incident::Message(..));
     let (messages, entries): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_message);
-    let results = entries
-        .iter()
-        .map(|entry| incident(plan, entry, reported_to(plan, entry, &messages)));
-    (results.collect(), log.left_out())
+    let those = entries.iter().filter(|entry| are(entry.what));
+    those
+        .map(|entry| incident(plan, entry, reported_to(plan, entry, &messages)))
+        .collect()
 }
 
 /// The root port that has received a message for an error, or has recorded it as its own.

@@ -28,6 +28,7 @@ pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
 pub use incidents::IncidentResult;
+pub(crate) use incidents::noticeable;
 pub use interrupts::InterruptResult;
 pub use iommu::IommuResult;
 pub use link::{ChannelResult, LinkResult};

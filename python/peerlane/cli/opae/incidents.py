@@ -9,36 +9,22 @@ from peerlane.cli.console import warn
 from peerlane.cli.tables.cells import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from peerlane import Simulation
-    from peerlane.results.run import IncidentResult
-
-REPAIRED = {
-    "Receiver Error",
-    "Bad TLP",
-    "Bad DLLP",
-    "REPLAY_NUM Rollover",
-    "Replay Timer Timeout",
-}
-"""Errors that a link repairs by itself: a program notices nothing but the time."""
 
 MOST = 8
 """The most lines about incidents."""
 
 
-def warn_of_incidents(incidents: Collection[IncidentResult], left_out: int) -> None:
+def warn_of_incidents(simulation: Simulation) -> None:
     """A line on standard error for each incident, except those that a link repairs."""
-    told = [
-        one
-        for one in incidents
-        if one.what not in REPAIRED and not one.what.startswith("link retrained")
-    ]
+    told = simulation.noticeable_incidents()
     for one in told[:MOST]:
         severity = f" ({one.severity})" if one.severity else ""
         often = f", {one.count} times until {duration(one.last_ns)}" if one.count > 1 else ""
         warn(f"{one.where} at {duration(one.at_ns)}: {one.what}{severity}{often}")
-    left = len(told[MOST:]) + left_out
+    left = len(told[MOST:]) + simulation.result().incidents_left_out
     if left:
         warn(f"{left} more incidents")
 
@@ -49,6 +35,5 @@ def with_incidents(simulation: Simulation) -> Iterator[None]:
     try:
         yield
     except RuntimeError:
-        result = simulation.result()
-        warn_of_incidents(result.incidents, result.incidents_left_out)
+        warn_of_incidents(simulation)
         raise

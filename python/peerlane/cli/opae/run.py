@@ -168,8 +168,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         write(json_to, (json.dumps(document, indent=2) + "\n").encode())
     for line in empty(simulation, only):
         warn(line)
-    told = outcome.evidence
-    warn_of_incidents(told.incidents, told.incidents_left_out)
+    warn_of_incidents(simulation)
     lost = list(incomplete(simulation))
     for line in lost:
         complain(line)

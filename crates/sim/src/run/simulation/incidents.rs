@@ -8,6 +8,7 @@ use host::ThreadId;
 use crate::build;
 use crate::incident::{Presence, Scene};
 use crate::model::Model;
+use crate::result::{IncidentResult, noticeable};
 use crate::run::simulation::Simulation;
 
 /// What has happened of the incidents of a run.
@@ -29,6 +30,11 @@ impl Happened {
 }
 
 impl Simulation {
+    /// The incidents so far that software may notice: all but those that links repair by themselves.
+    pub fn noticeable_incidents(&self) -> Vec<IncidentResult> {
+        noticeable(&self.plan.fabric, &self.log)
+    }
+
     /// Lets the times of incidents count from `up` on.
     pub(super) fn expect_incidents(&mut self, up: Span) {
         self.happened.up = Some(up);
