@@ -560,6 +560,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::register_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::parameter_value, module)?)?;
     module.add_function(wrap_pyfunction!(session::afus, module)?)?;
+    module.add_function(wrap_pyfunction!(session::begins_bitstream, module)?)?;
     module.add_function(wrap_pyfunction!(session::read_bitstream, module)?)?;
     module.add_function(wrap_pyfunction!(session::write_bitstream, module)?)?;
     module.add_function(wrap_pyfunction!(session::load_image, module)?)?;

@@ -155,6 +155,12 @@ pub fn write_bitstream<'py>(
     PyBytes::new(py, &Image::new(uuid, model).emit(name))
 }
 
+/// Returns whether these bytes are the beginning of a bitstream.
+#[pyfunction]
+pub fn begins_bitstream(start: &[u8]) -> bool {
+    Image::is_begun(start)
+}
+
 /// Returns the contents of a bitstream: the UUID of its accelerator, the UUID of the interface that it needs, and the location of
 /// its model, if there is one.
 #[pyfunction]

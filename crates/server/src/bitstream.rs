@@ -112,6 +112,11 @@ impl Image {
         [&MAGIC[..], &length.to_le_bytes(), metadata.as_bytes()].concat()
     }
 
+    /// Whether the bytes of a file begin as those of a bitstream do.
+    pub fn is_begun(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MAGIC)
+    }
+
     /// Reads the bytes of a file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BitstreamError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(BitstreamError::Magic)?;

@@ -177,10 +177,6 @@ LIKENESS = 0.8
 """Names above this ratio are alike: `lod` and `load` (0.86), not `wake_up` and `wake` (0.80)."""
 
 
-BITSTREAM = b"XeonFPGA"
-"""The first bytes of a bitstream."""
-
-
 def _definition(method: str) -> str:
     """The line that begins a method."""
     return f"def {method}({', '.join(('self', *CALLS[method]))})"
@@ -277,7 +273,7 @@ def _check_file(path: Path) -> None:
     if path.suffix != ".py":
         raise ValueError(f"{path} is not a Python file; name FILE.py or FILE.py:CLASS")
     with path.open("rb") as file:
-        if file.read(len(BITSTREAM)) == BITSTREAM:
+        if _core.begins_bitstream(file.read(64)):
             raise ValueError(f"{path} is a bitstream and no Python file; name it FILE.gbs")
 
 
