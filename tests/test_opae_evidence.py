@@ -110,6 +110,33 @@ def test_what_the_fabric_refuses_is_told_on_standard_error_and_in_the_json(
     assert "Unsupported Request (non-fatal)" in warning
 
 
+SLOPPY = """
+from contextlib import suppress
+
+from peerlane.opae import Afu
+
+class Sloppy(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        if offset == 0x40:
+            for _ in range(2):
+                with suppress(ValueError):
+                    shell.write(0x1020, bytes(64))
+"""
+"""A unit that writes to half a line, and takes no notice of the error."""
+
+
+def test_what_a_card_rejects_is_told_with_its_slot(programs: Programs, tmp_path: Path) -> None:
+    unit = tmp_path / "sloppy.py"
+    unit.write_text(SLOPPY, encoding="utf-8")
+    done = programs.run([str(programs.program("checksum")), "64"], str(unit))
+    (warning,) = (line for line in done.err.splitlines() if line.startswith("warning: "))
+    assert warning.startswith("warning: card at ")
+    rule = "slot 0: the address of a request must be a multiple of 64 below 2^48, 2 times until "
+    assert rule in warning
+
+
 def test_the_removal_of_a_card_is_told_and_errors_that_a_link_repairs_are_not(
     programs: Programs, tmp_path: Path
 ) -> None:

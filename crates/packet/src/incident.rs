@@ -35,6 +35,8 @@ pub enum Incident {
     LinkUp(Generation, u8),
     /// A link has gone through Recovery, with this rate and width.
     Retrained(Generation, u8),
+    /// The accelerator in the slot with this number has asked its card for what that does not do, for this reason.
+    Misuse(u8, #[serde(with = "kernel::checkpoint::name")] Name),
     /// Any other event, in the words of the specification. Each has a line of its own in the log.
     Event(#[serde(with = "kernel::checkpoint::name")] Name),
 }
@@ -48,23 +50,25 @@ impl Incident {
                 | Incident::Correctable(_)
                 | Incident::Message(..)
                 | Incident::Retrained(..)
+                | Incident::Misuse(..)
         )
     }
 
-    /// The severity; `None` of an event that is no error.
-    pub const fn severity(self) -> Option<Severity> {
-        match self {
     /// Whether a link has repaired it by itself, so that software notices nothing but the time.
     pub const fn is_repaired(self) -> bool {
         matches!(self, Incident::Correctable(_) | Incident::Retrained(..))
     }
 
+    /// The severity; `None` of an event that is no error.
+    pub const fn severity(self) -> Option<Severity> {
+        match self {
             Incident::Uncorrectable(_, detected) => Some(detected.severity),
             Incident::Correctable(_) => Some(Severity::Correctable),
             Incident::Message(severity, _) | Incident::Served(severity, ..) => Some(severity),
             Incident::NoAnswer(_)
             | Incident::LinkUp(..)
             | Incident::Retrained(..)
+            | Incident::Misuse(..)
             | Incident::Event(_) => None,
         }
     }
@@ -89,6 +93,7 @@ impl fmt::Display for Incident {
                 let rate = generation.gigatransfers();
                 write!(f, "link retrained, {rate} GT/s x{lanes}")
             }
+            Incident::Misuse(slot, why) => write!(f, "slot {slot}: {why}"),
             Incident::Event(what) => f.write_str(what),
         }
     }

@@ -1,9 +1,10 @@
 //! Why a read has no data, and why the shell rejects a request.
 
-use thiserror::Error;
+use std::error::Error;
+use std::fmt;
 
 /// The reason why a read of host memory has no data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// No completer serves the address.
     #[error("unsupported request")]
@@ -16,28 +17,46 @@ pub enum ReadError {
     TimedOut,
 }
 
-/// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+/// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register, and is an incident of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
     /// The queue was full; [`Shell::can_read`](super::Shell::can_read) or [`Shell::can_write`](super::Shell::can_write) would have returned false.
-    #[error("the shell's queue is full; wait until can_read or can_write is true")]
     Overflow,
     /// The address is not a multiple of 64, or has more than 48 bits.
-    #[error("the address of a request must be a multiple of 64 below 2^48")]
     Address,
     /// The length is not one to four cache lines.
-    #[error("the length of a request must be 64, 128, 192 or 256 bytes")]
     Length,
     /// The request crosses a page boundary.
-    #[error("a request must not cross a 4 KiB boundary")]
     CrossesPage,
     /// The operands are not values of 4 or 8 bytes, as many as the operation has.
-    #[error("the operands of an atomic request must have 4 or 8 bytes each")]
     Operands,
     /// The host has not enabled atomic requests of the card's function.
-    #[error("the host has not enabled atomic requests; ask has_atomics before")]
     NoAtomics,
     /// The card has no such interrupt.
-    #[error("the interrupt must be 0 to 3")]
     NoSuchInterrupt,
 }
+
+impl Misuse {
+    /// The rule that the request breaks.
+    pub const fn rule(self) -> &'static str {
+        match self {
+            Misuse::Overflow => {
+                "the shell's queue is full; wait until can_read or can_write is true"
+            }
+            Misuse::Address => "the address of a request must be a multiple of 64 below 2^48",
+            Misuse::Length => "the length of a request must be 64, 128, 192 or 256 bytes",
+            Misuse::CrossesPage => "a request must not cross a 4 KiB boundary",
+            Misuse::Operands => "the operands of an atomic request must have 4 or 8 bytes each",
+            Misuse::NoAtomics => "the host has not enabled atomic requests; ask has_atomics before",
+            Misuse::NoSuchInterrupt => "the interrupt must be 0 to 3",
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.rule())
+    }
+}
+
+impl Error for Misuse {}

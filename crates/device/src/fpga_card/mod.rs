@@ -37,7 +37,7 @@ mod streaming;
 mod words;
 
 use kernel::{Bytes, Component, Effects, Frequency, Port, Span, Time};
-use packet::{Frame, Pcie};
+use packet::{Frame, Incident, Observation, Pcie, Site};
 use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
@@ -72,6 +72,8 @@ pub struct FpgaCard {
     memory: LocalMemory,
     /// Names of features that software has started and units do not have.
     missing: Vec<&'static str>,
+    /// Why requests of a unit were rejected, until that is told.
+    rejected: Vec<&'static str>,
     /// A cycle of the interface clock.
     cycle: Span,
     /// The data of the last completed read.
@@ -253,6 +255,7 @@ impl FpgaCard {
                 parameters.memory_latency,
             ),
             missing: Vec::new(),
+            rejected: Vec::new(),
             cycle,
             answer: vec![0; LONGEST],
             armed: [Time::ZERO; 2],
@@ -347,6 +350,7 @@ impl FpgaCard {
     ) -> Option<R> {
         self.idle = Idle::NO;
         let has_atomics = self.endpoint.is_atomic_requester();
+        let number = slot;
         let slot = &mut self.slots[slot];
         let afu = slot.unit.get()?;
         let mut shell = Shell {
@@ -355,11 +359,19 @@ impl FpgaCard {
             host: &mut slot.host,
             memory: &mut self.memory,
             missing: &mut self.missing,
+            rejected: &mut self.rejected,
             has_atomics,
             errors: &mut slot.port.errors,
             packets: fx.store(),
         };
-        Some(what(afu, &mut shell))
+        let done = what(afu, &mut shell);
+        for why in self.rejected.drain(..) {
+            fx.observe(Observation::Incident {
+                site: Site::Node,
+                what: Incident::Misuse(number as u8, why),
+            });
+        }
+        Some(done)
     }
 
     /// Sends all items that may be sent; returns whether the endpoint takes no more.

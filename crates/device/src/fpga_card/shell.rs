@@ -21,6 +21,8 @@ pub struct Shell<'s> {
     pub(super) memory: &'s mut LocalMemory,
     pub(super) errors: &'s mut PortErrors,
     pub(super) missing: &'s mut Vec<&'static str>,
+    /// Why requests of this call were rejected, for the log of incidents.
+    pub(super) rejected: &'s mut Vec<&'static str>,
     pub(super) has_atomics: bool,
     pub(super) packets: &'s mut Packets,
 }
@@ -29,6 +31,7 @@ pub struct Shell<'s> {
 pub struct MemoryPort<'m> {
     now: Time,
     memory: &'m mut LocalMemory,
+    rejected: &'m mut Vec<&'static str>,
 }
 
 impl Shell<'_> {
@@ -58,7 +61,7 @@ impl Shell<'_> {
     /// with this tag; reads end in any order.
     pub fn read(&mut self, address: u64, len: usize, tag: u32) -> Result<(), Misuse> {
         let taken = self.host.read(address, len as u64, tag);
-        taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
+        taken.inspect_err(|why| self.reject(*why, PortError::of_read))
     }
 
     /// Whether the host has enabled atomic requests.
@@ -81,7 +84,7 @@ impl Shell<'_> {
         } else {
             Err(Misuse::NoAtomics)
         };
-        taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
+        taken.inspect_err(|why| self.reject(*why, PortError::of_read))
     }
 
     /// Whether a write or an interrupt can be requested now. If not, the unit is woken when it can.
@@ -93,7 +96,7 @@ impl Shell<'_> {
     /// with this tag that they were transmitted.
     pub fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
         let taken = self.host.write(address, bytes, tag, self.packets);
-        taken.inspect_err(|why| self.errors.record(PortError::of_write(*why)))
+        taken.inspect_err(|why| self.reject(*why, PortError::of_write))
     }
 
     /// Sends interrupt `vector`, 0 to 3, after all earlier writes.
@@ -103,7 +106,13 @@ impl Shell<'_> {
         } else {
             Err(Misuse::NoSuchInterrupt)
         };
-        taken.inspect_err(|why| self.errors.record(PortError::of_write(*why)))
+        taken.inspect_err(|why| self.reject(*why, PortError::of_write))
+    }
+
+    #[cold]
+    fn reject(&mut self, why: Misuse, error: impl FnOnce(Misuse) -> PortError) {
+        self.errors.record(error(why));
+        self.rejected.push(why.rule());
     }
 
     /// Requests a wake-up at `time`, but not before the next cycle. Of several requests the earliest one applies; it wakes the unit
@@ -128,9 +137,13 @@ impl Shell<'_> {
         MemoryPort {
             now: self.now,
             memory: self.memory,
+            rejected: self.rejected,
         }
     }
 }
+
+/// The incident of an access to an address that the card's memory does not have.
+const NO_MEMORY: &str = "an access beyond the card's memory";
 
 /// Least time to a wake-up, even if the unit has no clock: otherwise time would not advance.
 const LEAST: Span = Span::from_fs(1);
@@ -143,11 +156,13 @@ impl MemoryPort<'_> {
 
     /// Reads into `into`; returns the time at which the data has arrived from the memory. The unit must not use it earlier.
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
-        self.memory.read(self.now, address, into)
+        let read = self.memory.read(self.now, address, into);
+        read.inspect_err(|_| self.rejected.push(NO_MEMORY))
     }
 
     /// Writes `bytes`; returns the time at which they have reached the memory. Reads that begin after this call see them.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
-        self.memory.write(self.now, address, bytes)
+        let written = self.memory.write(self.now, address, bytes);
+        written.inspect_err(|_| self.rejected.push(NO_MEMORY))
     }
 }

@@ -32,6 +32,11 @@ impl Afu for Wild {
         self.refused.len() as u64 | self.told << 32
     }
     fn store(&mut self, offset: u64, _: &[u8], shell: &mut Shell<'_>) {
+        if offset == 0x88 {
+            let beyond = shell.memory().size();
+            assert!(shell.memory().write(beyond, &[0; 64]).is_err());
+            return;
+        }
         if offset == 0x80 {
             while shell.write(MEMORY, &[0; 64], 0).is_ok() {}
             while shell.read(MEMORY, 64, 0).is_ok() {}
@@ -84,6 +89,36 @@ fn a_unit_that_asks_for_what_is_no_request_is_refused_and_the_port_says_so() {
             >= 11
     );
     machine.rests();
+}
+
+#[test]
+fn what_a_unit_is_refused_is_in_the_log_with_its_slot_and_how_often() {
+    let mut machine = machine("");
+    let wild = Box::<Wild>::default();
+    assert_eq!(machine.simulation.load_afu("card", 0, wild), Ok(()));
+    for offset in [0x40, 0x88, 0x40] {
+        machine.set(offset, 0);
+    }
+    machine.pass(Span::from_us(5));
+    let incidents = machine.simulation.noticeable_incidents();
+    let told = incidents.iter();
+    let told: Vec<_> = told
+        .map(|one| (one.place.as_str(), one.what.as_str(), one.count))
+        .collect();
+    let rules = [
+        (
+            "slot 0: the address of a request must be a multiple of 64 below 2^48",
+            4,
+        ),
+        ("slot 0: a request must not cross a 4 KiB boundary", 4),
+        (
+            "slot 0: the length of a request must be 64, 128, 192 or 256 bytes",
+            8,
+        ),
+        ("slot 0: the interrupt must be 0 to 3", 2),
+        ("slot 0: an access beyond the card's memory", 1),
+    ];
+    assert_eq!(told, rules.map(|(what, count)| ("card", what, count)));
 }
 
 #[test]
