@@ -82,6 +82,11 @@ pub(crate) trait Kind {
     /// Progress at `now`.
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
 
+    /// Share done at `now`, 0 to 1, as progress displays show it, if it can be told.
+    fn share_done(&self, own: &Own, meter: &Meter, now: Time) -> Option<f64> {
+        self.progress(own, meter, now).done
+    }
+
     /// Result of the workload.
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult;
 }

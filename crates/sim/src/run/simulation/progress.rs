@@ -41,9 +41,14 @@ impl Simulation {
         }
     }
 
-    /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
+    /// Share done of the workloads with a known end: by bytes if they have an amount, by time and bytes if they have a duration.
     pub(super) fn share_done(&self) -> f64 {
-        let shares = self.progress().filter_map(|progress| progress.done);
+        let now = self.world.now();
+        let all = self.plan.workloads.iter();
+        let shares = all.filter_map(|one| {
+            let kind = one.workload.kind();
+            kind.share_done(&one.own, &self.meter, now)
+        });
         let (sum, count) = shares.fold((0.0, 0_u32), |(sum, count), share| {
             (sum + share.min(1.0), count + 1)
         });
@@ -99,6 +104,24 @@ mod tests {
     use kernel::{Span, Time};
 
     use crate::{Plan, Simulation};
+
+    #[test]
+    fn a_network_that_is_offered_too_much_is_done_when_all_has_arrived() {
+        let text = "[networks.t]\nshape = \"ring\"\nsize = \"8\"\n\
+            [[traffic]]\nnetwork = \"t\"\nload = \"5 GB/s\"\nfrom = \"routers\"\nto = \"routers\"\nduration = \"20 us\"\n";
+        let plan = Plan::read(text, "work").expect("the scenario is right");
+        let mut simulation = Simulation::new(plan);
+        simulation.run_until(Time::ZERO + Span::from_us(20), &mut || true);
+        let half = simulation.share_done();
+        assert!((0.2..0.9).contains(&half), "{half}");
+        let mut seen = vec![half];
+        simulation.run(&mut |share| {
+            seen.push(share);
+            true
+        });
+        assert!(seen.is_sorted(), "{seen:?}");
+        assert!(simulation.share_done() > 0.999_999);
+    }
 
     #[test]
     fn short_flows_that_have_asked_for_all_their_bytes_hide_nothing_of_a_long_one() {

@@ -107,6 +107,20 @@ impl Kind for TrafficPlan {
         }
     }
 
+    /// A network that carries less than is offered delivers most of it after the offers have ended: half of the work are the offers, half
+    /// of it the arrivals.
+    fn share_done(&self, own: &Own, meter: &Meter, now: Time) -> Option<f64> {
+        let expected = self.load as f64 * self.duration.as_ns() * 1e-9;
+        let (mut ended, mut due) = (0.0, 0.0);
+        for part in own.meters(meter) {
+            ended += (part.delivered + part.refused) as f64;
+            due += part.asked.map_or(expected, |asked| asked as f64);
+        }
+        let offered = self.progress(own, meter, now).done;
+        let arrived = if due > 0.0 { ended / due } else { 1.0 };
+        offered.map(|offered| f64::midpoint(offered.min(1.0), arrived.min(1.0)))
+    }
+
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
         let offered = result::Offered {
             id: &self.id,
