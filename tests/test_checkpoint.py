@@ -160,7 +160,7 @@ def test_wrong_options_are_refused(
         ("driver", ['"server" (a host)', "a program runs on it"]),
         ("pac", ["(fpga-card)", "accelerator functional unit"]),
         ("rack", ['"h0" (a host)', "a program runs on it"]),
-        ("locks", ["a workload has a meter of its own"]),
+        ("locks", ["the measurements of [[locks]] cannot be in it"]),
     ],
 )
 def test_a_fabric_that_has_no_checkpoint_is_refused_by_name(
