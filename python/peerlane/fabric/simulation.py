@@ -7,6 +7,7 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -282,14 +283,10 @@ class Simulation:
 
         Raises:
             ModelError: A device model of one's own has failed, which ends the run.
+            TypeError: `threads` is not a whole number.
             ValueError: `threads` is less than 1.
         """
-        if threads is None:
-            threads = 1
-        if threads < 1:
-            msg = f"{threads} threads cannot run anything; write 1 or more"
-            raise ValueError(msg)
-        return RunResult.from_json(self._core.run(progress, threads))
+        return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
 
     @property
     def fewer_threads(self) -> str | None:
@@ -588,6 +585,24 @@ class Simulation:
     def result(self) -> RunResult:
         """The measurements up to now."""
         return RunResult.from_json(self._core.result())
+
+
+_MOST_THREADS = 1 << 20
+
+
+def _number_of_threads(given: object) -> int:
+    """The most threads of a run; far more than processors are as many as these."""
+    if given is None:
+        return 1
+    try:
+        threads = index(given)
+    except TypeError:
+        msg = f"threads is {given!r}; write a whole number of 1 or more"
+        raise TypeError(msg) from None
+    if threads < 1:
+        msg = f"{threads} threads cannot run anything; write 1 or more"
+        raise ValueError(msg)
+    return min(threads, _MOST_THREADS)
 
 
 def digest_of(text: str) -> str:
