@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from hashlib import sha256
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, SupportsIndex
 
 from peerlane import _core
 from peerlane.fabric import checkpoint
@@ -612,7 +612,7 @@ def _alone() -> Iterator[None]:
 _MOST_THREADS = 1 << 20
 
 
-def _number_of_threads(given: object) -> int:
+def _number_of_threads(given: SupportsIndex | None) -> int:
     """The most threads of a run; far more than processors are as many as these."""
     if given is None:
         return 1
