@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from conftest import Run, Write
 
+HUGE = "1" + "0" * 30
+
 WRONG_SCENARIOS = {
     "an unknown key is named with the nearest": (
         ("lanes = 4", "lans = 4"),
@@ -212,6 +214,21 @@ def test_a_wrong_filter(
         (["bench", "fabric", "--endpoints", "none"], ["none"]),
         (["bench", "fabric", "--tlps", "0"], ["--tlps"]),
         (["bench", "fabric", "--endpoints", "5000"], ["4096 endpoints"]),
+        (["bench", "fabric", "--tlps", HUGE], ["--tlps"]),
+        (["bench", "fabric", "--repeat", HUGE], ["--repeat"]),
+        (["bench", "fabric", "--endpoints", "8,64", "--peer", "simpy"], ["--peer", "one endpoint"]),
+        (["bench", "network", "--hops", HUGE], ["--hops"]),
+        (
+            ["bench", "network", "--sides", "2", "--hops", "1", "--repeat", "1"],
+            ["2 x 2 routers", "write more hops"],
+        ),
+        (["bench", "messages", "--size", HUGE], ["--size"]),
+        (["bench", "devices", "--accesses", HUGE], ["--accesses"]),
+        (["bench", "circuits", "--tlps", HUGE], ["--tlps"]),
+        (["bench", "session", "--accesses", HUGE], ["--accesses"]),
+        (["bench", "shapes", "--repeat", HUGE], ["--repeat"]),
+        (["run", "x.toml", "--threads", HUGE], ["--threads"]),
+        (["run", "x.toml", "--check-coherence", HUGE], ["--check-coherence"]),
         (["bench", "fabric", "--repeat", "0"], ["--repeat"]),
         (["bench", "network", "--sides", "4,x"], ["4,x"]),
         (["bench", "network", "--sides", "500"], ["2 to 128"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from contextlib import contextmanager
 from itertools import count
@@ -160,7 +161,7 @@ def test_wrong_options_are_refused(
         ("driver", ['"server" (a host)', "a program runs on it"]),
         ("pac", ["(fpga-card)", "accelerator functional unit"]),
         ("rack", ['"h0" (a host)', "a program runs on it"]),
-        ("locks", ["a workload has a meter of its own"]),
+        ("locks", ["the measurements of [[locks]] cannot be in it"]),
     ],
 )
 def test_a_fabric_that_has_no_checkpoint_is_refused_by_name(
@@ -188,6 +189,47 @@ def test_a_file_that_cannot_be_written_leaves_the_one_before(
         simulation.checkpoint_to(tmp_path / "c.ckpt")
     assert [path.name for path in tmp_path.iterdir()] == ["c.ckpt"]
     assert (tmp_path / "c.ckpt").read_bytes() == before
+
+
+def test_a_run_goes_on_when_the_disk_of_its_checkpoints_is_full(
+    peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = scenario()
+    whole = peerlane("run", file)
+    written = count()
+    sync = os.fsync
+
+    def full(handle: int) -> None:
+        if next(written) in {1, 2}:
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    every = ("--checkpoint", "c.ckpt", "--checkpoint-every")
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        outcome = peerlane("run", file, *every, "2500ns")
+    assert (outcome.status, outcome.out) == (1, whole.out)
+    assert "there is no checkpoint at 5 us and one later time: c.ckpt: no space" in outcome.err
+    assert Simulation.resume("c.ckpt").now_ns <= 2500
+
+    written = count()
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        outcome = peerlane("run", file, *every, "1200ns")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert Simulation.resume("c.ckpt").now_ns > 4000
+
+
+def test_a_run_with_checkpoints_goes_on_when_the_disk_of_its_trace_is_full(
+    peerlane: Run, scenario: Write
+) -> None:
+    file = scenario(('"16 KiB"', '"4 MiB"\nwindow = "16 KiB"'))
+    whole = peerlane("run", file)
+    every = ("--checkpoint", "c.ckpt", "--checkpoint-every", "300us")
+    outcome = peerlane("run", file, *every, "--trace", "/dev/full")
+    assert (outcome.status, outcome.out) == (1, whole.out)
+    assert outcome.err.count("/dev/full: no space left on device; the file is incomplete") == 1
+    assert Simulation.resume("c.ckpt").now_ns > 500_000
 
 
 def test_an_access_under_way_keeps_a_simulation_here(tmp_path: Path) -> None:

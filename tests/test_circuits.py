@@ -20,7 +20,7 @@ from peerlane.reproduction.expected import Expected
 from peerlane.systems.rosta import experiments
 
 if TYPE_CHECKING:
-    from conftest import Run
+    from conftest import Run, Write
 
 NO_CIRCUIT = "this build has no circuit"
 
@@ -142,6 +142,30 @@ def test_waveforms_that_cannot_be_written_end_the_run(
 def test_a_device_that_is_not_there_cannot_be_a_circuit(peerlane: Run) -> None:
     told = peerlane("run", "driver", "--rtl", "c9")
     told.refuses("there is no device 'c9' in the scenario", "its devices are")
+
+
+def test_a_member_of_a_repeated_table_can_be_a_circuit(peerlane: Run, scenario: Write) -> None:
+    repeated = """
+[hosts.h]
+[switches.s]
+ports = 32
+upstream = "h"
+[devices."c.{i}"]
+each = "i = 0..19"
+model = "sg-dma"
+datapath = "16 B"
+upstream = "s"
+[[flows]]
+from = "c.1"
+to = "h"
+size = "4 KiB"
+"""
+    path = scenario(text=repeated)
+    # What a circuit refuses shows that this device alone is one.
+    peerlane("run", path, "--rtl", "c.1").refuses("c.1.datapath: the circuit's stream has 64 bits")
+    peerlane("run", path, "--rtl", "c.{i}").refuses("c.0.datapath: the circuit's stream has 64")
+    told = peerlane("run", path, "--rtl", "c.99")
+    told.refuses("no device 'c.99' in the scenario", "its devices are c.0, c.1, ", "c.11, ...")
 
 
 def test_no_device_at_all_cannot_be_a_circuit(peerlane: Run) -> None:

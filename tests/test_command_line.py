@@ -417,6 +417,17 @@ def test_bench_compares_with_several_peers(peerlane: Run) -> None:
     assert peer["ratio"] == pytest.approx(found["tlp_per_second"] / peer["tlp_per_second"])
 
 
+def test_bench_compares_peers_with_the_run_of_as_many_endpoints(peerlane: Run) -> None:
+    options = ("--endpoints", "16,1", "--tlps", "500", "--repeat", "1", "--peer", "simpy")
+    ran = peerlane("bench", "fabric", *options, "--json", "-")
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)
+    alike = found["runs"][1]
+    assert alike["endpoints"] == 1
+    ratio = alike["tlp_per_second"] / found["peers"]["SimPy"]["tlp_per_second"]
+    assert found["peers"]["SimPy"]["ratio"] == pytest.approx(ratio)
+
+
 def test_bench_says_why_a_simulator_is_no_peer(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "sst", "--json", "-")
     assert ran.status == 0, ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,6 +56,22 @@ def test_of_an_entry_that_one_result_has_the_numbers_are_told() -> None:
     waits = [{"id": "f", "shares": [share]}], [{"id": "f", "shares": []}]
     (change,) = compare(*({"flows": [], "waits": one} for one in waits)).changes
     assert (change.path, change.weight) == ("waits.f.shares.h-d.share", 0.06)
+
+
+def test_thousands_of_links_are_compared_in_time_that_grows_with_their_number() -> None:
+    def seconds(count: int) -> float:
+        """The processor time of a comparison of results with so many links."""
+        ends = [{"id": f"h-d{number}", "direction": "up"} for number in range(count)]
+        before, after = (
+            {"simulated_ns": 1000.0, "flows": [], "links": [end | {"tlp_bytes": n} for end in ends]}
+            for n in (64, 128)
+        )
+        began = process_time()
+        assert len(compare(before, after).changes) == count
+        return process_time() - began
+
+    few = min(seconds(400) for _ in range(3))
+    assert seconds(3200) < 20 * few
 
 
 def swept(*points: tuple[int, int, float], key: str = "lanes") -> dict[str, Any]:

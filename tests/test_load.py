@@ -21,6 +21,15 @@ def test_a_sweep_without_a_window_leaves_out_the_filling() -> None:
     assert point.accepted_bytes_per_second == pytest.approx(2e9, rel=0.03)
 
 
+@pytest.mark.parametrize("window", [("20 us", "30 us"), ("1 us", "4 us")])
+def test_a_window_in_which_nothing_is_sent_is_refused(window: tuple[str, str]) -> None:
+    fabric = Fabric("ring").network("n", shape="ring", size=4).measure(*window)
+    senders = {"senders": "routers", "receivers": "routers"}
+    fabric.traffic("n", id="w", load=1e9, start="5 us", duration="15 us", **senders)
+    with pytest.raises(ScenarioError, match="w sends from 5000 to 20000 ns; write a window"):
+        sweep(fabric, [1e9])
+
+
 @pytest.mark.parametrize("load", [float("nan"), float("inf"), True, None])
 def test_a_load_that_is_none_is_refused(load: Any) -> None:
     fabric = Fabric("ring").network("n", shape="ring", size=4)

@@ -55,6 +55,13 @@ def test_each_combination_of_the_other_keys_is_a_line_of_means_over_seeds() -> N
     assert axes.get_xscale() == "log"
 
 
+def test_a_message_names_some_of_thousands_of_columns() -> None:
+    rows = [{"lanes": 1, **{f"flows.f{number}.rate": 1.0 for number in range(5000)}}]
+    with pytest.raises(PlotError, match=r"there are lanes, flows\.f0\.rate, .*, \.\.\.$") as told:
+        plot_rows(rows, "zzzzzzzz", keys=["lanes"])
+    assert len(str(told.value)) < 400
+
+
 def test_a_sample_is_points() -> None:
     rows = [{"a": a, "b": b, "rate": a * b} for a, b in ((1, 5.5), (3, 2.5), (7, 1.5))]
     (line,) = axes_of(plot_rows(rows, keys=["a", "b"])).lines

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -62,6 +64,27 @@ def test_the_command_prints_the_means_and_their_intervals(peerlane: Run, scenari
     assert value["count"] == 3
     assert value["least"] < value["mean"] < value["most"]
     assert "nothing in this scenario is random" in peerlane("run", scenario(), "--repeat", 2).out
+
+
+def test_of_many_values_that_are_alike_three_are_shown(peerlane: Run, scenario: Write) -> None:
+    flows = PAIR.replace(
+        '[[flows]]\nid = "a-to-b"', '[[flows]]\neach = "i = 1..12"\nid = "f{i}"\nstart = "{i} us"'
+    )
+    outcome = peerlane("run", scenario(text=flows), "--repeat", 2, "--json", "r.json")
+    assert outcome.status == 0, outcome.err
+    outcome = peerlane("run", scenario(text=flows), "--repeat", 2)
+    rows = [line for line in outcome.out.splitlines() if ".bytes_per_second" in line]
+    assert len(rows) == 3
+    assert outcome.out.count(".latency_ns.p50 ") == outcome.out.count(".latency_ns.p99 ") == 3
+    assert "of more than 8 values that are alike" in outcome.out
+    means = {
+        path: value["mean"]
+        for path, value in json.loads(Path("r.json").read_text(encoding="utf-8"))["values"].items()
+        if re.fullmatch(r"flows\.f\d+\.bytes_per_second", path)
+    }
+    assert len(means) == 12
+    shown = {row.split()[0] for row in rows}
+    assert {min(means, key=means.__getitem__), max(means, key=means.__getitem__)} <= shown
 
 
 def test_what_cannot_be_repeated_is_refused(peerlane: Run, scenario: Write) -> None:

@@ -169,6 +169,8 @@ def test_the_contents_of_a_report_name_no_file_elsewhere(peerlane: Run, tmp_path
 def test_a_folder_that_cannot_be_made_is_named(peerlane: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused(peerlane, tmp_path / "file" / "report", "file is a file; name a folder")
+    refused(peerlane, Path("-"), "a folder of files", "not standard output")
+    assert not Path("-").exists()
 
 
 def test_a_wrong_scenario_leaves_no_folder(peerlane: Run, tmp_path: Path) -> None:

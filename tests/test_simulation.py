@@ -6,12 +6,16 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass
 from time import sleep
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
 
 from conftest import PAIR
 from peerlane import Collection, RunResult, Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def bar_of(simulation: Simulation, name: str) -> int:
@@ -124,6 +128,26 @@ class SlowRow:
     def id(self) -> str:
         sleep(0.01)
         return f"row-{self.number}"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda simulation: simulation.result(), id="result"),
+        pytest.param(lambda simulation: simulation.now_ns, id="time"),
+        pytest.param(lambda simulation: simulation.run(), id="run"),
+    ],
+)
+def test_a_callback_that_uses_its_simulation_is_told_why_it_cannot(
+    use: Callable[[Simulation], object],
+) -> None:
+    longer = 'size = "4 MiB"\nwindow = "64 KiB"'
+    simulation = Simulation(PAIR.replace('size = "16 KiB"', longer))
+    with pytest.raises(RuntimeError, match=r"the simulation is running.*run_while"):
+        simulation.run(lambda _share: use(simulation))
+    with pytest.raises(RuntimeError, match="the simulation is running"):
+        simulation.run_to(1e6, lambda _share: use(simulation))
+    assert simulation.run().flows[0].completed
 
 
 def test_several_threads_find_rows_at_the_same_time() -> None:

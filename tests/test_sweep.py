@@ -264,6 +264,18 @@ def test_parquet_has_numbers_and_texts(scenario: Write, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(table, found.to_pandas())
 
 
+def test_a_sweep_that_is_interrupted_before_its_first_point_counts_none(
+    peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("peerlane.cli.sweep.sweep_points", interrupted)
+    with pytest.raises(KeyboardInterrupt) as told:
+        peerlane("sweep", scenario(), "--vary", "seed=1,2")
+    assert str(told.value) == ""
+
+
 @pytest.mark.seconds(4)
 def test_an_interrupted_sweep_goes_on(
     peerlane_process: Run, scenario: Write, tmp_path: Path

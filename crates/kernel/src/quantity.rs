@@ -40,7 +40,7 @@ impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Integer(number) => write!(f, "{number}"),
-            Value::Float(number) => write!(f, "{number}"),
+            Value::Float(number) => write!(f, "{number:?}"),
             Value::Text(text) => write!(f, "{text:?}"),
             Value::Flag(flag) => write!(f, "{flag}"),
         }

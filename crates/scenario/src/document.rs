@@ -83,10 +83,14 @@ impl Source {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
             let message = error.message().replace('\n', ", ");
-            self.error(
-                line,
-                format!("this is not TOML: {message}; write key = value under [sections]"),
-            )
+            let what = error.span().and_then(|span| text.get(span));
+            let message = match what {
+                Some(key) if message == "duplicate key" => {
+                    format!("{message} {key}; write each name once in a table")
+                }
+                _ => format!("{message}; write key = value under [sections]"),
+            };
+            self.error(line, format!("this is not TOML: {message}"))
         })?;
         let table = Table::new(parsed.into_inner());
         extent::check(&table)

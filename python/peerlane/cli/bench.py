@@ -18,7 +18,7 @@ from peerlane.benchmark.median import (
 from peerlane.benchmark.peers.table import ABSENT, PEERS
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import group
-from peerlane.cli.options import JsonTo
+from peerlane.cli.options import MOST_RUNS, JsonTo
 from peerlane.cli.shapes import bench_shapes
 from peerlane.cli.tables.cells import blank, duration, numbers, size
 
@@ -32,8 +32,17 @@ _BURST = 256
 _LARGEST = 1 << 30
 """Bytes: what the DMA accelerator of `bench session` moves at once, and the largest buffer."""
 
+_MOST = 1 << 30
+"""The most packets, hops, accesses or cycles of a bench."""
+
 Repeat = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
+    int,
+    typer.Option(
+        min=1,
+        max=MOST_RUNS,
+        metavar="N",
+        help="Runs of each case; the median run is reported.",
+    ),
 ]
 
 bench_app = group("Measure how fast the simulator itself is.")
@@ -51,14 +60,15 @@ def bench_fabric(
         ),
     ] = "1",
     tlps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Total number of posted writes.")
+        int, typer.Option(min=1, max=_MOST, metavar="N", help="Total number of posted writes.")
     ] = 32768,
     repeat: Repeat = 5,
     peer: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[,NAME...]",
-            help="Let these simulators do the same job in the same run: cocotbext, ns3, simpy.",
+            help="Let these simulators do the job of one endpoint in the same run: cocotbext, ns3, "
+            "simpy.",
         ),
     ] = None,
     json_to: JsonTo = None,
@@ -69,6 +79,12 @@ def bench_fabric(
     when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
     chosen = _peers(peer)
+    if chosen and 1 not in _counts(endpoints):
+        raise typer.BadParameter(
+            "the other simulators have one endpoint; write --endpoints 1, or 1 among others, such "
+            "as 1,64",
+            param_hint="--peer",
+        )
     runs = _of_each(endpoints, "endpoints", lambda count: median_fabric(count, tlps, repeat))
     peers: dict[str, dict[str, Any]] = {}
     for one in chosen:
@@ -78,7 +94,8 @@ def bench_fabric(
         with progress(one.name):
             peers[one.name] = one.run(tlps)
     for run_ in peers.values():
-        run_["ratio"] = runs[0]["tlp_per_second"] / run_["tlp_per_second"]
+        alike = next(one for one in runs if one["endpoints"] == 1)
+        run_["ratio"] = alike["tlp_per_second"] / run_["tlp_per_second"]
     document = runs[0] | {"peers": peers}
     if len(runs) > 1:
         document["runs"] = runs
@@ -91,7 +108,13 @@ def bench_network(
         str, typer.Option(metavar="N[,N...]", help="Routers along each side of the torus.")
     ] = "4,8,16,32",
     hops: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Approximate number of hops of all messages.")
+        int,
+        typer.Option(
+            min=1,
+            max=_MOST,
+            metavar="N",
+            help="Approximate number of hops of all messages.",
+        ),
     ] = 500_000,
     repeat: Repeat = 3,
     json_to: JsonTo = None,
@@ -109,8 +132,9 @@ def bench_messages(
     hosts: Annotated[
         str, typer.Option(metavar="N[,N...]", help="Hosts, each with a nic at one controller.")
     ] = "2,4,8,16",
-    size: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Size of each message.")] = 1
-    << 20,
+    size: Annotated[
+        int, typer.Option(min=1, max=1 << 26, metavar="BYTES", help="Size of each message.")
+    ] = 1 << 20,
     repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
@@ -125,7 +149,10 @@ def bench_messages(
 @bench_app.command("devices")
 def bench_devices(
     accesses: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Accesses of each device in each direction.")
+        int,
+        typer.Option(
+            min=1, max=_MOST, metavar="N", help="Accesses of each device in each direction."
+        ),
     ] = 400_000,
     repeat: Repeat = 5,
     json_to: JsonTo = None,
@@ -152,13 +179,18 @@ def bench_devices(
 @bench_app.command("circuits")
 def bench_circuits(
     tlps: Annotated[
-        int, typer.Option(min=8, metavar="N", help="Total number of posted writes in the fabric.")
+        int,
+        typer.Option(
+            min=8, max=_MOST, metavar="N", help="Total number of posted writes in the fabric."
+        ),
     ] = 40_000,
     cycles: Annotated[
-        int, typer.Option(min=100, metavar="N", help="Cycles of the engine under cocotb.")
+        int,
+        typer.Option(min=100, max=_MOST, metavar="N", help="Cycles of the engine under cocotb."),
     ] = 4_000,
     repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs; the median run is reported.")
+        int,
+        typer.Option(min=1, max=MOST_RUNS, metavar="N", help="Runs; the median run is reported."),
     ] = 3,
     json_to: JsonTo = None,
 ) -> None:
@@ -191,10 +223,11 @@ def bench_session(
         str, typer.Option("--size", metavar="SIZE", help="Bytes moved to the card, and back.")
     ] = "32 MiB",
     accesses: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Accesses to a register, of each kind.")
+        int,
+        typer.Option(min=1, max=_MOST, metavar="N", help="Accesses to a register, of each kind."),
     ] = 2000,
     repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs; medians are reported.")
+        int, typer.Option(min=1, max=MOST_RUNS, metavar="N", help="Runs; medians are reported.")
     ] = 3,
     json_to: JsonTo = None,
 ) -> None:

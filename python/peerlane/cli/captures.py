@@ -11,7 +11,7 @@ from peerlane.cli.files import is_standard_output
 from peerlane.cli.options import writable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from peerlane import Filter, Simulation
 
@@ -155,18 +155,21 @@ def capture(simulation: Simulation, captures: Mapping[str, str | None], only: Fi
             raise typer.BadParameter(f"--{error}") from None
 
 
-def incomplete(simulation: Simulation, first: OSError | None = None) -> Iterator[str]:
-    """Says of each capture whose file took no more that it is incomplete, `first` at first."""
+def incomplete(simulation: Simulation, raised: Sequence[OSError] = ()) -> Iterator[str]:
+    """Says of each capture whose file took no more that it is incomplete, `raised` at first."""
+    for error in (*raised, *_failures(simulation)):
+        what = (error.strerror or str(error)).lower()
+        yield (
+            f"{error.filename}: {what}; the file is incomplete, and the result is that of the "
+            "whole run"
+        )
+
+
+def _failures(simulation: Simulation) -> Iterator[OSError]:
     while True:
-        if first is not None:
-            what = (first.strerror or str(first)).lower()
-            yield (
-                f"{first.filename}: {what}; the file is incomplete, and the result is that of the "
-                "whole run"
-            )
         try:
             simulation.capture_failure()
         except OSError as error:
-            first = error
+            yield error
         else:
             return

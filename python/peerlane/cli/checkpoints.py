@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from peerlane import _core
+from peerlane import CheckpointError, _core
 from peerlane.cli.options import writable
 from peerlane.cli.tables.cells import duration
 from peerlane.fabric.checkpoint import check_replaceable
@@ -129,21 +129,68 @@ def check(simulation: Simulation, checkpoints: Checkpoints | None) -> None:
         simulation.check_checkpoint()
 
 
+@dataclass(slots=True)
+class Unwritten:
+    """What a run could not write on its way: captures, and the checkpoints since the last one."""
+
+    captures: list[OSError] = field(default_factory=list)
+    checkpoints: list[tuple[float, str]] = field(default_factory=list)
+
+    def told(self) -> Iterator[str]:
+        """Says which checkpoints are missing, and why."""
+        if not self.checkpoints:
+            return
+        (first_ns, why), *later = self.checkpoints
+        times = f"{len(later)} later times" if len(later) > 1 else "one later time"
+        more = f" and {times}" if later else ""
+        yield f"there is no checkpoint at {duration(first_ns)}{more}: {why}"
+
+
 def save(
     simulation: Simulation,
     checkpoints: Checkpoints | None,
     progress: Callable[[float], object],
+    unwritten: Unwritten,
 ) -> bool:
     """Runs to the last checkpoint, and writes them all; false if the run has ended before it.
 
+    A run of hours goes on when a disk is full: `unwritten` gets the captures and checkpoints that
+    were not written.
+
     Raises:
-        CheckpointError: The fabric has none at this time.
-        OSError: The file cannot be written.
+        CheckpointError: The fabric has none at the first of these times.
     """
     if checkpoints is None:
         return True
+    has_one = False
     for time_ns in checkpoints.times(simulation.now_ns):
-        if not simulation.run_to(time_ns, progress):
+        if not _run_to(simulation, time_ns, progress, unwritten):
             return False
-        simulation.checkpoint_to(checkpoints.path)
+        try:
+            simulation.checkpoint_to(checkpoints.path)
+        except CheckpointError as error:
+            if not has_one:
+                raise
+            unwritten.checkpoints.append((time_ns, str(error)))
+        except OSError as error:
+            why = f"{checkpoints.path}: {(error.strerror or str(error)).lower()}"
+            unwritten.checkpoints.append((time_ns, why))
+        else:
+            has_one = True
+            unwritten.checkpoints.clear()
     return True
+
+
+def _run_to(
+    simulation: Simulation,
+    time_ns: float,
+    progress: Callable[[float], object],
+    unwritten: Unwritten,
+) -> bool:
+    while True:
+        try:
+            return simulation.run_to(time_ns, progress)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            unwritten.captures.append(error)  # told once

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from copy import deepcopy
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import typer
 
 from peerlane._core import ScenarioError
 from peerlane.cli import shipped
-from peerlane.fabric.paths import read_setting
+from peerlane.fabric.paths import join_path, read_setting, write_out
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
 from peerlane.fabric.variant import parsed, variant
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
+
+_MOST_NAMES = 12
+"""Devices that a message names."""
 
 _Identity = tuple[int, int] | str
 
@@ -107,14 +111,17 @@ def _implementations(tables: Mapping[str, Any], circuits: str) -> list[str]:
     names = [name.strip() for name in circuits.split(",") if name.strip()]
     if not names:
         raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
-    devices = tables.get("devices", {})
+    written = deepcopy(dict(tables))
+    write_out(written)
+    devices = list(written.get("devices", {}))
     for name in names:
-        if name not in devices:
-            known = f"its devices are {', '.join(devices)}" if devices else "it has no devices"
+        if name not in {*devices, *tables.get("devices", {})}:
+            shown = ", ".join(devices[:_MOST_NAMES]) + ", ..." * (len(devices) > _MOST_NAMES)
+            known = f"its devices are {shown}" if devices else "it has no devices"
             raise typer.BadParameter(
                 f"there is no device {name!r} in the scenario; {known}", param_hint="--rtl"
             )
-    return [f"devices.{name}.implementation" for name in names]
+    return [join_path(("devices", name, "implementation")) for name in names]
 
 
 def is_standard_output(path: str) -> bool:

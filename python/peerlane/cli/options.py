@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FAILED = 1
 WRONG_USE = 2
 
+MOST_RUNS = 100_000
+"""The most runs of one command that repeats them."""
+
 
 def writable(path: str | None) -> str | None:
     """Refuses a file that could not be written, before any work is done."""

@@ -11,7 +11,7 @@ import typer
 
 from peerlane import CheckpointError, Filter
 from peerlane.cli.captures import empty, incomplete
-from peerlane.cli.checkpoints import Checkpoints, save
+from peerlane.cli.checkpoints import Checkpoints, Unwritten, save
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
@@ -63,28 +63,28 @@ def simulate(
     With checkpoints, a SIGTERM ends the run as an interrupt does.
     """
     count: int | Literal["auto"] = 1 if checkpoints else threads or "auto"
-    interrupt = full = result = None
+    interrupt = result = None
     missing: list[str] = []
+    unwritten = Unwritten()
     with progress(what) as bar, termination_raised() if checkpoints else nullcontext():
         try:
-            if save(simulation, checkpoints, lambda fraction: bar(what, fraction)):
+            if save(simulation, checkpoints, lambda fraction: bar(what, fraction), unwritten):
                 result = simulation.run(lambda fraction: bar(what, fraction), threads=count)
             elif checkpoints:
                 missing = list(checkpoints.missing(simulation.now_ns))
         except (KeyboardInterrupt, Terminated) as raised:
             interrupt = raised
         except OSError as raised:
-            if checkpoints is not None and raised.filename == checkpoints.path:
-                raise
-            full = raised
+            unwritten.captures.append(raised)
     if interrupt is not None and checkpoints is not None:
         try:
             simulation.checkpoint_to(checkpoints.path)
         except (CheckpointError, OSError) as error:
             warn(str(error))
     result = result or simulation.result()
+    lost = [*incomplete(simulation, unwritten.captures), *unwritten.told(), *missing]
     fewer_threads = simulation.fewer_threads if threads is not None else None
-    return Outcome(result, interrupt, [*incomplete(simulation, full), *missing], fewer_threads)
+    return Outcome(result, interrupt, lost, fewer_threads)
 
 
 def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs: Outputs) -> None:

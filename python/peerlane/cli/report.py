@@ -26,6 +26,10 @@ def open_folder(path: str | None) -> Folder | None:
     """
     if path is None:
         return None
+    if path == "-":
+        raise typer.BadParameter(
+            "a report is a folder of files; name one, not standard output", param_hint="--report"
+        )
     from peerlane.report.folder import Folder, ReportError  # noqa: PLC0415 - for reports alone
     from peerlane.report.vega import check_installed  # noqa: PLC0415
 

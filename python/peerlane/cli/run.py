@@ -33,6 +33,7 @@ from peerlane.cli.checkpoints import (
 from peerlane.cli.console import warn
 from peerlane.cli.files import keep_apart, keep_from_tables, open_simulation
 from peerlane.cli.options import (
+    MOST_RUNS,
     Circuits,
     JsonTo,
     Models,
@@ -92,6 +93,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         int | None,
         typer.Option(
             min=1,
+            max=2**64 - 1,
             metavar="EVENTS",
             help="Check the lines in all caches after every so many events: one writer, or "
             "readers of the same bytes. Slow.",
@@ -101,7 +103,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         int | None,
         typer.Option(
             min=2,
-            max=100_000,
+            max=MOST_RUNS,
             metavar="N",
             help="Run N times, with seeds one after the other, and print the means with their "
             "95 % confidence intervals.",
@@ -120,6 +122,7 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
         int | None,
         typer.Option(
             min=1,
+            max=1_000_000,
             metavar="N",
             help="Run on up to N threads, with the results and the trace of one, and warn if there "
             "are fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without "

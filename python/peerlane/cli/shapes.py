@@ -24,7 +24,7 @@ from peerlane.benchmark.shapes.measure import (
 from peerlane.cli.console import complain, emit, progress, say, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, writable
+from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, writable
 from peerlane.cli.tables.shapes import changes_table, shapes_table
 
 if TYPE_CHECKING:
@@ -70,7 +70,13 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
         ),
     ] = None,
     repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each shape; the median is reported.")
+        int,
+        typer.Option(
+            min=1,
+            max=MOST_RUNS,
+            metavar="N",
+            help="Runs of each shape; the median is reported.",
+        ),
     ] = 5,
     quick: Annotated[
         bool, typer.Option("--quick", help="Do a sixteenth of the work, for a first look.")

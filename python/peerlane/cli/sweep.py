@@ -237,6 +237,8 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
                 progress=told,
             )
     except KeyboardInterrupt:
+        if not total:
+            raise
         kept = f"--resume goes on with those in {journal}" if journal else "--out would keep them"
         raise InterruptedWorkError(
             f"interrupted after {done:,} of {total:,} points; {kept}"

@@ -7,8 +7,9 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex
 
 from peerlane import _core
 from peerlane.fabric import checkpoint
@@ -287,15 +288,11 @@ class Simulation:
 
         Raises:
             ModelError: A device model of one's own has failed, which ends the run.
-            ValueError: `threads` is less than 1, or no number.
+            TypeError: `threads` is not a whole number, or "auto".
+            ValueError: `threads` is less than 1.
         """
-        if threads == "auto":
-            return RunResult.from_json(self._core.run(progress, None))
-        count: object = 1 if threads is None else threads
-        if not isinstance(count, int) or count < 1:
-            msg = f'{threads!r} threads cannot run anything; write 1 or more, or "auto"'
-            raise ValueError(msg)
-        return RunResult.from_json(self._core.run(progress, count))
+        with _alone():
+            return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
 
     @property
     def fewer_threads(self) -> str | None:
@@ -310,7 +307,8 @@ class Simulation:
 
         The next call goes on from there. Returns whether nothing is left to happen.
         """
-        return self._core.run_while(goes_on)
+        with _alone():
+            return self._core.run_while(goes_on)
 
     def run_until(self, time_ns: float) -> bool:
         """Runs to `time_ns`; false when nothing is left to happen."""
@@ -328,7 +326,8 @@ class Simulation:
         if not 0.0 <= time_ns <= LONGEST_NS:
             message = f"{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
             raise ValueError(message)
-        return _core.run_to(self._core, time_ns, progress)
+        with _alone():
+            return _core.run_to(self._core, time_ns, progress)
 
     def checkpoint_to(self, path: str | PathLike[str]) -> None:
         """Writes the simulation as it is now to `path`, for `resume`.
@@ -598,6 +597,45 @@ class Simulation:
     def noticeable_incidents(self) -> list[IncidentResult]:
         """The incidents so far that a program may notice: all but those that links repair."""
         return decode(list[IncidentResult], self._core.noticeable_incidents())
+
+
+_BORROWED = ("Already borrowed", "Already mutably borrowed")
+"""What PyO3 says of an object that another call uses."""
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Explains the error of a call that uses a simulation while it runs."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) not in _BORROWED:
+            raise
+        message = (
+            "the simulation is running: its callbacks and other threads of Python cannot use it "
+            "until the run has returned; let run_while return to look at it meanwhile"
+        )
+        raise RuntimeError(message) from error
+
+
+_MOST_THREADS = 1 << 20
+
+
+def _number_of_threads(given: SupportsIndex | Literal["auto"] | None) -> int | None:
+    """The most threads of a run, or `None` for as many as pay."""
+    if given is None:
+        return 1
+    if given == "auto":
+        return None
+    try:
+        threads = index(given)
+    except TypeError:
+        msg = f'threads is {given!r}; write a whole number of 1 or more, or "auto"'
+        raise TypeError(msg) from None
+    if threads < 1:
+        msg = f'{threads} threads cannot run anything; write 1 or more, or "auto"'
+        raise ValueError(msg)
+    return min(threads, _MOST_THREADS)
 
 
 def digest_of(text: str) -> str:

@@ -164,7 +164,8 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         progress: Hears the fraction of the runs that are done.
 
     Raises:
-        ScenarioError: The fabric cannot be built, or has no such workload.
+        ScenarioError: The fabric cannot be built, has no such workload, or has a `[measure]` that
+            ends before the workload begins or begins after its end.
         ValueError: A load is wrong, or `loads` is empty.
     """
     simulation = fabric.simulation()
@@ -174,6 +175,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
     if window is None:
         window = _full(workload)
         fabric = fabric.copy().measure(*(f"{time:.6f} ns" for time in window))
+    _check_overlap(tree, workload, window)
     rates = sorted({bytes_per_second(load) for load in loads})
     if not rates:
         raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
@@ -232,6 +234,17 @@ def bytes_per_second(load: str | float) -> int:
 def even_loads(limit: float, count: int) -> list[float]:
     """`count` loads in even steps up to `limit`, in bytes a second."""
     return [limit * step / count for step in range(1, count + 1)]
+
+
+def _check_overlap(tree: Tree, workload: Traffic, window: tuple[float, float]) -> None:
+    """Refuses a window in which the workload sends nothing: all loads would be saturated at 0."""
+    begin, end = workload.start_ns, workload.start_ns + workload.duration_ns
+    if window[0] >= end or window[1] <= begin:
+        raise ScenarioError(
+            f"{tree.name}: [measure] is from {window[0]:g} to {window[1]:g} ns, and {workload.id} "
+            f"sends from {begin:g} to {end:g} ns; write a window within that time, or leave out "
+            "[measure]"
+        )
 
 
 def _full(workload: Traffic) -> tuple[float, float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, fields
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,11 @@ class Change:
     relative: float | None
     weight: float
 
+    def to_json(self) -> dict[str, Any]:
+        """The change as the command line writes it."""
+        # There may be hundreds of thousands, of which dataclasses.asdict would copy each value.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -82,7 +87,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """The comparison as the command line writes it."""
         return {
-            "changes": [asdict(change) for change in self.changes],
+            "changes": [change.to_json() for change in self.changes],
             "same": self.same,
             "only_before": list(self.only_before),
             "only_after": list(self.only_after),
@@ -155,13 +160,14 @@ def compare(before: Json, after: Json) -> Comparison:
     both = mine.keys() & theirs.keys()
     one, other = _values(_with(before, mine, both)), _values(_with(after, theirs, both))
     one, other = _without_names(one, other), _without_names(other, one)
+    wholes = _Wholes(one), _Wholes(other)
     changes = [
         Change(
             path=join_path(parts),
             before=one.get(parts),
             after=other.get(parts),
             relative=_relative(one.get(parts), other.get(parts)),
-            weight=_weight(parts, one, other),
+            weight=_weight(parts, wholes),
         )
         for parts in dict.fromkeys((*one, *other))
         if not _is_same(parts, one, other)
@@ -245,13 +251,14 @@ def _relative(before: Scalar, after: Scalar) -> float | None:
     return float(after) / float(before) - 1  # type: ignore[arg-type]
 
 
-def _weight(parts: tuple[str, ...], one: Leaves, other: Leaves) -> float:
+def _weight(parts: tuple[str, ...], wholes: tuple[_Wholes, _Wholes]) -> float:
     """The weight of a change; what is no number in both weighs more than any number."""
-    given = [values[parts] for values in (one, other) if parts in values]
+    one, other = wholes
+    given = [side.values[parts] for side in wholes if parts in side.values]
     if not all(map(_is_number, given)):
         return _CHANGED_KIND
-    way = abs(_number(other.get(parts)) - _number(one.get(parts)))
-    whole = max(_whole(parts, one), _whole(parts, other))
+    way = abs(_number(other.values.get(parts)) - _number(one.values.get(parts)))
+    whole = max(one.of(parts), other.of(parts))
     return way / whole if whole else 0.0
 
 
@@ -259,21 +266,27 @@ _CHANGED_KIND = 3.0
 """More than the 2 that a number can weigh, which changes its sign."""
 
 
-def _whole(parts: tuple[str, ...], values: Leaves) -> float:
-    """The number that a value is a share of."""
-    key = parts[-1]
-    if key in _SHARES:
-        return 1.0
-    if parts[0] in _WIRES:
-        if key.endswith("_bytes"):
-            return sum(
-                _number(value)
-                for other, value in values.items()
-                if other[:-1] == parts[:-1] and other[-1].endswith("_bytes")
-            )
-        if key.endswith("_ns"):
-            return _number(values.get(("simulated_ns",)))
-    return abs(_number(values.get(parts)))
+class _Wholes:
+    """The numbers that the values of a document are shares of."""
+
+    def __init__(self, values: Leaves) -> None:
+        self.values = values
+        self._bytes: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for parts, value in values.items():
+            if parts[0] in _WIRES and parts[-1].endswith("_bytes"):
+                self._bytes[parts[:-1]] += _number(value)
+
+    def of(self, parts: tuple[str, ...]) -> float:
+        """The number that a value is a share of."""
+        key = parts[-1]
+        if key in _SHARES:
+            return 1.0
+        if parts[0] in _WIRES:
+            if key.endswith("_bytes"):
+                return self._bytes[parts[:-1]]
+            if key.endswith("_ns"):
+                return _number(self.values.get(("simulated_ns",)))
+        return abs(_number(self.values.get(parts)))
 
 
 def _number(value: Scalar) -> float:

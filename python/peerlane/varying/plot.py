@@ -27,6 +27,8 @@ FORMATS = (".svg", ".png", ".pdf")
 _ENDS = {"seed", "status", "error"}
 _MOST_SERIES = 20
 """Lines of one figure; more cannot be told apart."""
+_MOST_NAMES = 12
+"""Columns that a message names."""
 _MARKED = 60
 """Points of a line that are marked."""
 _RATE = "bytes_per_second"
@@ -82,7 +84,7 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     wanted = [y] if isinstance(y, str) else list(y or free[:1])
     ys = [_column(columns, name) for name in wanted]
     if not ys:
-        raise PlotError(f"there is no column to plot over {x}; there are {', '.join(columns)}")
+        raise PlotError(f"there is no column to plot over {x}; there are {_some(columns)}")
     if empty := [name for name in ys if not _has_numbers(rows, name)]:
         raise PlotError(f"{empty[0]} has no numbers")
     figure, axes = _empty()
@@ -199,8 +201,13 @@ def _column(columns: Sequence[str], name: str) -> str:
     if name in columns:
         return name
     near = _core.nearest(name, list(columns))
-    advice = f"did you mean {near}?" if near else f"there are {', '.join(columns)}"
+    advice = f"did you mean {near}?" if near else f"there are {_some(columns)}"
     raise PlotError(f"there is no column {name!r}; {advice}")
+
+
+def _some(columns: Sequence[str]) -> str:
+    """The columns of a table for a message: a sweep may have thousands."""
+    return ", ".join(columns[:_MOST_NAMES]) + (", ..." if len(columns) > _MOST_NAMES else "")
 
 
 def _has_numbers(rows: Sequence[Row], name: str) -> bool:

@@ -130,7 +130,13 @@ pub fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
             "some messages did not arrive as they were sent",
         ));
     }
-    let hops: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
+    let made: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
+    if made == 0 {
+        return Err(PyValueError::new_err(format!(
+            "{side} x {side} routers send no message for {hops} hops; write more hops, such as 500000"
+        )));
+    }
+    let hops = made;
     json(&NetworkBench {
         hops_per_second: hops as f64 / wall_seconds,
         events_per_second,

@@ -289,7 +289,7 @@ impl Serialize for Watchers {
         if self.0.is_empty() {
             ().serialize(to)
         } else {
-            Err(refuse("a workload has a meter of its own"))
+            Err(refuse("the measurements of [[locks]] cannot be in it"))
         }
     }
 }

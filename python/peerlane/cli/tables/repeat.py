@@ -10,23 +10,30 @@ from rich.text import Text
 
 from peerlane.cli.tables.cells import blank, numbers
 from peerlane.cli.tables.cells import number as number_of
+from peerlane.cli.tables.points import MOST_ALIKE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.varying.intervals import Interval
     from peerlane.varying.repeat import Repeated
 
 _SHOWN = re.compile(
     r"simulated_ns|(?!links|fibres).*(_per_second|\btime_ns|_ns\.(mean|p50|p99)|fairness|conflicts)"
 )
 """The values that the table has; JSON has all."""
+_NUMBER = re.compile(r"\d+(?=.*\.)")
+"""A number in the name of a flow, not that of a percentile, which is the last key."""
 
 
 def repeated(outcome: Repeated) -> RenderableType:
-    """A row for each rate and latency."""
+    """A row for each rate and latency; of many that differ in numbers of their names, three."""
     rows = blank("value")
     numbers(rows, "mean", "±", "% of mean", "least", "most")
-    for path, value in outcome.values.items():
-        if not _SHOWN.fullmatch(path):
-            continue
+    values = {path: value for path, value in outcome.values.items() if _SHOWN.fullmatch(path)}
+    shown = _folded(values)
+    for path in shown:
+        value = values[path]
         half = value.half_width
         share = f"{100 * half / abs(value.mean):.2f}" if half is not None and value.mean else "-"
         rows.add_row(
@@ -41,4 +48,29 @@ def repeated(outcome: Repeated) -> RenderableType:
         last = "all runs have the same numbers: nothing in this scenario is random"
     else:
         last = "±: half of the 95 % confidence interval of the mean, by Student's t distribution"
-    return Group(Text(title, style="bold"), rows, Text(last))
+    parts: list[RenderableType] = [Text(title, style="bold"), rows, Text(last)]
+    if len(shown) < len(values):
+        parts.append(
+            Text(
+                f"of more than {MOST_ALIKE} values that are alike, those with the least, the "
+                "median and the most mean; JSON has all",
+                "dim",
+            )
+        )
+    return Group(*parts)
+
+
+def _folded(values: Mapping[str, Interval]) -> list[str]:
+    """The paths to show: of many that are alike, those with the least, median and most mean."""
+    alike: dict[str, list[str]] = {}
+    for path in values:
+        alike.setdefault(_NUMBER.sub("*", path), []).append(path)
+    shown: list[str] = []
+    for paths in alike.values():
+        if len(paths) > MOST_ALIKE:
+            ordered = sorted(paths, key=lambda path: values[path].mean)
+            shown += [ordered[n] for n in (0, len(ordered) // 2, -1)]
+        else:
+            shown += paths
+    order = {path: place for place, path in enumerate(values)}
+    return sorted(shown, key=order.__getitem__)

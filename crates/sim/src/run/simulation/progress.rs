@@ -95,6 +95,24 @@ mod tests {
     use crate::{Plan, Simulation};
 
     #[test]
+    fn a_network_that_is_offered_too_much_is_done_when_all_has_arrived() {
+        let text = "[networks.t]\nshape = \"ring\"\nsize = \"8\"\n\
+            [[traffic]]\nnetwork = \"t\"\nload = \"5 GB/s\"\nfrom = \"routers\"\nto = \"routers\"\nduration = \"20 us\"\n";
+        let plan = Plan::read(text, "work").expect("the scenario is right");
+        let mut simulation = Simulation::new(plan);
+        simulation.run_until(Time::ZERO + Span::from_us(20), &mut || true);
+        let half = simulation.share_done();
+        assert!((0.2..0.9).contains(&half), "{half}");
+        let mut seen = vec![half];
+        simulation.run(&mut |simulation| {
+            seen.push(simulation.share_done());
+            true
+        });
+        assert!(seen.is_sorted(), "{seen:?}");
+        assert!(simulation.share_done() > 0.999_999);
+    }
+
+    #[test]
     fn short_flows_that_have_asked_for_all_their_bytes_hide_nothing_of_a_long_one() {
         let text = "[controllers.c]\nports = 2\n[hosts.\"h{i}\"]\neach = \"i = 0..1\"\nmemory = \"16 MiB\"\n\
             [devices.\"n{i}\"]\neach = \"i = 0..1\"\nmodel = \"nic\"\nupstream = \"h{i}\"\n[devices.d]\nupstream = \"h0\"\n\

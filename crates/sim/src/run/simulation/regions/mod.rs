@@ -157,7 +157,7 @@ impl Simulation {
         } else {
             "it was too short for more"
         });
-        (count, self.threads.fewer.as_deref().or(short))
+        (count, short.or(self.threads.fewer.as_deref()))
     }
 
     /// How the events of the run were shared among threads.
