@@ -16,6 +16,7 @@ use crate::scenario::TrafficPattern;
 
 use super::message::open;
 use super::traffic::result::{self, Offered};
+use super::traffic::share_of_offers;
 use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
 
 /// One open-loop workload of a controller.
@@ -124,6 +125,11 @@ impl Kind for OfferPlan {
             done: None,
             patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
         }
+    }
+
+    fn share_done(&self, own: &Own, meter: &Meter, now: Time) -> Option<f64> {
+        let offers = (self.start, self.duration, self.load);
+        Some(share_of_offers(offers, own, meter, now))
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {

@@ -107,18 +107,9 @@ impl Kind for TrafficPlan {
         }
     }
 
-    /// A network that carries less than is offered delivers most of it after the offers have ended: half of the work are the offers, half
-    /// of it the arrivals.
     fn share_done(&self, own: &Own, meter: &Meter, now: Time) -> Option<f64> {
-        let expected = self.load as f64 * self.duration.as_ns() * 1e-9;
-        let (mut ended, mut due) = (0.0, 0.0);
-        for part in own.meters(meter) {
-            ended += (part.delivered + part.refused) as f64;
-            due += part.asked.map_or(expected, |asked| asked as f64);
-        }
-        let offered = self.progress(own, meter, now).done;
-        let arrived = if due > 0.0 { ended / due } else { 1.0 };
-        offered.map(|offered| f64::midpoint(offered.min(1.0), arrived.min(1.0)))
+        let offers = (self.start, self.duration, self.load);
+        Some(share_of_offers(offers, own, meter, now))
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
@@ -131,4 +122,23 @@ impl Kind for TrafficPlan {
         };
         WorkloadResult::Traffic(result::of(&offered, own, seen))
     }
+}
+
+/// Share done of offers that begin at a time, last for a time and are a number of bytes per second of each part. A network that carries less
+/// than is offered delivers most of it after the offers have ended: half of the work are the offers, half of it the arrivals.
+pub(super) fn share_of_offers(
+    (start, duration, load): (Time, Span, u64),
+    own: &Own,
+    meter: &Meter,
+    now: Time,
+) -> f64 {
+    let offered = (now.as_ns() - start.as_ns()).max(0.0) / duration.as_ns();
+    let expected = load as f64 * duration.as_ns() * 1e-9;
+    let (mut ended, mut due) = (0.0, 0.0);
+    for part in own.meters(meter) {
+        ended += (part.delivered + part.refused) as f64;
+        due += part.asked.map_or(expected, |asked| asked as f64);
+    }
+    let arrived = if due > 0.0 { ended / due } else { 1.0 };
+    f64::midpoint(offered.min(1.0), arrived.min(1.0))
 }
