@@ -76,7 +76,7 @@ pub(crate) struct Region {
 const PROMISES: u64 = 4;
 
 /// The bits of a packet's number that count the packets of its region. The others have the region.
-const COUNTED_BITS: u32 = 48;
+pub(super) const COUNTED_BITS: u32 = 48;
 
 /// The region in which the packet with this number was made.
 pub(super) fn maker(number: u64) -> usize {
@@ -84,9 +84,8 @@ pub(super) fn maker(number: u64) -> usize {
 }
 
 impl Region {
-    /// The region with this number, of `count`.
-    pub(super) fn new(number: usize, count: usize, mut world: World<Pcie>) -> Self {
-        world.store = Packets::numbered_from((number as u64) << COUNTED_BITS);
+    /// One of `count` regions.
+    pub(super) fn new(count: usize, world: World<Pcie>) -> Self {
         let mail = || (0..count).map(|_| Mail::default()).collect();
         Region {
             world,
