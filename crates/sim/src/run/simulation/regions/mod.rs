@@ -206,12 +206,13 @@ impl Simulation {
         let count = cut.count();
         let shortest = |id: ComponentId, port: u32| self.models[id.0 as usize].shortest_frame(port);
         let of = |id: ComponentId| cut.regions[id.0 as usize] as usize;
+        let prefetches = self.prefetches();
         let worlds = self.world.divide(count, of, shortest);
         let store = mem::take(&mut self.world.store);
         let (stores, common) = store.divide(count, 1 << COUNTED_BITS);
         let regions = worlds.into_iter().zip(stores).map(|(mut world, store)| {
             world.store = store;
-            Mutex::new(Region::new(count, world))
+            Mutex::new(Region::new(count, world, prefetches))
         });
         self.regions = Some(Box::new(Regions {
             all: regions.collect(),
