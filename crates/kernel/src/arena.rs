@@ -1,5 +1,6 @@
 //! Reference-counted slots that are reused without calls to the allocator.
 
+mod division;
 mod stored;
 
 use std::fmt;
@@ -10,6 +11,8 @@ use std::ops::{Index, IndexMut};
 use serde::{Deserialize, Serialize};
 
 use crate::prefetch;
+use division::COMMON;
+pub use division::Common;
 
 /// The identifier of a slot that holds a `T`.
 #[derive(Serialize, Deserialize)]
@@ -57,7 +60,7 @@ pub struct Arena<T> {
 }
 
 /// The value of a slot, which begins with a cache line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Slot<T>(T);
 
@@ -117,10 +120,10 @@ impl<T> Arena<T> {
         self.slots.get(*index as usize).map(|slot| &slot.0)
     }
 
-    /// Returns the values of all slots that have a holder.
+    /// Returns the values of all slots that have a holder, but for those that a divided arena has in [common](Common).
     pub fn held(&self) -> impl Iterator<Item = &T> {
         let held = self.slots.iter().zip(&self.holders);
-        held.filter(|(_, holders)| **holders > 0)
+        held.filter(|(_, holders)| (1..COMMON / 2).contains(*holders))
             .map(|(slot, _)| &slot.0)
     }
 
@@ -130,7 +133,7 @@ impl<T> Arena<T> {
         self.slots.len()
     }
 
-    /// Returns the number of slots that have a holder.
+    /// Returns the number of slots that have a holder, or are [common](Common).
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }

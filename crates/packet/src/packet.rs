@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
-use kernel::{Arena, Id, Time, prefetch};
+use kernel::{Arena, Common, Id, Time, prefetch};
 use protocol::{
     Class, Content, Envelope, Header, Kind, Pasid, Status, TLP_FRAMING, TrafficClass, ecrc,
 };
@@ -59,12 +59,21 @@ impl Packets {
         }
     }
 
-    /// A store whose packets are numbered from `first` on.
-    pub fn numbered_from(first: u64) -> Self {
-        Packets {
-            slots: Arena::default(),
-            made: first,
-        }
+    /// Divides the store into `count` ones. The packets in use are [common](Common) to all, which number new ones from another multiple of
+    /// `numbers` on each.
+    pub fn divide(self, count: usize, numbers: u64) -> (Vec<Self>, Common<Packet>) {
+        let (parts, common) = self.slots.divide(count);
+        let parts = (0..).zip(parts).map(|(part, slots)| Packets {
+            slots,
+            made: self.made + part * numbers,
+        });
+        (parts.collect(), common)
+    }
+
+    /// The packets of those that all `stores` have in common that are in use.
+    pub fn in_common<'a>(stores: &[&'a Packets], common: &Common<Packet>) -> Vec<&'a Packet> {
+        let slots: Vec<_> = stores.iter().map(|store| &store.slots).collect();
+        common.held(&slots).map(|id| &stores[0][id]).collect()
     }
 
     /// Takes in a packet from another store, with one holder. It keeps its number. What it leaves behind has a buffer for the next one.

@@ -243,10 +243,7 @@ impl Simulation {
                 }
                 Outcome::Pause if self.is_open() => STEPS_BETWEEN,
                 Outcome::Pause => return self.run_foreseen(watch),
-                Outcome::None if self.begins_on_threads() => {
-                    self.begin_time();
-                    continue;
-                }
+                Outcome::None if self.begins_on_threads() => continue,
                 Outcome::None if self.regions.is_some() => STEPS_APART,
                 Outcome::None => CHUNK / TIMES_UNHEARD,
             };
@@ -505,7 +502,7 @@ impl Simulation {
         if self.started {
             return self.go_on_undivided();
         }
-        self.divide();
+        self.plan_regions();
         self.started = true;
         self.with_each(Model::start);
         self.listen();
@@ -547,6 +544,13 @@ impl Simulation {
         self.listen();
     }
 
+    /// Runs `act` with each component.
+    fn with_each(&mut self, act: impl Fn(&mut Model, ComponentId, &mut World<Pcie>)) {
+        for (id, model) in (0..).map(ComponentId).zip(&mut self.models) {
+            act(model, id, &mut self.world);
+        }
+    }
+
     /// The interval in which links are measured, of a run whose links are up at `up`.
     fn measured_interval(&self, up: Time) -> Interval {
         if let Some(window) = self.meter.window() {
@@ -571,13 +575,7 @@ impl Simulation {
                 if let Some(router) = self.models[node].device_mut::<Router>() {
                     let time = Time::ZERO + up + after;
                     let port = usize::from(port);
-                    match &self.regions {
-                        None => router.sever(port, time, &mut self.world.effects(id)),
-                        Some(regions) => {
-                            regions
-                                .at(id, |world| router.sever(port, time, &mut world.effects(id)));
-                        }
-                    }
+                    router.sever(port, time, &mut self.world.effects(id));
                 }
             }
         }

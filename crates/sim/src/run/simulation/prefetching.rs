@@ -1,7 +1,7 @@
 //! The loads of what the next events of a large fabric need, which begin early.
 
-use kernel::{Action, prefetch};
-use packet::Frame;
+use kernel::{Action, ComponentId, World, prefetch};
+use packet::{FlowId, Frame, Pcie};
 
 use super::Simulation;
 use crate::model::Model;
@@ -17,41 +17,51 @@ impl Simulation {
         self.models.len() >= PREFETCHED
     }
 
-    /// Begins to load what the next three events need, beside the present one: of the third what can be found without reading it, then
-    /// what is behind that.
     #[inline(always)]
     pub(super) fn prefetch_next(&mut self) {
-        self.world.look_ahead();
-        let packets = &self.world.store;
-        if let Some(next) = self.world.ahead(0) {
-            let id = next.target();
-            self.models[id.0 as usize].prefetch(&next, true, packets);
-            let port = match next.action() {
-                Action::Receive(port, _) => port,
-                Action::Expire(_) => 0,
-            };
-            self.world.prefetch_wire(id, port);
-            if let (Model::Host(_), Action::Receive(_, Frame::Tlp(frame))) =
-                (&self.models[id.0 as usize], next.action())
-                && let Some(flow) = packets[frame.packet].stamp.flow
-            {
-                self.meter.prefetch_delivery(flow);
-            }
-        }
-        if let Some(second) = self.world.ahead(1) {
-            let id = second.target();
-            self.models[id.0 as usize].prefetch(&second, false, packets);
-        }
-        if let Some(third) = self.world.ahead(2) {
-            let id = third.target();
-            // Only its first line, which has the kind of the component.
-            prefetch(&self.models[id.0 as usize], 0..1);
-            self.world.prefetch_wires(id);
-            if let Action::Receive(_, frame) = third.action()
-                && let Some(packet) = frame.packet()
-            {
-                packets.prefetch(packet, matches!(frame, Frame::Fibre(_)));
-            }
+        let model = |id: ComponentId| &self.models[id.0 as usize];
+        if let Some(flow) = prefetch_next(&mut self.world, model) {
+            self.meter.prefetch_delivery(flow);
         }
     }
+}
+
+/// Begins to load what the next three events need, beside the present one: of the third what can be found without reading it, then what is
+/// behind that. `model` has their components. Returns the flow whose bytes the next event delivers to a host, if it does.
+#[inline(always)]
+pub(super) fn prefetch_next<'m>(
+    world: &mut World<Pcie>,
+    model: impl Fn(ComponentId) -> &'m Model,
+) -> Option<FlowId> {
+    world.look_ahead();
+    let packets = &world.store;
+    let mut delivered = None;
+    if let Some(next) = world.ahead(0) {
+        let id = next.target();
+        let model = model(id);
+        model.prefetch(&next, true, packets);
+        let port = match next.action() {
+            Action::Receive(port, _) => port,
+            Action::Expire(_) => 0,
+        };
+        world.prefetch_wire(id, port);
+        if let (Model::Host(_), Action::Receive(_, Frame::Tlp(frame))) = (model, next.action()) {
+            delivered = packets[frame.packet].stamp.flow;
+        }
+    }
+    if let Some(second) = world.ahead(1) {
+        model(second.target()).prefetch(&second, false, packets);
+    }
+    if let Some(third) = world.ahead(2) {
+        let id = third.target();
+        // Only its first line, which has the kind of the component.
+        prefetch(model(id), 0..1);
+        world.prefetch_wires(id);
+        if let Action::Receive(_, frame) = third.action()
+            && let Some(packet) = frame.packet()
+        {
+            packets.prefetch(packet, matches!(frame, Frame::Fibre(_)));
+        }
+    }
+    delivered
 }

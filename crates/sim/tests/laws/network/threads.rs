@@ -20,8 +20,19 @@ struct Run {
     trace: String,
 }
 
-/// Runs a scenario on up to `threads` threads. Returns what it tells, the number of threads, and how they shared the events.
+/// Runs a scenario on up to `threads` threads, from the beginning of its flows. Returns what it tells, the number of threads, and how they
+/// shared the events.
 fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
+    run_divided_after(0, text, threads, is_traced)
+}
+
+/// Runs a scenario as [`run_on`] does, undivided for so many events of its flows.
+fn run_divided_after(
+    events: u32,
+    text: &str,
+    threads: usize,
+    is_traced: bool,
+) -> (Run, usize, Shares) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("peerlane-threads-{}-{number}.jsonl", std::process::id());
@@ -32,7 +43,7 @@ fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
         trace_to(&mut simulation, file);
     }
     simulation.use_threads(threads);
-    simulation.use_threads_for(if is_traced { 0 } else { 200 });
+    simulation.use_threads_for(events);
     assert!(simulation.run(&mut |_| true));
     let mut trace = String::new();
     if is_traced {
@@ -71,11 +82,23 @@ pub fn assert_two_are_as_one(text: &str) {
     assert!(two == one, "{text}");
 }
 
-/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows.
+/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows, wherever it is divided.
 pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
     let (one, ..) = run_on(text, 1, is_traced);
-    let several = [2, 3].map(|threads| run_on(text, threads, is_traced).0);
-    several.iter().all(|run| *run == one)
+    let several = [(0, 2), (200, 3), (1500, 2)];
+    let mut several = several.iter().map(|(events, threads)| {
+        let (run, ..) = run_divided_after(*events, text, *threads, is_traced);
+        run
+    });
+    several.all(|run| run == one)
+}
+
+/// Asserts that a run tells the same on one thread and on two, between which it is divided after so many events.
+pub fn assert_two_are_as_one_after(events: u32, text: &str) {
+    let (one, ..) = run_on(text, 1, true);
+    let (two, threads, _) = run_divided_after(events, text, 2, true);
+    assert_eq!(threads, 2, "{events} of {} events\n{text}", one.events);
+    assert!(two == one, "{events} events\n{text}");
 }
 
 #[test]
@@ -131,7 +154,7 @@ fn a_torus_runs_in_windows_on_each_thread() {
 }
 
 #[test]
-fn a_long_run_begins_again_on_threads_where_much_happens_in_a_delay() {
+fn a_long_run_goes_on_on_threads_where_much_happens_in_a_delay() {
     let run = |text: &str, threads| {
         let mut simulation = simulation(text);
         simulation.use_threads(threads);

@@ -13,6 +13,13 @@ pub(super) struct Cut {
     pub(super) lookahead: Span,
 }
 
+impl Cut {
+    /// The number of regions.
+    pub(super) fn count(&self) -> usize {
+        1 + self.regions.iter().copied().max().unwrap_or(0) as usize
+    }
+}
+
 /// The largest region of a cut may be this much larger than the mean, in quarters, before shorter wires are cut. Our choice.
 const LARGEST: u64 = 5;
 

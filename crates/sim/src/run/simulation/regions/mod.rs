@@ -20,16 +20,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use kernel::{ComponentId, Span, Time, World};
-use packet::Pcie;
+use kernel::{Common, ComponentId, Span, Time, World};
+use packet::Packet;
 
 use super::Simulation;
 use crate::model::Model;
 use crate::observe::capture::Captures;
-use cut::{Wire, cut};
+use cut::{Cut, Wire, cut};
 use passage::Passage;
 pub(crate) use region::Region;
-use region::maker;
+use region::{COUNTED_BITS, maker};
 use rehearsal::Rehearsal;
 use turns::Turns;
 pub(in crate::run) use windows::Outcome;
@@ -46,6 +46,8 @@ pub(crate) struct Regions {
     /// The passages from each region to each, itself included, those from the first region first.
     passages: Vec<Passage>,
     lookahead: Span,
+    /// The packets that were in use when the fabric was divided.
+    common: Common<Packet>,
 }
 
 /// The threads of a run: the number that is wished for, the reason for fewer, and how the events were shared among them.
@@ -53,18 +55,17 @@ pub(crate) struct Regions {
 pub(crate) struct Threads {
     /// The number that is wished for; one if none.
     wished: usize,
-    /// The fewest events that are worth the start of threads, if not as usual.
+    /// The events after which the fabric is divided, and the fewest that are worth the start of threads, if not as usual.
     fewest_events: Option<u32>,
     /// The reason for which there are fewer.
     fewer: Option<String>,
     shares: Shares,
     turns: Turns,
-    /// The shortest lookahead between the regions of a fabric that is not divided before it is known whether that is worth while, and the
-    /// number of regions.
-    candidate: Option<(Span, usize)>,
+    /// How the fabric is divided once it is known that this is worth while.
+    candidate: Option<Cut>,
     /// The events before the flows began.
     pub(super) before_flows: u64,
-    /// The rehearsal of the other threads before the run begins again, with the number of events before it, and the number of events before
+    /// The rehearsal of the other threads before the fabric is divided, with the number of events before it, and the number of events before
     /// which there is no further one.
     rehearsal: Option<(Rehearsal, u64)>,
     not_before: u64,
@@ -72,7 +73,7 @@ pub(crate) struct Threads {
     looked: Option<(Instant, u64)>,
     /// Whether it is known to be worth while.
     is_judged: bool,
-    /// The time up to which the run has gone before, so that it does not end before, and the captures that have seen it until then.
+    /// The time up to which the run has gone before, and after which it ends soon, and the captures that have seen it until then.
     before: Option<Before>,
     /// Whether the fabric was changed from outside, so that its plan does not tell all of it.
     is_changed: bool,
@@ -82,8 +83,6 @@ pub(crate) struct Threads {
 #[derive(Debug)]
 struct Before {
     until: Time,
-    /// Whether the run ends soon after that.
-    is_end: bool,
     captures: Option<Box<Captures>>,
 }
 
@@ -100,7 +99,7 @@ pub struct Shares {
     pub events: u64,
     /// The sum over all windows of the events of the region that had the most.
     pub longest: u64,
-    /// The number of times that the run began again, because a window reached beyond its end, or was of no use.
+    /// The number of times that the run began again, because a window reached beyond its end.
     pub repeated: u32,
 }
 
@@ -120,10 +119,6 @@ impl Regions {
         let count = self.all.len();
         self.passages[number * count..][..count].iter()
     }
-
-    fn of(&self, id: ComponentId) -> MutexGuard<'_, Region> {
-        lock(&self.all[self.of[id.0 as usize] as usize])
-    }
 }
 
 fn lock(region: &Mutex<Region>) -> MutexGuard<'_, Region> {
@@ -142,7 +137,8 @@ impl Simulation {
         self.use_threads(self.processors().min(MOST_CHOSEN));
     }
 
-    /// Starts threads even for so few events, as tests do, whose runs are short. The threads share windows in every way in turn.
+    /// Divides the fabric after so many events of its flows, and starts threads even for so few more, as tests do, whose runs are short. The
+    /// threads share windows in every way in turn.
     pub fn use_threads_for(&mut self, fewest_events: u32) {
         self.threads.fewest_events = Some(fewest_events);
         self.threads.turns = Turns::tested();
@@ -165,8 +161,8 @@ impl Simulation {
         self.threads.shares
     }
 
-    /// Divides the fabric into regions, if threads are wished for and nothing needs one order of all events.
-    pub(super) fn divide(&mut self) {
+    /// Finds out how the fabric can be divided into regions, if threads are wished for and nothing needs one order of all events.
+    pub(super) fn plan_regions(&mut self) {
         let wished = self.threads.wished;
         if wished < 2 || self.regions.is_some() {
             return;
@@ -204,24 +200,34 @@ impl Simulation {
             self.threads.fewer = Some(why.to_owned());
             return;
         };
-        let of = |id: ComponentId| cut.regions[id.0 as usize] as usize;
-        let count = 1 + cut.regions.iter().copied().max().unwrap_or(0) as usize;
+        let count = cut.count();
         if count < most {
             let why = format!("the fabric falls into {count} regions");
             self.threads.fewer = Some(why);
         }
-        if !self.threads.is_judged && self.threads.fewest_events.is_none() {
-            self.threads.candidate = Some((cut.lookahead, count));
-            return;
-        }
+        self.threads.candidate = Some(cut);
+    }
+
+    /// Divides the fabric into regions, between two times.
+    fn divide(&mut self, cut: Cut) {
+        self.leave_observations(false);
+        let count = cut.count();
+        let shortest = |id: ComponentId, port: u32| self.models[id.0 as usize].shortest_frame(port);
+        let of = |id: ComponentId| cut.regions[id.0 as usize] as usize;
+        let prefetches = self.prefetches();
         let worlds = self.world.divide(count, of, shortest);
-        let worlds = worlds.into_iter().enumerate();
-        let regions = worlds.map(|(number, world)| Mutex::new(Region::new(number, count, world)));
+        let store = mem::take(&mut self.world.store);
+        let (stores, common) = store.divide(count, 1 << COUNTED_BITS);
+        let regions = worlds.into_iter().zip(stores).map(|(mut world, store)| {
+            world.store = store;
+            Mutex::new(Region::new(count, world, prefetches))
+        });
         self.regions = Some(Box::new(Regions {
             all: regions.collect(),
             of: cut.regions,
             passages: (0..count * count).map(|_| Passage::default()).collect(),
             lookahead: cut.lookahead,
+            common,
         }));
     }
 
@@ -256,29 +262,6 @@ impl Simulation {
         let is_decided = threads.fewer.is_some() || threads.candidate.is_some();
         if threads.wished > 1 && self.regions.is_none() && !is_decided {
             self.threads.fewer = Some("the run had begun on one thread".to_owned());
-        }
-    }
-
-    /// Runs `act` with each component and its world.
-    pub(super) fn with_each(
-        &mut self,
-        mut act: impl FnMut(&mut Model, ComponentId, &mut World<Pcie>),
-    ) {
-        let ids = (0..).map(ComponentId);
-        let Some(regions) = &self.regions else {
-            for (id, model) in ids.zip(&mut self.models) {
-                act(model, id, &mut self.world);
-            }
-            return;
-        };
-        let mut all = regions.lock();
-        for (id, model) in ids.zip(&mut self.models) {
-            let region = &mut all[regions.of[id.0 as usize] as usize];
-            region.world.pass_to(self.world.now());
-            act(model, id, &mut region.world);
-        }
-        for region in &mut all {
-            region.end_time(&regions.of);
         }
     }
 
@@ -352,11 +335,7 @@ impl Simulation {
             _ => self.captures.take(),
         };
         again.threads = Threads {
-            before: Some(Before {
-                until,
-                is_end: true,
-                captures,
-            }),
+            before: Some(Before { until, captures }),
             shares: Shares {
                 repeated: self.threads.shares.repeated + 1,
                 ..Shares::default()

@@ -5,6 +5,7 @@ use std::ops::Range;
 use kernel::{ComponentId, Observed, Occurrence, Span, Time, World};
 use packet::{Frame, Observation, PacketId, Packets, Pcie};
 
+use super::super::prefetching::prefetch_next;
 use super::Regions;
 use super::mail::Mail;
 use super::passage::Passage;
@@ -14,12 +15,18 @@ use crate::model::Model;
 pub(super) trait Components {
     /// The component with this number, which is in the region.
     fn model(&mut self, id: ComponentId) -> &mut Model;
+    /// The component with this number, to look at.
+    fn at(&self, id: ComponentId) -> &Model;
 }
 
 impl Components for [Model] {
     #[inline]
     fn model(&mut self, id: ComponentId) -> &mut Model {
         &mut self[id.0 as usize]
+    }
+    #[inline]
+    fn at(&self, id: ComponentId) -> &Model {
+        &self[id.0 as usize]
     }
 }
 
@@ -29,12 +36,15 @@ pub(super) struct Members<'m>(pub(super) Vec<Option<&'m mut Model>>);
 impl Components for Members<'_> {
     #[inline]
     fn model(&mut self, id: ComponentId) -> &mut Model {
-        let model = &mut self.0[id.0 as usize];
-        model
-            .as_deref_mut()
-            .expect("an event of a region is of one of its components")
+        self.0[id.0 as usize].as_deref_mut().expect(OWN)
+    }
+    #[inline]
+    fn at(&self, id: ComponentId) -> &Model {
+        self.0[id.0 as usize].as_deref().expect(OWN)
     }
 }
+
+const OWN: &str = "an event of a region is of one of its components";
 
 /// A part of a fabric that runs by itself until the first frame that another one can still send. On cache lines of its own, because each
 /// region has a thread of its own.
@@ -42,6 +52,8 @@ impl Components for Members<'_> {
 #[repr(align(128))]
 pub(crate) struct Region {
     pub(super) world: World<Pcie>,
+    /// Whether what the next events need is loaded early.
+    prefetches: bool,
     /// The frames to each region, and from each.
     pub(super) outbox: Vec<Mail>,
     pub(super) inbox: Vec<Mail>,
@@ -76,7 +88,7 @@ pub(crate) struct Region {
 const PROMISES: u64 = 4;
 
 /// The bits of a packet's number that count the packets of its region. The others have the region.
-const COUNTED_BITS: u32 = 48;
+pub(super) const COUNTED_BITS: u32 = 48;
 
 /// The region in which the packet with this number was made.
 pub(super) fn maker(number: u64) -> usize {
@@ -84,12 +96,12 @@ pub(super) fn maker(number: u64) -> usize {
 }
 
 impl Region {
-    /// The region with this number, of `count`.
-    pub(super) fn new(number: usize, count: usize, mut world: World<Pcie>) -> Self {
-        world.store = Packets::numbered_from((number as u64) << COUNTED_BITS);
+    /// One of `count` regions.
+    pub(super) fn new(count: usize, world: World<Pcie>, prefetches: bool) -> Self {
         let mail = || (0..count).map(|_| Mail::default()).collect();
         Region {
             world,
+            prefetches,
             outbox: mail(),
             inbox: mail(),
             times: Vec::new(),
@@ -266,6 +278,9 @@ impl Region {
 
     #[inline]
     fn happen<C: Components + ?Sized>(&mut self, components: &mut C, what: Occurrence<Frame>) {
+        if self.prefetches {
+            prefetch_next(&mut self.world, |id| components.at(id));
+        }
         let id = what.target();
         components.model(id).happen(id, what, &mut self.world);
         if self.world.watched {

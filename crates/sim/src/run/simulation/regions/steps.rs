@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::DerefMut;
 
-use kernel::{ComponentId, Time, World};
-use packet::{Packet, Pcie};
+use kernel::Time;
+use packet::{Packet, Packets};
 
 use super::super::Simulation;
 use super::{Before, Region, Regions};
@@ -16,19 +16,24 @@ impl Regions {
         self.lock().iter().map(|region| region.world.events()).sum()
     }
 
-    /// The number of packets in use, one that is in several regions counted in each.
+    /// The number of packets in use, one that has come from one region to another counted in both.
     pub(in crate::run) fn packets_in_use(&self) -> usize {
         let all = self.lock();
-        all.iter().map(|region| region.world.store.in_use()).sum()
+        let stores: Vec<_> = all.iter().map(|region| &region.world.store).collect();
+        let each = stores
+            .iter()
+            .map(|store| store.in_use() - self.common.slot_count());
+        each.sum::<usize>() + Packets::in_common(&stores, &self.common).len()
     }
 
     /// The number of packets in use that `which` selects.
     pub(in crate::run) fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
         let all = self.lock();
-        let numbers = all
-            .iter()
-            .flat_map(|region| region.world.store.numbers_of(&which));
-        let numbers: BTreeSet<u64> = numbers.collect();
+        let stores: Vec<_> = all.iter().map(|region| &region.world.store).collect();
+        let own = stores.iter().flat_map(|store| store.numbers_of(&which));
+        let common = Packets::in_common(&stores, &self.common).into_iter();
+        let common = common.filter(|packet| which(packet)).map(Packet::number);
+        let numbers: BTreeSet<u64> = own.chain(common).collect();
         numbers.len()
     }
 
@@ -67,18 +72,6 @@ impl Regions {
         let all = self.lock();
         let stores = all.iter().map(|region| &region.world.store);
         look(&Stores::of_regions(stores.collect(), &self.of));
-    }
-
-    /// Lets `act` act at component `id`.
-    pub(in crate::run) fn at<T>(
-        &self,
-        id: ComponentId,
-        act: impl FnOnce(&mut World<Pcie>) -> T,
-    ) -> T {
-        let mut region = self.of(id);
-        let done = act(&mut region.world);
-        region.end_time(&self.of);
-        done
     }
 }
 

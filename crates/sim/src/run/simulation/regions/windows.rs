@@ -189,28 +189,44 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
-    /// The number of events at which somebody looks next whether the run begins again on threads: soon while it is about to be judged, or other
+    /// The number of events at which somebody looks next whether threads are worth while: soon while that is about to be judged, or other
     /// threads rehearse, and after twice as many later, because a look at thousands of workloads takes as long as thousands of events.
     pub(in crate::run) fn looks_at(&self) -> u64 {
         let (threads, events) = (&self.threads, self.events());
         let is_early = events < threads.before_flows + EVENTS_TO_JUDGE;
         match threads.candidate {
             None => u64::MAX,
-            Some(_) if is_early || threads.rehearsal.is_some() => events + EVENTS_TO_LOOK,
+            Some(_) if is_early || threads.rehearsal.is_some() => events + threads.until_look(),
             Some(_) => threads.not_before.max(2 * events),
         }
     }
 
-    /// Whether the run begins again on threads, because enough has turned out to happen within the lookahead of its regions.
+    /// Divides the fabric for threads, if they are worth while. Returns whether it does.
     pub(in crate::run) fn begins_on_threads(&mut self) -> bool {
-        let candidate = self.threads.candidate.filter(|_| self.threads.wished > 1);
-        let Some((lookahead, count)) = candidate else {
+        let is_between_times = !self.world.is_due_now();
+        if self.threads.wished < 2 || !is_between_times || !self.are_threads_worth_while() {
+            return false;
+        }
+        let cut = self.threads.candidate.take();
+        cut.map(|cut| self.divide(cut)).is_some()
+    }
+
+    /// Whether threads are worth while, because enough has turned out to happen within the lookahead of the regions, and there are processors.
+    fn are_threads_worth_while(&mut self) -> bool {
+        let Some(cut) = &self.threads.candidate else {
             return false;
         };
+        let (lookahead, count) = (cut.lookahead, cut.count());
         let (now, events) = (self.now(), self.events());
         let flowing = now.as_fs().saturating_sub(self.flows_since().as_fs());
         // Links that come up have many events, or few.
         let flown = events - self.threads.before_flows;
+        if let Some(fewest) = self.threads.fewest_events {
+            return flown >= u64::from(fewest);
+        }
+        if self.threads.is_judged {
+            return true;
+        }
         let looked = || (Instant::now(), events);
         self.threads.looked.get_or_insert_with(looked);
         if flown < EVENTS_TO_JUDGE || events < self.threads.not_before || flowing == 0 {
@@ -238,26 +254,13 @@ impl Simulation {
             self.threads.rehearsal = None;
             return false;
         }
-        if !self.threads.rehearse(count - 1, events, left) {
-            return false;
-        }
-        self.threads.candidate = None;
-        self.threads.is_judged = true;
-        self.repeat(now);
-        if let Some(before) = &mut self.threads.before {
-            before.is_end = false;
-        }
-        true
+        self.threads.is_judged = self.threads.rehearse(count - 1, events, left);
+        self.threads.is_judged
     }
 
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
     fn goes_on_until(&self, regions: &Regions) -> Time {
-        if let Some(Before {
-            until,
-            is_end: true,
-            ..
-        }) = self.threads.before
-        {
+        if let Some(Before { until, .. }) = self.threads.before {
             return until;
         }
         let (now, since) = (self.now(), self.flows_since());
@@ -276,6 +279,12 @@ impl Simulation {
 }
 
 impl Threads {
+    /// The number of events until the next look.
+    fn until_look(&self) -> u64 {
+        let tested = self.fewest_events.map(|fewest| u64::from(fewest).max(1));
+        tested.unwrap_or(EVENTS_TO_LOOK)
+    }
+
     /// Whether a rehearsal of `others` threads has shown that there are processors for them. `events` is the number of events so far, and
     /// `left` that of the events to come, as a multiple.
     fn rehearse(&mut self, others: usize, events: u64, left: f64) -> bool {
