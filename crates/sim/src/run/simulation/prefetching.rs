@@ -40,7 +40,13 @@ impl Simulation {
         }
         if let Some(second) = self.world.ahead(1) {
             let id = second.target();
-            self.models[id.0 as usize].prefetch(&second, false, packets);
+            let model = &self.models[id.0 as usize];
+            model.prefetch(&second, false, packets);
+            if let Action::Receive(_, Frame::Tlp(frame)) = second.action()
+                && !matches!(model, Model::Switch(_))
+            {
+                packets.prefetch_stamp(frame.packet);
+            }
         }
         if let Some(third) = self.world.ahead(2) {
             let id = third.target();
@@ -50,7 +56,10 @@ impl Simulation {
             if let Action::Receive(_, frame) = third.action()
                 && let Some(packet) = frame.packet()
             {
-                packets.prefetch(packet, matches!(frame, Frame::Fibre(_)));
+                match frame {
+                    Frame::Fibre(_) => packets.prefetch_stamp(packet),
+                    _ => packets.prefetch_header(packet),
+                }
             }
         }
     }
