@@ -124,8 +124,9 @@ impl EndContext for At<'_> {
 
 // Each of these is the beginning of a line of the cache.
 const _: () = {
-    let counters = LinkEnd::TIMING - Counters::PACKETS;
-    assert!(LinkEnd::COMMON % 64 == 0 && LinkEnd::RECEIPT % 64 == 0 && counters % 64 == 0);
+    assert!(LinkEnd::COMMON.is_multiple_of(64));
+    assert!(LinkEnd::RECEIPT.is_multiple_of(64));
+    assert!((LinkEnd::TIMING - Counters::PACKETS).is_multiple_of(64));
 };
 
 /// The number of values of the two-bit counter `REPLAY_NUM`.
