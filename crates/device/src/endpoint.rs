@@ -17,7 +17,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kernel::{Action, Component, Effects, Port, Time};
+use kernel::{Action, Component, Effects, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
@@ -48,10 +48,37 @@ pub struct EndpointConfig {
     pub marks: Marks,
 }
 
-/// The PCI Express core of a device. The fields that packets need are the last ones, beside those of the link end.
+/// The PCI Express core of a device. The fields that packets need are the first ones, in as few lines of the cache as they fit into.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Endpoint {
+    /// The datapath from the engine.
+    sending: Datapath,
+    /// Boxed, because few endpoints have MSI-X.
+    tables: Option<Box<Tables>>,
+    /// Boxed, because few endpoints are reset.
+    resets: Option<Box<Resets>>,
+
+    /// Packets in the receive path, with the time at which they reach the engine.
+    inbound: VecDeque<(Time, PacketId)>,
+    /// Completions that wait for the datapath, with the time at which their data is available.
+    answers: VecDeque<(Time, PacketId)>,
+
+    /// The time at which each packet leaves the send path, where the datapath limits their number.
+    outbound: VecDeque<Time>,
+    /// The time of the next wake-up of the engine.
+    engine_wake: Time,
+    /// The time at which the engine is woken in the background, for a deadline that seldom comes.
+    engine_deadline: Time,
+    /// Two of the parameters.
+    send_latency: Span,
+    send_queue: u32,
+    /// Whether packets leave as anything else than the engine made them: marked, with an ECRC, or with what faults make of them.
+    changes_packets: bool,
+    /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
+    generates_ecrc: bool,
+    checks_ecrc: bool,
+
     /// Boxed, because few packets need it.
     functions: Box<Functions>,
     /// `Max_Payload_Size`, from the registers.
@@ -70,44 +97,17 @@ pub struct Endpoint {
     patterns: Arc<[Pattern]>,
     marking: Marking,
     parameters: EndpointParameters,
-
-    /// Boxed, because few endpoints have MSI-X.
-    tables: Option<Box<Tables>>,
-    /// Boxed, because few endpoints are reset.
-    resets: Option<Box<Resets>>,
     /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
     faults: Option<Box<Faults>>,
-    /// The datapath from the engine.
-    sending: Datapath,
     /// The datapath to the engine.
     receiving: Datapath,
-    /// The time at which each packet leaves the send path, where the datapath limits their number.
-    outbound: VecDeque<Time>,
-    /// Packets in the receive path, with the time at which they reach the engine.
-    inbound: VecDeque<(Time, PacketId)>,
-    /// Completions that wait for the datapath, with the time at which their data is available.
-    answers: VecDeque<(Time, PacketId)>,
-    /// Whether packets leave as anything else than the engine made them: marked, with an ECRC, or with what faults make of them.
-    changes_packets: bool,
-    /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
-    generates_ecrc: bool,
-    checks_ecrc: bool,
-    /// The time of the next wake-up of the engine.
-    engine_wake: Time,
-    /// The time at which the engine is woken in the background, for a deadline that seldom comes.
-    engine_deadline: Time,
 
     link: LinkEnd,
 }
 
-/// The bytes of an [`Endpoint`] that packets need besides its link end, from the first parameter that they need on.
-const PACKETS: Range<usize> =
-    offset_of!(Endpoint, parameters) + FIRST_PARAMETER..offset_of!(Endpoint, link);
-const FIRST_PARAMETER: usize = {
-    let latency = offset_of!(EndpointParameters, send_latency);
-    let queue = offset_of!(EndpointParameters, send_queue);
-    if latency < queue { latency } else { queue }
-};
+/// The bytes of an [`Endpoint`] that packets need besides its link end.
+const PACKETS: Range<usize> = 0..offset_of!(Endpoint, functions);
+const _: () = assert!(PACKETS.end == 192, "three lines of the cache");
 
 /// The only port of an endpoint, and the only source of its wire.
 const PORT: Port = Port(0);
@@ -170,6 +170,8 @@ impl Endpoint {
             faults: None,
             engine_wake: Time::NEVER,
             engine_deadline: Time::NEVER,
+            send_latency: parameters.send_latency,
+            send_queue: parameters.send_queue,
             parameters,
         };
         endpoint.apply_registers();
@@ -401,7 +403,7 @@ impl Endpoint {
     /// Whether the datapath can take a packet of the engine now; completions, and messages that masks held back, go first. If not, the engine is woken when it can.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         loop {
-            if self.waiting(fx.now()) >= self.parameters.send_queue as usize {
+            if self.waiting(fx.now()) >= self.send_queue as usize {
                 // The next departure on the link runs the engine again.
                 return false;
             }
@@ -447,7 +449,7 @@ impl Endpoint {
             self.link.waiting_like(SOURCE, &charge)
         };
         let ahead: usize = Class::ALL.map(in_channel).iter().sum();
-        self.sending.opens() <= now && ahead < self.parameters.send_queue as usize
+        self.sending.opens() <= now && ahead < self.send_queue as usize
     }
 
     /// Number of packets of coherence messages that wait for the wire.
@@ -516,7 +518,7 @@ impl Endpoint {
     /// Number of packets of a circuit that may come to the send path before it is full.
     pub(crate) fn openings(&mut self, now: Time) -> u32 {
         let waiting = self.waiting(now) as u32;
-        self.parameters.send_queue.saturating_sub(waiting)
+        self.send_queue.saturating_sub(waiting)
     }
 
     /// Sends a packet of which the engine's own datapath transferred the first beat at `began`, or earlier than now.
@@ -531,7 +533,7 @@ impl Endpoint {
         } else {
             packet
         };
-        let ready = fx.now().max(began + self.parameters.send_latency);
+        let ready = fx.now().max(began + self.send_latency);
         if ready > fx.now() {
             // An answer of the core may be ahead with a later time.
             let place = self.outbound.partition_point(|other| *other <= ready);
@@ -551,7 +553,7 @@ impl Endpoint {
         if self.changes_packets {
             packet = self.as_sent(packet, fx.store());
         }
-        let ready = now + self.parameters.send_latency;
+        let ready = now + self.send_latency;
         if ready > now && !self.sending.is_unlimited() {
             self.outbound.push_back(ready);
         }

@@ -204,7 +204,7 @@ impl Component for Switch {
         port.link.prefetch_packets(packets);
         let source = port.link.source_on_wire();
         if let Some(ingress) = source.and_then(|source| self.ports.get(usize::from(source))) {
-            ingress.link.prefetch(true);
+            ingress.link.prefetch_buffers();
         }
     }
 }

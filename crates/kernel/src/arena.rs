@@ -6,7 +6,7 @@ mod stored;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -105,11 +105,11 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Begins to load the first `bytes` bytes of slot `id`, if there is such a slot.
+    /// Begins to load `bytes` of slot `id`, if there is such a slot.
     #[inline]
-    pub fn prefetch(&self, id: Id<T>, bytes: usize) {
+    pub fn prefetch(&self, id: Id<T>, bytes: Range<usize>) {
         if let Some(slot) = self.slots.get(id.index()) {
-            prefetch(slot, 0..bytes);
+            prefetch(slot, bytes);
         }
     }
 

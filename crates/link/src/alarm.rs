@@ -52,16 +52,7 @@ impl LinkTimer {
     }
 }
 
-/// The timers of one link end that packets set.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Alarms {
-    pub(crate) wire: Alarm,
-    pub(crate) acknowledge: Alarm,
-    pub(crate) replay: Alarm,
-    pub(crate) update: Alarm,
-}
-
-/// The other timers of one link end.
+/// The timers of one link end that packets do not set.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct RareAlarms {
     pub(crate) refresh: Alarm,
@@ -70,15 +61,6 @@ pub(crate) struct RareAlarms {
     pub(crate) training: Alarm,
     pub(crate) framing: Alarm,
     pub(crate) power: Alarm,
-}
-
-impl Alarms {
-    pub(crate) const IDLE: Alarms = Alarms {
-        wire: Alarm::IDLE,
-        acknowledge: Alarm::IDLE,
-        replay: Alarm::IDLE,
-        update: Alarm::IDLE,
-    };
 }
 
 impl RareAlarms {

@@ -8,20 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::WireTiming;
 
-/// Counters of one direction of a link. Those that each packet changes are the first ones.
+/// Counters of one direction of a link. Those that each packet changes are the last ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Counters {
-    /// TLPs sent for the first time.
-    pub packets: u64,
-    /// Payload of TLPs sent for the first time, in bytes.
-    pub payload_bytes: u64,
-    /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
-    pub overhead_bytes: u64,
-    /// Time in which the wire was busy, including ordered sets.
-    pub busy: Span,
-    /// DLLPs, in bytes.
-    pub dllp_bytes: u64,
     /// The bytes of replayed and nullified TLPs alone.
     pub replayed_bytes: u64,
     /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
@@ -36,11 +26,21 @@ pub struct Counters {
     pub in_l1: Span,
     /// Number of times that the link has entered L1.
     pub l1_entries: u64,
+    /// DLLPs, in bytes.
+    pub dllp_bytes: u64,
+    /// TLPs sent for the first time.
+    pub packets: u64,
+    /// Payload of TLPs sent for the first time, in bytes.
+    pub payload_bytes: u64,
+    /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
+    pub overhead_bytes: u64,
+    /// Time in which the wire was busy, including ordered sets.
+    pub busy: Span,
 }
 
 impl Counters {
-    /// The end of the fields that packets and their acknowledgements change.
-    pub(crate) const PACKETS_END: usize = offset_of!(Counters, replayed_bytes);
+    /// The bytes of the fields that packets and their acknowledgements change, which are the last ones.
+    pub(crate) const PACKETS: usize = size_of::<Counters>() - offset_of!(Counters, dllp_bytes);
 
     /// The counts since an `earlier` reading of the same counters.
     #[must_use]

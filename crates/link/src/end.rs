@@ -9,14 +9,13 @@ mod training;
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
-use std::ops::Range;
 
 use kernel::{Span, Time};
 use protocol::{Class, CorrectableError, Dllp, TrafficClass};
 use serde::{Deserialize, Serialize};
 
 use crate::active_state::ActiveState;
-use crate::alarm::{Alarm, Alarms, RareAlarms, Ring};
+use crate::alarm::{Alarm, RareAlarms, Ring};
 use crate::channels::{ChannelCounters, ChannelMap};
 use crate::counters::Counters;
 use crate::handshake::Handshake;
@@ -31,13 +30,14 @@ use rate::Rates;
 
 /// One end of a link.
 ///
-/// A large fabric has thousands of ends, and most events find their end outside the cache. The fields that packets need are
-/// therefore side by side: the last ones of the receiver, those up to the transmitter, and the first ones of the transmitter.
+/// A large fabric has thousands of ends, and most events find their end outside the cache. What packets need is therefore in few lines, and
+/// in each of these is what is needed together: [`LinkEnd::COMMON`], [`LinkEnd::RECEIPT`], and those of the transmitter.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct LinkEnd {
-    receiver: Receiver,
+    commands: VecDeque<LinkCommand>,
 
+    receiver: Receiver,
     /// The time from which on the link is not in L0: it has failed, or, at zero, has left it.
     leaves_l0_at: Time,
     map: ChannelMap,
@@ -52,18 +52,25 @@ pub struct LinkEnd {
     /// The number of packets after which an Ack is sent at once, and the number since the last one.
     acknowledge_packets: u32,
     unacknowledged: u32,
+    handshake: Handshake,
+
+    wire_alarm: Alarm,
+    refresh: Refresh,
+
+    acknowledge_alarm: Alarm,
     acknowledge_limit: Span,
-    /// The end of a bad packet that is still arriving, when its Nak becomes due.
-    refuse_at: Time,
+    update_alarm: Alarm,
     /// The longest time from freeing credit to its UpdateFC.
     update_delay: Span,
-    replay_limit: Span,
-    refresh: Refresh,
-    handshake: Handshake,
-    alarms: Alarms,
 
+    replay_alarm: Alarm,
+    /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
+    down_from: Time,
     transmitter: Transmitter,
 
+    replay_limit: Span,
+    /// The end of a bad packet that is still arriving, when its Nak becomes due.
+    refuse_at: Time,
     rare_alarms: RareAlarms,
     /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
     enabled: u8,
@@ -71,8 +78,6 @@ pub struct LinkEnd {
     is_scalable: bool,
     /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
-    /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
-    down_from: Time,
     fails_at: Time,
     /// The times at which incidents will take the signal from this end.
     cuts: Vec<Time>,
@@ -97,7 +102,6 @@ pub struct LinkEnd {
     is_asked_to_retrain: bool,
     /// The times that depend on rate and width. Boxed, because only training needs it.
     rates: Box<Rates>,
-    commands: VecDeque<LinkCommand>,
     /// The changes of the link that its component has not taken.
     changes: VecDeque<LinkChange>,
 }
@@ -118,11 +122,12 @@ impl EndContext for At<'_> {
     }
 }
 
-/// The bytes of a [`LinkEnd`] that a packet needs that arrives, and those that one needs that leaves.
-const ARRIVAL: Range<usize> =
-    offset_of!(LinkEnd, receiver) + Receiver::PACKETS..offset_of!(LinkEnd, transmitter);
-const DEPARTURE: Range<usize> = offset_of!(LinkEnd, receiver) + Receiver::NEWEST
-    ..offset_of!(LinkEnd, transmitter) + Transmitter::PACKETS_END;
+// Each of these is the beginning of a line of the cache.
+const _: () = {
+    assert!(LinkEnd::COMMON.is_multiple_of(64));
+    assert!(LinkEnd::RECEIPT.is_multiple_of(64));
+    assert!((LinkEnd::TIMING - Counters::PACKETS).is_multiple_of(64));
+};
 
 /// The number of values of the two-bit counter `REPLAY_NUM`.
 const REPLAYS: u8 = 4;
@@ -131,6 +136,17 @@ const REPLAYS: u8 = 4;
 const INIT_FC_INTERVAL: Span = Span::from_us(34);
 
 impl LinkEnd {
+    /// The line with the buffers of posted packets.
+    const POSTED: usize = offset_of!(LinkEnd, receiver) + Receiver::POSTED;
+    /// The line that all packets need, whether they arrive, leave or free a buffer.
+    const COMMON: usize = offset_of!(LinkEnd, receiver) + Receiver::PACKETS;
+    /// The line that packets need that arrive or free a buffer.
+    const RECEIPT: usize = offset_of!(LinkEnd, acknowledge_alarm);
+    /// The end of the lines that packets need that leave, from [`COMMON`](Self::COMMON) on.
+    const SENDING_END: usize = offset_of!(LinkEnd, transmitter) + Transmitter::PACKETS_END;
+    /// The line with the timing of the wire and the counters.
+    const TIMING: usize = offset_of!(LinkEnd, transmitter) + Transmitter::TIMING;
+
     /// Creates a link end that has not started.
     pub fn new(config: LinkConfig, parameters: &PortParameters) -> Self {
         let full = Offer {
@@ -189,7 +205,10 @@ impl LinkEnd {
             refresh: Refresh::new(parameters.update_fc_refresh),
             is_scalable,
             receiver: Receiver::new(parameters, config),
-            alarms: Alarms::IDLE,
+            wire_alarm: Alarm::IDLE,
+            acknowledge_alarm: Alarm::IDLE,
+            replay_alarm: Alarm::IDLE,
+            update_alarm: Alarm::IDLE,
             rare_alarms: RareAlarms::IDLE,
             replays: 0,
             repaired: 0,
@@ -230,7 +249,21 @@ impl LinkEnd {
     /// Begins to load what the next packet of this end needs, which arrives or leaves.
     #[inline]
     pub fn prefetch(&self, is_arrival: bool) {
-        kernel::prefetch(self, if is_arrival { ARRIVAL } else { DEPARTURE });
+        if is_arrival {
+            self.prefetch_buffers();
+            kernel::prefetch(self, Self::TIMING..Self::TIMING + 1);
+        } else {
+            kernel::prefetch(self, Self::COMMON..Self::SENDING_END);
+            kernel::prefetch(self, Self::TIMING..Self::TIMING + 1);
+        }
+    }
+
+    /// Begins to load what is needed when a packet leaves this end's buffer.
+    #[inline]
+    pub fn prefetch_buffers(&self) {
+        kernel::prefetch(self, Self::POSTED..Self::POSTED + 1);
+        kernel::prefetch(self, Self::COMMON..Self::COMMON + 1);
+        kernel::prefetch(self, Self::RECEIPT..Self::RECEIPT + 1);
     }
 
     /// Begins to load the lists of packets that the next event of this end needs: of those that are kept for a replay, the oldest, which an
@@ -424,7 +457,7 @@ impl LinkEnd {
     #[inline]
     fn check_credit_at(&mut self, time: Time, cx: &mut impl EndContext) {
         // Without a deadline this is never.
-        if time < self.alarms.update.deadline() {
+        if time < self.update_alarm.deadline() {
             self.set(LinkTimer::UpdateCredit, time, cx);
         }
     }
@@ -656,7 +689,7 @@ impl LinkEnd {
     }
 
     fn await_acknowledgement(&mut self, cx: &mut impl EndContext) {
-        if !self.alarms.replay.is_set() && self.transmitter.awaits_acknowledgement() {
+        if !self.replay_alarm.is_set() && self.transmitter.awaits_acknowledgement() {
             self.set(
                 LinkTimer::Replay,
                 self.transmitter.busy_until + self.replay_limit,
@@ -692,7 +725,7 @@ impl LinkEnd {
             let nak = std::mem::replace(&mut self.refuse_now, false);
             self.acknowledge_now = false;
             self.unacknowledged = 0;
-            self.alarms.acknowledge.clear();
+            self.acknowledge_alarm.clear();
             if self.refuse_at != Time::NEVER {
                 self.set(LinkTimer::Acknowledge, self.refuse_at, cx);
             } else if let Some(complete) = self.receiver.incomplete_at(at) {
@@ -725,10 +758,10 @@ impl LinkEnd {
     #[inline(always)]
     fn alarm(&mut self, timer: LinkTimer) -> &mut Alarm {
         match timer {
-            LinkTimer::Wire => &mut self.alarms.wire,
-            LinkTimer::Acknowledge => &mut self.alarms.acknowledge,
-            LinkTimer::Replay => &mut self.alarms.replay,
-            LinkTimer::UpdateCredit => &mut self.alarms.update,
+            LinkTimer::Wire => &mut self.wire_alarm,
+            LinkTimer::Acknowledge => &mut self.acknowledge_alarm,
+            LinkTimer::Replay => &mut self.replay_alarm,
+            LinkTimer::UpdateCredit => &mut self.update_alarm,
             LinkTimer::RefreshCredit => &mut self.rare_alarms.refresh,
             LinkTimer::InitializeChannels => &mut self.rare_alarms.channels,
             LinkTimer::Errors => &mut self.rare_alarms.errors,

@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::channels::{ChannelEffect, Negotiation};
 
-/// The state of flow-control initialisation at one end.
+/// The state of flow-control initialisation at one end. Each packet needs the first two fields.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Handshake {
     phase: Phase,
-    channels: usize,
     /// The number of DLLPs left to send in this round, with those of `others`.
-    left: usize,
-    /// The channels that software has enabled besides; boxed, because few links have them.
-    others: Option<Box<Negotiation>>,
+    left: u32,
+    channels: u8,
     /// Whether the far end's features have arrived, which this end's Feature DLLPs acknowledge.
     has_far_features: bool,
+    /// The channels that software has enabled besides; boxed, because few links have them.
+    others: Option<Box<Negotiation>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +64,7 @@ impl Handshake {
             } else {
                 Phase::First(0)
             },
-            channels,
+            channels: channels as u8,
             left: 0,
             others: None,
             has_far_features: false,
@@ -72,7 +73,7 @@ impl Handshake {
 
     /// The handshake of a link that begins anew. Channels that software has enabled are to be enabled again.
     pub(crate) fn anew(&self, has_features: bool) -> Self {
-        Handshake::new(self.channels, has_features)
+        Handshake::new(self.channels.into(), has_features)
     }
 
     #[inline]
@@ -97,10 +98,10 @@ impl Handshake {
 
     /// Whether the link's own initialisation includes the virtual channel `channel`.
     pub(crate) fn covers(&self, channel: u8) -> bool {
-        usize::from(channel) < self.channels
+        channel < self.channels
     }
 
-    fn left_of_others(&self) -> usize {
+    fn left_of_others(&self) -> u32 {
         self.others.as_ref().map_or(0, |others| others.left())
     }
 
@@ -166,8 +167,8 @@ impl Handshake {
         others.flat_map(move |others| others.limits_of(channel))
     }
 
-    fn classes(&self) -> usize {
-        Class::ALL.len() * self.channels
+    fn classes(&self) -> u32 {
+        Class::ALL.len() as u32 * u32::from(self.channels)
     }
 
     /// Returns the next DLLP to send, with the limits from `grant`.
@@ -179,7 +180,7 @@ impl Handshake {
         if own == 0 {
             return self.others.as_mut()?.next(grant);
         }
-        let index = self.classes() - own.min(self.classes());
+        let index = (self.classes() - own.min(self.classes())) as usize;
         if self.phase == Phase::Feature {
             return Some(Dllp::Feature {
                 acknowledges: self.has_far_features,
@@ -228,7 +229,7 @@ impl Handshake {
             Phase::First(received) => {
                 *received |=
                     1 << (usize::from(credit.channel) * Class::ALL.len() + credit.class.index());
-                if received.count_ones() as usize == classes {
+                if received.count_ones() == classes {
                     self.phase = Phase::Second;
                     InitFcEffect::LastLimit
                 } else {

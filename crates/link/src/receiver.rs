@@ -66,10 +66,13 @@ impl Verdict {
     }
 }
 
-/// The receiver of a link end. The fields that packets need are the last ones.
+/// The receiver of a link end. The buffers are first, so that those of posted packets are in one line of the cache, and what each packet
+/// needs besides is last, beside the fields of the link end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Receiver {
+    channels: PerChannel<[ClassBuffers; 3]>,
+
     /// The buffers of a channel that software enables. Boxed, because few links have such channels.
     unopened: Option<Box<[ClassBuffers; 3]>>,
     /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
@@ -81,14 +84,13 @@ pub(crate) struct Receiver {
     has_tokens: bool,
     /// The time at which the last frame was complete.
     received_until: Time,
-
-    channels: PerChannel<[ClassBuffers; 3]>,
-    /// Packets that are scheduled to leave the buffer, earliest first.
-    leaving: VecDeque<Leaving>,
-    /// Boxed, because few links have bit errors.
-    errors: Option<Box<BitErrors>>,
     /// The packets in the buffers, where software maps classes to channels.
     ledger: Option<Box<Ledger>>,
+    /// Packets that are scheduled to leave the buffer, earliest first.
+    leaving: VecDeque<Leaving>,
+
+    /// Boxed, because few links have bit errors.
+    errors: Option<Box<BitErrors>>,
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
     /// Classes with a pending UpdateFC, as bits `channel * 3 + class`.
@@ -100,10 +102,12 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// The beginning of the fields that packets need.
-    pub(crate) const PACKETS: usize = offset_of!(Receiver, channels);
-    /// The beginning of the fields that tell whether there is anything to send.
-    pub(crate) const NEWEST: usize = offset_of!(Receiver, errors);
+    /// A byte of the line with the buffers of posted packets.
+    pub(crate) const POSTED: usize = offset_of!(Receiver, channels)
+        + PerChannel::<[ClassBuffers; 3]>::FIRST
+        + size_of::<ClassBuffers>() / 2;
+    /// The beginning of the fields that each packet needs besides its buffers.
+    pub(crate) const PACKETS: usize = offset_of!(Receiver, errors);
 
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
         let sizes = parameters.buffers(config.generation, config.lanes);

@@ -30,32 +30,34 @@ pub struct Finished {
     pub passed: usize,
 }
 
-/// The transmitter of a link end. The fields that packets need are the first ones.
+/// The transmitter of a link end. The fields that packets need are the first ones, and, in one line of the cache, the last ones of the counters
+/// and the first ones of the timing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Transmitter {
     /// The time at which the wire is free.
     pub(crate) busy_until: Time,
-    /// The packet on the wire, if its end must be reported.
-    pub(crate) on_wire: Option<Finished>,
     /// The number of packets in the queues of all channels.
     waiting: usize,
-    /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
-    expected: Option<PacketId>,
     skips: Skips,
-    /// The time from here to the pins.
-    pipeline: Span,
-    stalled_since: Option<Time>,
     /// The source whose packets start at this component.
     own: Option<u16>,
     next_sequence: u16,
     /// Whether the far end is a cut-through port.
     cut_through: bool,
     report_finished: bool,
+    /// The packet on the wire, if its end must be reported.
+    pub(crate) on_wire: Option<Finished>,
+    /// The time from here to the pins.
+    pipeline: Span,
+    stalled_since: Option<Time>,
+    /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
+    expected: Option<PacketId>,
     replay_buffer: ReplayBuffer,
-    timing: WireTiming,
     channels: PerChannel<Channel>,
+
     pub(crate) counters: Counters,
+    timing: WireTiming,
 
     arbiter: Arbiter,
     /// The data credits of the largest packet.
@@ -94,8 +96,12 @@ pub(crate) enum Turn {
 pub(crate) const SEQUENCES: u16 = 1 << 12;
 
 impl Transmitter {
-    /// The end of the fields that packets need.
-    pub(crate) const PACKETS_END: usize = offset_of!(Transmitter, counters) + Counters::PACKETS_END;
+    /// The end of the first fields, which packets need.
+    pub(crate) const PACKETS_END: usize = offset_of!(Transmitter, channels)
+        + PerChannel::<Channel>::FIRST
+        + offset_of!(Channel, count);
+    /// The beginning of the timing.
+    pub(crate) const TIMING: usize = offset_of!(Transmitter, timing);
 
     pub(crate) fn new(timing: WireTiming, config: &LinkConfig, replay_buffer: u64) -> Self {
         let queue = Queue::new(config.sources, &config.weights);
@@ -134,7 +140,8 @@ impl Transmitter {
         if self.waiting > 0 {
             self.channels[0].queue.prefetch();
             if let Some(next) = self.expected {
-                packets.prefetch(next, false);
+                packets.prefetch_header(next);
+                packets.prefetch_stamp(next);
             }
         }
     }

@@ -73,19 +73,20 @@ struct Source {
 
 /// Packets of several sources that share a wire by weighted round robin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
     /// One bit for each source that has packets. Two words, because operations on one of 128 bits take many instructions.
     occupied: [u64; 2],
     turn: usize,
-    /// Whether any source may send several packets in a row.
-    is_weighted: bool,
+    arrivals: u64,
     /// The number of packets that the current source may still send in its turn, where sources have weights.
     left: u32,
-    arrivals: u64,
-    marked: Marked,
+    /// Whether any source may send several packets in a row.
+    is_weighted: bool,
     /// The phases of a port arbitration table, which replace turns and weights; boxed, because few queues have them.
     phases: Option<Box<Phases>>,
+    marked: Marked,
 }
 
 /// The numbers of waiting packets that the ordering table lets pass more than by default.

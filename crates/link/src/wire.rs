@@ -4,8 +4,9 @@ use kernel::{Span, Stream, Time};
 use protocol::{DLLP_BYTES, Generation, SkipOrderedSet};
 use serde::{Deserialize, Serialize};
 
-/// The timing of one direction of a link.
+/// The timing of one direction of a link. Each packet needs the first field.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct WireTiming {
     /// The time of a byte on all lanes, in 2^-16 fs. The value is exact, except for 12 lanes.
     byte_fs_x65536: u64,

@@ -1,7 +1,8 @@
 //! Packets and the store that holds their bytes.
 
 use std::collections::BTreeSet;
-use std::ops::{Index, IndexMut};
+use std::mem::offset_of;
+use std::ops::{Index, IndexMut, Range};
 
 use kernel::{Arena, Common, Id, Time, prefetch};
 use protocol::{
@@ -132,15 +133,16 @@ impl Packets {
         self.slots.release(id);
     }
 
-    /// Begins to load the packet at `id`, if there is one: all but its bytes, or its route between routers alone.
+    /// Begins to load the packet at `id`, if there is one: its header and what belongs to it.
     #[inline]
-    pub fn prefetch(&self, id: PacketId, is_route_enough: bool) {
-        let bytes = if is_route_enough {
-            size_of::<Route>()
-        } else {
-            size_of::<Packet>()
-        };
-        self.slots.prefetch(id, bytes);
+    pub fn prefetch_header(&self, id: PacketId) {
+        self.slots.prefetch(id, HEADER);
+    }
+
+    /// Begins to load the stamp of the packet at `id`, if there is one, and its route between routers.
+    #[inline]
+    pub fn prefetch_stamp(&self, id: PacketId) {
+        self.slots.prefetch(id, STAMP);
     }
 
     /// Begins to load the bytes of the packet at `id`, which is loaded.
@@ -206,24 +208,30 @@ pub struct Stamp {
 
 /// A transaction-layer packet: its header as fields and as bytes, its payload, its stamp, and its route between routers.
 ///
-/// The route is the first field, beside the stamp, so that routers use a single cache line of the packet.
+/// Switches need the first line of the cache alone, and routers the second, with the route beside the stamp.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Packet {
-    /// The route between routers.
-    route: Route,
-    /// Data that is not sent on any wire.
-    pub stamp: Stamp,
-    charge: Charge,
-    /// Bytes of the header and of the prefix before it.
-    header_len: u32,
-    /// Bytes of the TLP digest behind the payload: 4 or none.
-    digest_len: u32,
     bytes: Vec<u8>,
     header: Header,
+    charge: Charge,
+    /// Bytes of the header and of the prefix before it.
+    header_len: u8,
+    /// Bytes of the TLP digest behind the payload: 4 or none.
+    digest_len: u8,
+
+    /// Data that is not sent on any wire.
+    pub stamp: Stamp,
+    /// The route between routers.
+    route: Route,
     /// The serial number of the packet, which it keeps when its header is rewritten.
     number: u64,
 }
+
+/// The lines of a packet, without its bytes: that with its header, and that with its route and stamp.
+const HEADER: Range<usize> = 0..offset_of!(Packet, stamp);
+const STAMP: Range<usize> = offset_of!(Packet, stamp)..size_of::<Packet>();
+const _: () = assert!(HEADER.end == 64 && STAMP.end <= 128, "two lines");
 
 impl Default for Packet {
     fn default() -> Self {
@@ -259,7 +267,7 @@ impl Packet {
         let (bytes, len) = header.emit();
         self.header = header;
         self.charge = Charge::of(&header);
-        self.header_len = len as u32;
+        self.header_len = len as u8;
         self.digest_len = 0;
         self.stamp = stamp;
         self.route = Route::default();
@@ -295,7 +303,7 @@ impl Packet {
         );
         self.bytes.splice(..0, prefix);
         self.header = header;
-        self.header_len += prefix.len() as u32;
+        self.header_len += prefix.len() as u8;
         &mut self.bytes[self.header_len as usize..]
     }
 
@@ -349,7 +357,7 @@ impl Packet {
     /// The length of the payload, in bytes.
     #[inline]
     pub fn payload_len(&self) -> u32 {
-        self.bytes.len() as u32 - self.header_len - self.digest_len
+        self.bytes.len() as u32 - u32::from(self.header_len) - u32::from(self.digest_len)
     }
 
     /// The bytes of data, or more than any packet has if there is a prefix, as [`Header::checked_size`] returns them.
@@ -370,7 +378,7 @@ impl Packet {
     fn append_digest(&mut self, digest: [u8; 4]) {
         self.set_digest_bit();
         self.bytes.extend(digest);
-        self.digest_len = digest.len() as u32;
+        self.digest_len = digest.len() as u8;
     }
 
     fn set_digest_bit(&mut self) {
@@ -464,7 +472,7 @@ impl Packet {
     /// The number of bytes on the wire up to the end of the header.
     #[inline]
     pub fn wire_len_to_header(&self) -> u32 {
-        self.header_len + TLP_FRAMING / 2
+        u32::from(self.header_len) + TLP_FRAMING / 2
     }
 }
 

@@ -21,7 +21,7 @@ impl Endpoint {
     pub fn gate(&self, now: Time) -> Gate {
         let in_send_path = self.outbound.iter().filter(|ready| **ready > now).count();
         let waiting = self.link.waiting().saturating_sub(in_send_path);
-        if waiting >= self.parameters.send_queue as usize {
+        if waiting >= self.send_queue as usize {
             Gate::Full
         } else if !self.sending.is_unlimited() && self.sending.opens() > now {
             Gate::Datapath(self.sending.opens())

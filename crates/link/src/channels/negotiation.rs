@@ -57,8 +57,8 @@ impl Negotiation {
     }
 
     /// The number of DLLPs to send.
-    pub(crate) fn left(&self) -> usize {
-        self.to_send.count_ones() as usize
+    pub(crate) fn left(&self) -> u32 {
+        self.to_send.count_ones()
     }
 
     /// The channels whose initialisation is not complete, as bits by VC ID.

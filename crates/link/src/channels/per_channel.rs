@@ -1,5 +1,6 @@
 //! A value for each virtual channel.
 
+use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ pub(crate) struct PerChannel<T> {
 }
 
 impl<T> PerChannel<T> {
+    /// The place of the value of VC0.
+    pub(crate) const FIRST: usize = offset_of!(Self, first);
+
     /// The value of VC0, and those of the channels after it.
     pub(crate) fn new(first: T, others: Vec<T>) -> Self {
         PerChannel { others, first }

@@ -19,14 +19,14 @@ impl LinkEnd {
                 self.record(CorrectableError::BadTlp, cx);
                 self.refuse_at = complete;
                 // An Ack that is due before goes first.
-                if self.alarms.acknowledge.deadline() > complete {
+                if self.acknowledge_alarm.deadline() > complete {
                     self.set(LinkTimer::Acknowledge, complete, cx);
                 }
             }
             Verdict::Bad => {
                 self.record(CorrectableError::BadTlp, cx);
                 self.refuse_now = true;
-                self.alarms.acknowledge.clear();
+                self.acknowledge_alarm.clear();
             }
             Verdict::Unframed => self.report_framing_error(cx),
             Verdict::Accept | Verdict::Nullified | Verdict::Ignore => {}

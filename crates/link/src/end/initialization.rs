@@ -103,7 +103,7 @@ impl LinkEnd {
             cx.observe(Observation::Up { port: cx.port() });
         }
         self.end_down(cx);
-        self.alarms.update.clear();
+        self.update_alarm.clear();
         self.refresh_credit(cx);
         if self.handshake.enable(self.enabled) {
             self.begin_round_of_channels(cx);

@@ -67,8 +67,8 @@ impl LinkEnd {
     fn is_acknowledged(&self) -> bool {
         !self.transmitter.awaits_acknowledgement()
             && !self.has_dllp()
-            && !self.alarms.acknowledge.is_set()
-            && !self.alarms.update.is_set()
+            && !self.acknowledge_alarm.is_set()
+            && !self.update_alarm.is_set()
     }
 
     /// The virtual channels that packets use, as bits by VC ID.
@@ -132,7 +132,7 @@ impl LinkEnd {
     fn hasten_dllps(&mut self, now: Time) {
         self.receiver.settle(now);
         self.receiver.request_updates(now, kernel::Span::ZERO);
-        if self.alarms.acknowledge.is_set() && self.refuse_at == Time::NEVER {
+        if self.acknowledge_alarm.is_set() && self.refuse_at == Time::NEVER {
             self.acknowledge_now = true;
         }
     }

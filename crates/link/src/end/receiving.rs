@@ -222,7 +222,7 @@ impl LinkEnd {
         self.unacknowledged += 1;
         if self.unacknowledged == self.acknowledge_packets {
             self.acknowledge_packets_at(complete, cx);
-        } else if !self.alarms.acknowledge.is_set() {
+        } else if !self.acknowledge_alarm.is_set() {
             let limit = complete + self.acknowledge_limit;
             self.set(LinkTimer::Acknowledge, limit, cx);
         }
@@ -235,7 +235,7 @@ impl LinkEnd {
             self.acknowledge_now = true;
         } else {
             // The latency limit of an earlier packet may end before.
-            let due = self.alarms.acknowledge.deadline().min(complete);
+            let due = self.acknowledge_alarm.deadline().min(complete);
             self.set(LinkTimer::Acknowledge, due, cx);
         }
     }
@@ -246,7 +246,7 @@ impl LinkEnd {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
-                self.alarms.replay.clear();
+                self.replay_alarm.clear();
                 self.replay_left = None;
                 self.send_again(cx);
             }
@@ -282,7 +282,7 @@ impl LinkEnd {
             } else if is_awaited {
                 self.set(LinkTimer::Replay, cx.now() + self.replay_limit, cx);
             } else {
-                self.alarms.replay.clear();
+                self.replay_alarm.clear();
             }
         }
     }

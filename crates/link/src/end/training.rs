@@ -275,8 +275,8 @@ impl LinkEnd {
         (self.unacknowledged, self.replays) = (0, 0);
         self.replay_left = None;
         self.is_asked_to_retrain = false;
-        self.alarms.acknowledge.clear();
-        self.alarms.update.clear();
+        self.acknowledge_alarm.clear();
+        self.update_alarm.clear();
         self.rare_alarms.refresh.clear();
         self.rare_alarms.channels.clear();
         // What waits for the wire is dropped from now on.
@@ -308,9 +308,9 @@ impl LinkEnd {
         self.rare_alarms.power.clear();
         self.transmitter.suspend_skips(now, cx);
         self.rare_alarms.framing.clear();
-        if self.alarms.replay.is_set() {
-            self.replay_left = Some(self.alarms.replay.deadline().since(now));
-            self.alarms.replay.clear();
+        if self.replay_alarm.is_set() {
+            self.replay_left = Some(self.replay_alarm.deadline().since(now));
+            self.replay_alarm.clear();
         }
     }
 

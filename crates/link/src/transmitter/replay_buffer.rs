@@ -23,6 +23,7 @@ pub(super) struct Kept {
 
 /// The packets that are kept until they are acknowledged, oldest first. They have consecutive sequence numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(super) struct ReplayBuffer {
     kept: VecDeque<Kept>,
     /// The bytes of all packets on the wire.

@@ -42,14 +42,13 @@ const COUNTED_AFTER: usize = 4;
 /// The most ranges of missing bytes that a flow lists. Our choice: more are seldom read, and their number is in `refused`.
 const MOST_MISSING: usize = 64;
 
-/// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line.
+/// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line of the cache, and of one that
+/// arrives, the first three.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct FlowMeter {
     /// Times of the first bit of the first request and the last bit of the last, as sent.
     pub sent: Option<(Time, Time)>,
-    /// Bytes sent and bytes arrived in the measured window.
-    pub steady: (u64, u64),
     /// Arrival times of the first and the last payload.
     pub arrived: Option<(Time, Time)>,
     /// Bytes that arrived.
@@ -58,12 +57,8 @@ pub struct FlowMeter {
     pub refused: u64,
     /// Bytes requested in total, once that is known.
     pub asked: Option<u64>,
-    /// Doorbell times of messages that nobody has noticed yet.
-    rung: VecDeque<Time>,
-    /// The workload that the flow is a part of.
-    group: Option<u32>,
-    /// The number of times that the driver has begun again after a reset of the device.
-    pub restarts: u32,
+    /// Boxed, because only flows of messages have it.
+    doorbells: Option<Box<Doorbells>>,
     /// Whether every byte that arrived was correct.
     pub intact: bool,
     /// Whether a request of the flow timed out.
@@ -76,6 +71,13 @@ pub struct FlowMeter {
     is_interrupted: bool,
     /// Latencies from the making of a request to its end; `None` if nobody will ask for them.
     pub latencies: Option<Latencies>,
+
+    /// Bytes sent and bytes arrived in the measured window.
+    pub steady: (u64, u64),
+    /// The workload that the flow is a part of.
+    group: Option<u32>,
+    /// The number of times that the driver has begun again after a reset of the device.
+    pub restarts: u32,
     /// Ranges of the flow's region whose bytes were lost, as offset and length, where that is known: the first ones.
     pub missing: Vec<(u64, u64)>,
     /// Bytes that a severed fibre may have lost or delivered.
@@ -86,8 +88,32 @@ pub struct FlowMeter {
     pub returned: Option<Time>,
     /// Bytes that had arrived when it returned.
     pub arrived_at_return: u64,
-    /// Doorbell times of messages that have arrived, at least in part, and that nobody has noticed yet.
-    unnoticed: VecDeque<Time>,
+}
+
+const _: () = assert!(offset_of!(FlowMeter, steady) == 192, "three lines");
+
+/// Doorbell times of the messages of a flow that nobody has noticed yet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Doorbells {
+    rung: VecDeque<Time>,
+    /// Those of messages that have arrived, at least in part.
+    arrived: VecDeque<Time>,
+}
+
+impl Doorbells {
+    /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
+    fn arrive(&mut self, born: Time) {
+        if self.arrived.back() != Some(&born) && self.rung.binary_search(&born).is_ok() {
+            self.arrived.push_back(born);
+        }
+    }
+
+    /// Takes in that the next message has been noticed, and returns the time of its doorbell. Messages before it were lost.
+    fn notice(&mut self) -> Option<Time> {
+        let born = self.arrived.pop_front().or(self.rung.front().copied())?;
+        while self.rung.pop_front_if(|rung| *rung < born).is_some() {}
+        self.rung.pop_front()
+    }
 }
 
 impl FlowMeter {
@@ -108,8 +134,7 @@ impl FlowMeter {
             is_interrupted: false,
             restarts: 0,
             arrived_at_return: 0,
-            rung: VecDeque::new(),
-            unnoticed: VecDeque::new(),
+            doorbells: None,
             arrived: None,
             steady: (0, 0),
             latencies: None,
@@ -123,8 +148,7 @@ impl FlowMeter {
         let all = self
             .asked
             .is_some_and(|asked| self.delivered + self.refused >= asked);
-        let noticed = self.rung.is_empty() || self.refused > 0 && self.unnoticed.is_empty();
-        all && noticed && self.called.is_some() == self.returned.is_some()
+        all && self.are_noticed() && self.called.is_some() == self.returned.is_some()
     }
 
     /// The bytes that have neither arrived nor been lost, of those that are requested in total, or of `all` until that is known. Zero as long
@@ -168,26 +192,11 @@ impl FlowMeter {
         }
     }
 
-    /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
-    #[inline]
-    fn arrive(&mut self, born: Time) {
-        if !self.rung.is_empty() {
-            self.arrive_unnoticed(born);
-        }
-    }
-
-    #[inline(never)]
-    fn arrive_unnoticed(&mut self, born: Time) {
-        if self.unnoticed.back() != Some(&born) && self.rung.binary_search(&born).is_ok() {
-            self.unnoticed.push_back(born);
-        }
-    }
-
-    /// Takes in that the next message has been noticed, and returns the time of its doorbell. Messages before it were lost.
-    fn notice(&mut self) -> Option<Time> {
-        let born = self.unnoticed.pop_front().or(self.rung.front().copied())?;
-        while self.rung.pop_front_if(|rung| *rung < born).is_some() {}
-        self.rung.pop_front()
+    /// Whether all messages have been noticed that were not lost.
+    fn are_noticed(&self) -> bool {
+        self.doorbells.as_deref().is_none_or(|doorbells| {
+            doorbells.rung.is_empty() || self.refused > 0 && doorbells.arrived.is_empty()
+        })
     }
 
     /// Whether every requested byte arrived, was lost or is in doubt, and the system call, if any, has returned.
@@ -345,7 +354,7 @@ impl Meter {
     #[inline]
     pub fn prefetch_delivery(&self, flow: FlowId) {
         if let Some(meter) = self.flows.get(flow.0 as usize) {
-            kernel::prefetch(meter, 0..offset_of!(FlowMeter, missing));
+            kernel::prefetch(meter, 0..offset_of!(FlowMeter, steady));
         }
     }
 
@@ -364,7 +373,9 @@ impl Meter {
                     return;
                 };
                 meter.sent = Some((meter.sent.map_or(start, |(first, _)| first), end));
-                meter.steady.0 += if steady { u64::from(bytes) } else { 0 };
+                if steady {
+                    meter.steady.0 += u64::from(bytes);
+                }
             }
             Observation::Delivered {
                 flow,
@@ -379,11 +390,15 @@ impl Meter {
                     self.record_latency(flow, born, now);
                 }
                 self.change(flow, now, |meter| {
-                    meter.arrive(born);
+                    if let Some(doorbells) = &mut meter.doorbells {
+                        doorbells.arrive(born);
+                    }
                     meter.delivered += u64::from(bytes);
                     meter.intact &= intact;
                     meter.arrived = Some((meter.arrived.map_or(now, |(first, _)| first), now));
-                    meter.steady.1 += if steady { u64::from(bytes) } else { 0 };
+                    if steady {
+                        meter.steady.1 += u64::from(bytes);
+                    }
                 });
             }
             _ => self.observe_other(now, what),
@@ -456,8 +471,12 @@ impl Meter {
         } else if let Some(message) = note.get::<MessageNote>() {
             let mut born = None;
             self.change(flow, now, |meter| match message {
-                MessageNote::Rung => meter.rung.push_back(now),
-                MessageNote::Noticed => born = meter.notice(),
+                MessageNote::Rung => {
+                    meter.doorbells.get_or_insert_default().rung.push_back(now);
+                }
+                MessageNote::Noticed => {
+                    born = meter.doorbells.as_mut().and_then(|all| all.notice());
+                }
             });
             if let Some(born) = born {
                 self.record_latency(flow, born, now);

@@ -50,7 +50,13 @@ pub(super) fn prefetch_next<'m>(
         }
     }
     if let Some(second) = world.ahead(1) {
-        model(second.target()).prefetch(&second, false, packets);
+        let model = model(second.target());
+        model.prefetch(&second, false, packets);
+        if let Action::Receive(_, Frame::Tlp(frame)) = second.action()
+            && !matches!(model, Model::Switch(_))
+        {
+            packets.prefetch_stamp(frame.packet);
+        }
     }
     if let Some(third) = world.ahead(2) {
         let id = third.target();
@@ -60,7 +66,10 @@ pub(super) fn prefetch_next<'m>(
         if let Action::Receive(_, frame) = third.action()
             && let Some(packet) = frame.packet()
         {
-            packets.prefetch(packet, matches!(frame, Frame::Fibre(_)));
+            match frame {
+                Frame::Fibre(_) => packets.prefetch_stamp(packet),
+                _ => packets.prefetch_header(packet),
+            }
         }
     }
     delivered
