@@ -61,8 +61,8 @@ pub(crate) struct Threads {
     fewer: Option<String>,
     shares: Shares,
     turns: Turns,
-    /// How the fabric is divided once it is known that this is worth while.
-    candidate: Option<Cut>,
+    /// How the fabric is divided once it is known that this is worth while, if it may be.
+    candidate: Option<Candidate>,
     /// The events before the flows began.
     pub(super) before_flows: u64,
     /// The rehearsal of the other threads before the fabric is divided, with the number of events before it, and the number of events before
@@ -71,12 +71,20 @@ pub(crate) struct Threads {
     not_before: u64,
     /// The time of the first look at whether threads are worth while, and the number of events then.
     looked: Option<(Instant, u64)>,
-    /// Whether it is known to be worth while.
-    is_judged: bool,
+    /// The number of threads that is known to be worth while.
+    judged: Option<usize>,
     /// The time up to which the run has gone before, and after which it ends soon, and the captures that have seen it until then.
     before: Option<Before>,
     /// Whether the fabric was changed from outside, so that its plan does not tell all of it.
     is_changed: bool,
+}
+
+/// A fabric that may be divided.
+#[derive(Debug)]
+enum Candidate {
+    /// Into at most so many regions. Nobody has looked where.
+    Whole(usize),
+    Cut(Cut),
 }
 
 /// The earlier course of a run that is repeated: the time up to which it went, and its captures.
@@ -161,7 +169,7 @@ impl Simulation {
         self.threads.shares
     }
 
-    /// Finds out how the fabric can be divided into regions, if threads are wished for and nothing needs one order of all events.
+    /// Finds out whether the fabric may be divided into regions, if threads are wished for: whether nothing needs one order of all events.
     pub(super) fn plan_regions(&mut self) {
         let wished = self.threads.wished;
         if wished < 2 || self.regions.is_some() {
@@ -180,10 +188,12 @@ impl Simulation {
             };
             self.threads.fewer = Some(format!("this machine has {processors} {are}"));
         }
-        let most = wished.min(processors);
-        if most < 2 {
-            return;
-        }
+        let most = self.threads.judged.unwrap_or(wished.min(processors));
+        self.threads.candidate = (most > 1).then_some(Candidate::Whole(most));
+    }
+
+    /// Cuts the fabric into at most so many regions, if it can be cut.
+    fn cut(&self, most: usize) -> Option<Cut> {
         let shortest = |id: ComponentId, port: u32| self.models[id.0 as usize].shortest_frame(port);
         let wires: Vec<_> = self
             .world
@@ -195,17 +205,7 @@ impl Simulation {
                 lookahead: wire.delay + shortest(wire.from.0, wire.from.1).unwrap_or(Span::ZERO),
             })
             .collect();
-        let Some(cut) = cut(self.models.len(), &wires, most) else {
-            let why = "no wire with a delay divides the fabric";
-            self.threads.fewer = Some(why.to_owned());
-            return;
-        };
-        let count = cut.count();
-        if count < most {
-            let why = format!("the fabric falls into {count} regions");
-            self.threads.fewer = Some(why);
-        }
-        self.threads.candidate = Some(cut);
+        cut(self.models.len(), &wires, most)
     }
 
     /// Divides the fabric into regions, between two times.

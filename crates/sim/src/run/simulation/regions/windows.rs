@@ -10,10 +10,11 @@ use kernel::{Span, Time};
 
 use super::super::Simulation;
 use super::crew::{Crew, Dismissal};
+use super::cut::Cut;
 use super::region::Members;
 use super::rehearsal::{LONGEST, Rehearsal};
 use super::turns::Turn;
-use super::{Before, Region, Regions, Threads};
+use super::{Before, Candidate, Region, Regions, Threads};
 use crate::model::Model;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
@@ -21,11 +22,11 @@ use crate::model::Model;
 const FEWEST_EVENTS: u32 = 8192;
 const MOST_EVENTS: u64 = 1 << 19;
 
-/// The events of flows on one thread after which a run knows whether threads are worth while, the fewest of them in the shortest lookahead
-/// with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events, two
-/// threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
+/// The events of flows on one thread after which a run knows whether threads are worth while, the fewest of them for each thread in the shortest
+/// lookahead with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events,
+/// two threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
 const EVENTS_TO_JUDGE: u64 = 1 << 14;
-const FEWEST_IN_LOOKAHEAD: f64 = 100.0;
+const FEWEST_IN_LOOKAHEAD: f64 = 50.0;
 const LEAST_LEFT: f64 = 16.0;
 
 /// The events between two looks at a run that is about to be judged. Our choice: some milliseconds, where a rehearsal takes a few more.
@@ -207,40 +208,36 @@ impl Simulation {
         if self.threads.wished < 2 || !is_between_times || !self.are_threads_worth_while() {
             return false;
         }
-        let cut = self.threads.candidate.take();
-        cut.map(|cut| self.divide(cut)).is_some()
+        let Some(Candidate::Cut(cut)) = self.threads.candidate.take() else {
+            return false;
+        };
+        self.divide(cut);
+        true
     }
 
     /// Whether threads are worth while, because enough has turned out to happen within the lookahead of the regions, and there are processors.
     fn are_threads_worth_while(&mut self) -> bool {
-        let Some(cut) = &self.threads.candidate else {
+        if self.threads.candidate.is_none() {
             return false;
-        };
-        let (lookahead, count) = (cut.lookahead, cut.count());
+        }
         let (now, events) = (self.now(), self.events());
         let flowing = now.as_fs().saturating_sub(self.flows_since().as_fs());
         // Links that come up have many events, or few.
         let flown = events - self.threads.before_flows;
         if let Some(fewest) = self.threads.fewest_events {
-            return flown >= u64::from(fewest);
+            return flown >= u64::from(fewest) && self.cut_for(f64::INFINITY).is_some();
         }
-        if self.threads.is_judged {
-            return true;
+        if self.threads.judged.is_some() {
+            return self.cut_for(f64::INFINITY).is_some();
         }
         let looked = || (Instant::now(), events);
         self.threads.looked.get_or_insert_with(looked);
         if flown < EVENTS_TO_JUDGE || events < self.threads.not_before || flowing == 0 {
             return false;
         }
-        let in_lookahead = flown as f64 * lookahead.as_fs() as f64 / flowing as f64;
-        if in_lookahead < FEWEST_IN_LOOKAHEAD {
-            self.threads.candidate = None;
-            let lookahead = lookahead.as_ns();
-            self.threads.fewer = Some(format!(
-                "the shortest delay between its regions is {lookahead} ns, in which {in_lookahead:.0} events happen; threads need {FEWEST_IN_LOOKAHEAD}"
-            ));
+        let Some(count) = self.cut_for(flown as f64 / flowing as f64) else {
             return false;
-        }
+        };
         let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
         let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
         // What happens during a rehearsal is no longer left.
@@ -254,8 +251,47 @@ impl Simulation {
             self.threads.rehearsal = None;
             return false;
         }
-        self.threads.is_judged = self.threads.rehearse(count - 1, events, left);
-        self.threads.is_judged
+        let are_processors = self.threads.rehearse(count - 1, events, left);
+        self.threads.judged = are_processors.then_some(count);
+        are_processors
+    }
+
+    /// Cuts the fabric into as many regions as have enough events within their lookahead, of `pace` a femtosecond. Returns their number; `None`,
+    /// for good, if not even two have.
+    fn cut_for(&mut self, pace: f64) -> Option<usize> {
+        let mut cut = match self.threads.candidate.take()? {
+            Candidate::Cut(cut) => cut,
+            Candidate::Whole(most) => self.cut_into(most)?,
+        };
+        loop {
+            let count = cut.count();
+            let events = pace * cut.lookahead.as_fs() as f64;
+            let enough = (events / FEWEST_IN_LOOKAHEAD) as usize;
+            if count <= enough {
+                self.threads.candidate = Some(Candidate::Cut(cut));
+                return Some(count);
+            }
+            let lookahead = cut.lookahead.as_ns();
+            self.threads.fewer = Some(format!(
+                "the shortest delay between its {count} regions is {lookahead} ns, in which {events:.0} events happen; each thread needs {FEWEST_IN_LOOKAHEAD}"
+            ));
+            if count == 2 {
+                return None;
+            }
+            cut = self.cut_into(enough.max(2))?;
+        }
+    }
+
+    /// Cuts the fabric into at most so many regions, if it can be cut.
+    fn cut_into(&mut self, most: usize) -> Option<Cut> {
+        let cut = self.cut(most);
+        let why = match cut.as_ref().map(Cut::count) {
+            None => "no wire with a delay divides the fabric".to_owned(),
+            Some(count) if count < most => format!("the fabric falls into {count} regions"),
+            Some(_) => return cut,
+        };
+        self.threads.fewer = Some(why);
+        cut
     }
 
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
