@@ -77,6 +77,12 @@ impl Packets {
         common.held(&slots).map(|id| &stores[0][id]).collect()
     }
 
+    /// Frees, in all `stores`, the packets of those that they have in common that are in use no more.
+    pub fn free_common(stores: &mut [&mut Packets], common: &mut Common<Packet>) {
+        let mut slots: Vec<_> = stores.iter_mut().map(|store| &mut store.slots).collect();
+        common.free_unheld(&mut slots);
+    }
+
     /// Takes in a packet from another store, with one holder. It keeps its number. What it leaves behind has a buffer for the next one.
     pub fn admit(&mut self, packet: &mut Packet) -> PacketId {
         let id = self.slots.claim();

@@ -1,7 +1,7 @@
 //! An arena divided into parts, for regions of a world that go on by themselves.
 //!
 //! Nobody knows in which region the holders of a slot are. So every part gets its value, and counts the holders that come and go there from a
-//! number that they never reach: no part frees the slot. How many holders are left in all parts together follows from these counts.
+//! number that they never reach: no part frees the slot by itself. How many holders are left in all parts together follows from these counts.
 
 use super::{Arena, Id, Slot};
 
@@ -53,11 +53,31 @@ impl<T> Common<T> {
         let all = self.0.iter();
         let held = all.filter(|(id, before)| {
             let now = parts.iter().map(|part| part.holders[id.index()]);
-            let change = now.map(|holders| i64::from(holders) - i64::from(COMMON));
-            i64::from(*before) + change.sum::<i64>() > 0
+            are_left(*before, now)
         });
         held.map(|(id, _)| *id)
     }
+
+    /// Frees, in each of all `parts`, the slots that have no holder in any. They are no longer common.
+    pub fn free_unheld(&mut self, parts: &mut [&mut Arena<T>]) {
+        self.0.retain(|(id, before)| {
+            let now = parts.iter().map(|part| part.holders[id.index()]);
+            let are_left = are_left(*before, now);
+            if !are_left {
+                for part in &mut *parts {
+                    part.holders[id.index()] = 0;
+                    part.free.push(id.0);
+                }
+            }
+            are_left
+        });
+    }
+}
+
+/// Whether a slot that had so many holders before the division has any, by its numbers in all parts.
+fn are_left(before: u32, now: impl Iterator<Item = u32>) -> bool {
+    let change = now.map(|holders| i64::from(holders) - i64::from(COMMON));
+    i64::from(before) + change.sum::<i64>() > 0
 }
 
 #[cfg(test)]
@@ -93,5 +113,24 @@ mod tests {
         parts[0].release(first);
         assert_eq!(held(&parts), []);
         assert_eq!(parts[0].held().count(), 1);
+    }
+
+    #[test]
+    fn a_common_slot_without_holders_can_be_claimed_in_each_part() {
+        let mut whole = Arena::<i32>::default();
+        let [first, second] = [whole.claim(), whole.claim()];
+        let (mut parts, mut common) = whole.divide(2);
+        parts[0].retain(first);
+        parts[1].release(first);
+        parts[1].release(second);
+        let mut all: Vec<_> = parts.iter_mut().collect();
+        common.free_unheld(&mut all);
+        assert_eq!(common.slot_count(), 1);
+        for part in &mut parts {
+            assert_eq!(part.in_use(), 1);
+            assert_eq!(part.claim(), second);
+            part.release(second);
+            assert_eq!(part.claim(), second);
+        }
     }
 }

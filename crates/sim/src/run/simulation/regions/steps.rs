@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::DerefMut;
+use std::sync::PoisonError;
 
 use kernel::Time;
 use packet::{Packet, Packets};
@@ -24,6 +25,14 @@ impl Regions {
             .iter()
             .map(|store| store.in_use() - self.common.slot_count());
         each.sum::<usize>() + Packets::in_common(&stores, &self.common).len()
+    }
+
+    /// Frees the packets that were in use when the fabric was divided, and are no more.
+    pub(super) fn free_common(&mut self) {
+        let all = self.all.iter_mut();
+        let all = all.map(|region| region.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let mut stores: Vec<_> = all.map(|region| &mut region.world.store).collect();
+        Packets::free_common(&mut stores, &mut self.common);
     }
 
     /// The number of packets in use that `which` selects.

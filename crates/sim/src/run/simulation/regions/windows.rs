@@ -17,8 +17,8 @@ use super::turns::Turn;
 use super::{Before, Candidate, Region, Regions, Threads};
 use crate::model::Model;
 
-/// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress.
-/// Our choice: some milliseconds, and a fraction of a second.
+/// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress
+/// and slots of packets are freed. Our choice: some milliseconds, and a fraction of a second.
 const FEWEST_EVENTS: u32 = 8192;
 const MOST_EVENTS: u64 = 1 << 19;
 
@@ -68,7 +68,7 @@ impl Simulation {
     /// Runs windows until `limit` or the next time at which somebody looks at the whole fabric, while it is not likely that the run
     /// ends in them.
     pub(in crate::run) fn run_windows(&mut self, limit: Time) -> Outcome {
-        let Some(regions) = self.regions.take() else {
+        let Some(mut regions) = self.regions.take() else {
             return Outcome::None;
         };
         let halt = self.next_halt().as_fs().saturating_sub(1);
@@ -78,6 +78,7 @@ impl Simulation {
             self.regions = Some(regions);
             return Outcome::None;
         }
+        regions.free_common();
         let mut models = mem::take(&mut self.models);
         let crew = Crew::new(&regions, regions.share_out(&mut models));
         let outcome = thread::scope(|scope| {
@@ -112,7 +113,7 @@ impl Simulation {
         let Dismissal(crew, others) = others;
         let regions = crew.regions();
         let mut events = regions.lock_and_count();
-        let end = events.iter().sum::<u64>() + MOST_EVENTS;
+        let end = events.iter().sum::<u64>() + self.threads.most_events();
         loop {
             let begin = regions.next_due(limit);
             let Some(begin) = begin.filter(|_| events.iter().sum::<u64>() < end) else {
@@ -315,6 +316,12 @@ impl Simulation {
 }
 
 impl Threads {
+    /// The number of events after which the threads stop.
+    fn most_events(&self) -> u64 {
+        let tested = self.fewest_events.map(|fewest| u64::from(fewest).max(1024));
+        tested.unwrap_or(MOST_EVENTS)
+    }
+
     /// The number of events until the next look.
     fn until_look(&self) -> u64 {
         let tested = self.fewest_events.map(|fewest| u64::from(fewest).max(1));
