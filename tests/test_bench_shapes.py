@@ -237,6 +237,13 @@ def test_an_interrupted_shape_is_one_line() -> None:
     assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 
 
+def test_the_program_of_a_shape_ends_with_the_one_that_has_started_it() -> None:
+    command = [sys.executable, "-m", "peerlane.benchmark.shapes.program", "endpoint", "64", "10000"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (1, b"the program that wants to know has ended\n")
+
+
 @needs_valgrind
 def test_valgrind_counts_the_same_each_time() -> None:
     first, second = (measure("endpoint", 1, divisor=16, valgrind=True).valgrind for _ in range(2))

@@ -150,7 +150,20 @@ def _run(before: Sequence[str], shape: str, divisor: int, runs: int) -> str:
     """The output of the program of a shape, with `before` in front of its command."""
     command = [*before, sys.executable, "-m", _PROGRAM, shape, str(divisor), str(runs)]
     environment = os.environ | {"PYTHONHASHSEED": "0"}
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    # The program ends with this pipe, also if an interrupt comes while it is started.
+    listening, held = os.pipe()
+    try:
+        ran = subprocess.run(
+            command,
+            stdin=listening,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+    finally:
+        os.close(listening)
+        os.close(held)
     if ran.returncode:
         last = ran.stderr.strip().splitlines()[-1:] or [f"status {ran.returncode}"]
         raise RuntimeError(f"the shape {shape} failed: {last[0]}")

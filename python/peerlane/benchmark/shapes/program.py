@@ -1,11 +1,13 @@
 """Runs of one shape as a program of its own, whose memory is that of the shape.
 
-`python -m peerlane.benchmark.shapes.program NAME DIVISOR RUNS` writes a list with a run each.
+`python -m peerlane.benchmark.shapes.program NAME DIVISOR RUNS` writes a list with a run each. It
+ends without one when its standard input ends, which whoever has started it holds open.
 """
 
 from __future__ import annotations
 
 import json
+import select
 import sys
 
 from peerlane import _core
@@ -14,7 +16,11 @@ from peerlane import _core
 def main() -> None:
     """Runs the shape with one part in DIVISOR of its work, and writes what was measured as JSON."""
     name, divisor, runs = sys.argv[1:]
-    every = [json.loads(_core.bench_shape(name, int(divisor))) for _ in range(int(runs))]
+    every = []
+    for _ in range(int(runs)):
+        if select.select([sys.stdin], [], [], 0)[0]:
+            sys.exit("the program that wants to know has ended")
+        every.append(json.loads(_core.bench_shape(name, int(divisor))))
     sys.stdout.write(json.dumps(every) + "\n")
 
 
