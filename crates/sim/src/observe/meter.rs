@@ -96,7 +96,7 @@ const _: () = assert!(offset_of!(FlowMeter, steady) == 192, "three lines");
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Doorbells {
     rung: VecDeque<Time>,
-    /// Those of messages that have arrived, at least in part.
+    /// Doorbell times of messages of which at least a part has arrived.
     arrived: VecDeque<Time>,
 }
 

@@ -77,8 +77,8 @@ pub(crate) trait Kind {
         None
     }
 
-    /// What the meter of the part with this number will have counted at the end, in bytes or pieces of work, as far as the plan tells:
-    /// on average, where chance decides.
+    /// The amount of work of the part with this number, in the unit of its meter (bytes, or transactions for work under locks), if the plan
+    /// has one; its mean where the amount is random.
     fn amount(&self, _part: usize) -> Option<u64> {
         None
     }

@@ -43,7 +43,8 @@ impl Patience {
 }
 
 impl PlannedWorkload {
-    /// What the meters of all parts have counted, and what they will still count as far as the plan and they themselves tell.
+    /// The amount of work that all parts of the workload have done, and the amount that is left, in the unit of its meters. The part of the
+    /// latter that nobody knows yet counts as none.
     pub(crate) fn done_and_left(&self, meter: &Meter) -> (u64, u64) {
         let kind = self.workload.kind();
         let meters = self.own.meters(meter).enumerate();

@@ -96,7 +96,7 @@ pub(super) fn maker(number: u64) -> usize {
 }
 
 impl Region {
-    /// One of `count` regions.
+    /// A region with this world, of a fabric that is divided into `count` regions.
     pub(super) fn new(count: usize, world: World<Pcie>, prefetches: bool) -> Self {
         let mail = || (0..count).map(|_| Mail::default()).collect();
         Region {
