@@ -255,13 +255,7 @@ def test_a_run_that_was_told_to_end_goes_on_from_its_checkpoint(
 
     @contextmanager
     def impatient(_: str) -> Iterator[Callable[..., None]]:
-        calls = count()
-
-        def bar(*_: object) -> None:
-            if next(calls) == 1:
-                signal.raise_signal(number)
-
-        yield bar
+        yield lambda *_: signal.raise_signal(number)
 
     with monkeypatch.context() as patched:
         patched.setattr("peerlane.cli.outcome.progress", impatient)

@@ -8,13 +8,12 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric, Simulation
+from peerlane import Fabric
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,15 +136,6 @@ def test_what_cannot_be_divided_says_so(peerlane: Run, scenario: Write) -> None:
     run = peerlane("run", path, "--threads", "0")
     assert run.status == 2
     assert "--threads" in run.err
-
-
-def test_a_run_on_several_threads_shows_its_progress() -> None:
-    simulation = Simulation(TORUS.replace("4x4", "16x16").replace("20 us", "100 us"))
-    seen = [0.0]
-    simulation.run(seen.append, threads=2)
-    if simulation.fewer_threads:
-        pytest.skip(simulation.fewer_threads)
-    assert max(after - before for before, after in pairwise(seen)) < 0.5
 
 
 def test_accesses_after_a_run_on_several_threads() -> None:

@@ -84,9 +84,12 @@ pub fn assert_two_are_as_one(text: &str) {
 
 /// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows, wherever it is divided.
 pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
+    /// A link with many bit errors may retrain this often; the run on threads takes many seconds then, and is not repeated.
+    const LONG: u64 = 1 << 20;
     let (one, ..) = run_on(text, 1, is_traced);
     let several = [(0, 2), (200, 3), (1500, 2)];
-    let mut several = several.iter().map(|(events, threads)| {
+    let times = if one.events < LONG { 3 } else { 1 };
+    let mut several = several[..times].iter().map(|(events, threads)| {
         let (run, ..) = run_divided_after(*events, text, *threads, is_traced);
         run
     });
@@ -154,6 +157,22 @@ fn a_torus_runs_in_windows_on_each_thread() {
 }
 
 #[test]
+fn a_run_on_threads_is_looked_at_as_it_goes_on() {
+    let mut simulation = simulation(&torus(6, "load = \"1 GB/s\"\nduration = \"20 us\"\n"));
+    simulation.use_threads(2);
+    simulation.use_threads_for(0);
+    let mut shares = vec![0.0];
+    assert!(simulation.run(&mut |simulation| {
+        shares.push(simulation.share_done());
+        true
+    }));
+    assert!(simulation.shares().events > simulation.events() / 2);
+    let largest = shares.windows(2).map(|two| two[1] - two[0]);
+    let largest = largest.fold(0.0, f64::max);
+    assert!(largest < 0.5, "{shares:?}");
+}
+
+#[test]
 fn a_long_run_goes_on_on_threads_where_much_happens_in_a_delay() {
     let run = |text: &str, threads| {
         let mut simulation = simulation(text);
@@ -171,11 +190,11 @@ fn a_long_run_goes_on_on_threads_where_much_happens_in_a_delay() {
         )
     };
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    for (duration, is_long) in [(20, false), (600, true)] {
+    for (duration, is_long) in [(20, false), (3000, true)] {
         let text = text(duration);
         let (one, ..) = run(&text, 1);
         let (two, shares, is_busy) = run(&text, 2);
-        let on_threads = shares.events > two.events / 2;
+        let on_threads = shares.events > 0;
         // Other tests may keep the processors busy.
         let can_have_threads = processors > 1 && !is_busy;
         assert_eq!(on_threads, is_long && can_have_threads, "{shares:?}");

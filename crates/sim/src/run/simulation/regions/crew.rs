@@ -35,11 +35,13 @@ pub(super) struct Crew<'r, 'm> {
     is_alone: AtomicBool,
     /// Whether there is no further window.
     is_over: AtomicBool,
+    /// Whether a thread that waits lets another one have its processor at once, as in tests, which may have more threads than processors.
+    gives_way: bool,
     pub(super) alarm: Alarm,
 }
 
 impl<'r, 'm> Crew<'r, 'm> {
-    pub(super) fn new(regions: &'r Regions, members: Vec<Members<'m>>) -> Self {
+    pub(super) fn new(regions: &'r Regions, members: Vec<Members<'m>>, gives_way: bool) -> Self {
         Crew {
             regions,
             members: members.into_iter().map(Mutex::new).collect(),
@@ -47,6 +49,7 @@ impl<'r, 'm> Crew<'r, 'm> {
             open: AtomicUsize::new(0),
             is_alone: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
+            gives_way,
             alarm: Alarm::default(),
         }
     }
@@ -65,7 +68,7 @@ impl<'r, 'm> Crew<'r, 'm> {
                 if self.is_over.load(Ordering::Acquire) {
                     return;
                 }
-                if wait.on(&self.alarm) > AWAKE {
+                if wait.on(self) > AWAKE {
                     thread::park();
                 }
             }
@@ -117,7 +120,7 @@ impl<'r, 'm> Crew<'r, 'm> {
         while region.is_in_window() {
             let mut wait = Wait::default();
             while !self.stride(number, &mut region, &mut members) {
-                let waited = wait.on(&self.alarm);
+                let waited = wait.on(self);
                 if self.is_alone.load(Ordering::Acquire) || waited > patience {
                     return false;
                 }
@@ -143,7 +146,7 @@ impl<'r, 'm> Crew<'r, 'm> {
     fn close(&self, patience: Duration) -> bool {
         let mut wait = Wait::default();
         while self.open.load(Ordering::Acquire) > 0 {
-            let waited = wait.on(&self.alarm);
+            let waited = wait.on(self);
             if waited > patience {
                 return false;
             }
@@ -193,14 +196,17 @@ struct Wait {
 
 impl Wait {
     /// Waits for a moment. Returns the time since it has first looked at the clock.
-    fn on(&mut self, alarm: &Alarm) -> Duration {
+    fn on(&mut self, crew: &Crew<'_, '_>) -> Duration {
         if self.looks < LOOKS {
             self.looks += 1;
             hint::spin_loop();
             return Duration::ZERO;
         }
         self.looks = 0;
-        alarm.check();
+        crew.alarm.check();
+        if crew.gives_way {
+            thread::yield_now();
+        }
         let now = Instant::now();
         now.duration_since(*self.since.get_or_insert(now))
     }

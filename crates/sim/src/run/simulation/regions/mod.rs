@@ -6,6 +6,7 @@
 mod alarm;
 mod crew;
 mod cut;
+mod judging;
 mod mail;
 mod passage;
 mod region;
@@ -65,11 +66,10 @@ pub(crate) struct Threads {
     candidate: Option<Candidate>,
     /// The events before the flows began.
     pub(super) before_flows: u64,
-    /// The rehearsal of the other threads before the fabric is divided, with the number of events before it, and the number of events before
-    /// which there is no further one.
-    rehearsal: Option<(Rehearsal, u64)>,
+    /// The rehearsal of the other threads before the fabric is divided, and the number of events before which there is no further one.
+    rehearsal: Option<Rehearsal>,
     not_before: u64,
-    /// The time of the first look at whether threads are worth while, and the number of events then.
+    /// The time of the last look at whether threads are worth while, and the number of events then.
     looked: Option<(Instant, u64)>,
     /// The number of threads that is known to be worth while.
     judged: Option<usize>,

@@ -15,12 +15,11 @@ use rustix::time::{ClockId, clock_gettime};
 /// slice some thousand.
 const LOST: Duration = Duration::from_micros(50);
 
-/// The time for which all threads must have kept their processors, unless the rehearsal is to be short. Our choice: longer than most time
-/// slices.
+/// The time for which all threads must have kept their processors. Our choice: longer than most time slices.
 const KEPT: Duration = Duration::from_millis(5);
 
 /// The longest time of a rehearsal. Our choice: a scheduler may need some milliseconds to move threads from one processor to another.
-pub(super) const LONGEST: Duration = Duration::from_millis(12);
+const LONGEST: Duration = Duration::from_millis(12);
 
 /// The least share of a rehearsal in which the thread that does the work has a processor. Our choice: one that shares its processor has it
 /// for half of the time or less.
@@ -66,17 +65,16 @@ impl Rehearsal {
         self.since.elapsed()
     }
 
-    /// Whether there is a processor for each thread, once that is known: at the latest after `longest`, of which each must have kept it for
-    /// the half. The thread that does the work, which asks, must have had one, too: a spare one may have taken it.
-    pub(super) fn outcome(&self, longest: Duration) -> Option<bool> {
+    /// Whether there is a processor for each thread, once that is known. The thread that does the work, which asks, must have had one, too: a
+    /// spare one may have taken it.
+    pub(super) fn outcome(&self) -> Option<bool> {
         let elapsed = self.elapsed();
         let mut all = self.threads.iter();
-        let kept = KEPT.min(longest / 2);
-        if all.all(|one| one.has_kept(kept, elapsed)) {
+        if all.all(|one| one.has_kept(KEPT, elapsed)) {
             let worked = processor_time().saturating_sub(self.worked);
             return Some(worked >= elapsed.mul_f64(LEAST_SHARE));
         }
-        (elapsed >= longest).then_some(false)
+        (elapsed >= LONGEST).then_some(false)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::rehearsal::{LONGEST, Rehearsal};
+use super::rehearsal::Rehearsal;
 
 /// The fewest events of a window that is timed to compare. Our choice.
 const FEWEST_COMPARED: u64 = 2048;
@@ -121,7 +121,7 @@ impl Turns {
         let rehearsal = self
             .rehearsal
             .get_or_insert_with(|| Rehearsal::begin(others));
-        if let Some(are_processors) = rehearsal.outcome(LONGEST) {
+        if let Some(are_processors) = rehearsal.outcome() {
             let elapsed = rehearsal.elapsed();
             self.rehearsal = None;
             self.end_rehearsal(are_processors, elapsed);

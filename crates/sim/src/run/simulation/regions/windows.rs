@@ -4,36 +4,21 @@
 use std::mem;
 use std::ops::{Deref, DerefMut, Range};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kernel::{Span, Time};
 
 use super::super::Simulation;
 use super::crew::{Crew, Dismissal};
-use super::cut::Cut;
 use super::region::Members;
-use super::rehearsal::{LONGEST, Rehearsal};
 use super::turns::Turn;
-use super::{Before, Candidate, Region, Regions, Threads};
+use super::{Before, Region, Regions, Threads};
 use crate::model::Model;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress
 /// and slots of packets are freed. Our choice: some milliseconds, and a fraction of a second.
 const FEWEST_EVENTS: u32 = 8192;
 const MOST_EVENTS: u64 = 1 << 19;
-
-/// The events of flows on one thread after which a run knows whether threads are worth while, the fewest of them for each thread in the shortest
-/// lookahead with which they are, and the least work that must be left, as a multiple of that. Our choice, by what was measured: with 18 events,
-/// two threads take 0.9 to 1.1 times as long as one; with some hundred, 0.7 to 0.9 times.
-const EVENTS_TO_JUDGE: u64 = 1 << 14;
-const FEWEST_IN_LOOKAHEAD: f64 = 50.0;
-const LEAST_LEFT: f64 = 16.0;
-
-/// The events between two looks at a run that is about to be judged. Our choice: some milliseconds, where a rehearsal takes a few more.
-const EVENTS_TO_LOOK: u64 = 1 << 11;
-
-/// The greatest share of a run that a rehearsal takes, if it shows no processors. Our choice.
-const LONGEST_REHEARSAL: f64 = 0.03;
 
 /// The events of a window, unless the lookahead is longer: few enough for their observations to stay in the cache until the probes get
 /// them, and many enough for two meetings of all threads. Our choice.
@@ -80,7 +65,8 @@ impl Simulation {
         }
         regions.free_common();
         let mut models = mem::take(&mut self.models);
-        let crew = Crew::new(&regions, regions.share_out(&mut models));
+        let is_tested = self.threads.fewest_events.is_some();
+        let crew = Crew::new(&regions, regions.share_out(&mut models), is_tested);
         let outcome = thread::scope(|scope| {
             let _guard = crew.alarm.guard();
             let mut others = Dismissal(&crew, Vec::new());
@@ -191,110 +177,6 @@ impl Simulation {
         regions.events() as f64 * share >= f64::from(fewest)
     }
 
-    /// The number of events at which somebody looks next whether threads are worth while: soon while that is about to be judged, or other
-    /// threads rehearse, and after twice as many later, because a look at thousands of workloads takes as long as thousands of events.
-    pub(in crate::run) fn looks_at(&self) -> u64 {
-        let (threads, events) = (&self.threads, self.events());
-        let is_early = events < threads.before_flows + EVENTS_TO_JUDGE;
-        match threads.candidate {
-            None => u64::MAX,
-            Some(_) if is_early || threads.rehearsal.is_some() => events + threads.until_look(),
-            Some(_) => threads.not_before.max(2 * events),
-        }
-    }
-
-    /// Divides the fabric for threads, if they are worth while. Returns whether it does.
-    pub(in crate::run) fn begins_on_threads(&mut self) -> bool {
-        let is_between_times = !self.world.is_due_now();
-        if self.threads.wished < 2 || !is_between_times || !self.are_threads_worth_while() {
-            return false;
-        }
-        let Some(Candidate::Cut(cut)) = self.threads.candidate.take() else {
-            return false;
-        };
-        self.divide(cut);
-        true
-    }
-
-    /// Whether threads are worth while, because enough has turned out to happen within the lookahead of the regions, and there are processors.
-    fn are_threads_worth_while(&mut self) -> bool {
-        if self.threads.candidate.is_none() {
-            return false;
-        }
-        let (now, events) = (self.now(), self.events());
-        let flowing = now.as_fs().saturating_sub(self.flows_since().as_fs());
-        // Links that come up have many events, or few.
-        let flown = events - self.threads.before_flows;
-        if let Some(fewest) = self.threads.fewest_events {
-            return flown >= u64::from(fewest) && self.cut_for(f64::INFINITY).is_some();
-        }
-        if self.threads.judged.is_some() {
-            return self.cut_for(f64::INFINITY).is_some();
-        }
-        let looked = || (Instant::now(), events);
-        self.threads.looked.get_or_insert_with(looked);
-        if flown < EVENTS_TO_JUDGE || events < self.threads.not_before || flowing == 0 {
-            return false;
-        }
-        let Some(count) = self.cut_for(flown as f64 / flowing as f64) else {
-            return false;
-        };
-        let lasting = self.lasts_until().as_fs() as f64 / flowing as f64;
-        let left = self.work_left().unwrap_or(0.0).max(lasting - 1.0);
-        // What happens during a rehearsal is no longer left.
-        let is_rehearsed = self.threads.rehearsal.is_some();
-        let least = if is_rehearsed {
-            LEAST_LEFT / 2.0
-        } else {
-            LEAST_LEFT
-        };
-        if left < least {
-            self.threads.rehearsal = None;
-            return false;
-        }
-        let are_processors = self.threads.rehearse(count - 1, events, left);
-        self.threads.judged = are_processors.then_some(count);
-        are_processors
-    }
-
-    /// Cuts the fabric into as many regions as have enough events within their lookahead, of `pace` a femtosecond. Returns their number; `None`,
-    /// for good, if not even two have.
-    fn cut_for(&mut self, pace: f64) -> Option<usize> {
-        let mut cut = match self.threads.candidate.take()? {
-            Candidate::Cut(cut) => cut,
-            Candidate::Whole(most) => self.cut_into(most)?,
-        };
-        loop {
-            let count = cut.count();
-            let events = pace * cut.lookahead.as_fs() as f64;
-            let enough = (events / FEWEST_IN_LOOKAHEAD) as usize;
-            if count <= enough {
-                self.threads.candidate = Some(Candidate::Cut(cut));
-                return Some(count);
-            }
-            let lookahead = cut.lookahead.as_ns();
-            self.threads.fewer = Some(format!(
-                "the shortest delay between its {count} regions is {lookahead} ns, in which {events:.0} events happen; each thread needs {FEWEST_IN_LOOKAHEAD}"
-            ));
-            if count == 2 {
-                return None;
-            }
-            cut = self.cut_into(enough.max(2))?;
-        }
-    }
-
-    /// Cuts the fabric into at most so many regions, if it can be cut.
-    fn cut_into(&mut self, most: usize) -> Option<Cut> {
-        let cut = self.cut(most);
-        let why = match cut.as_ref().map(Cut::count) {
-            None => "no wire with a delay divides the fabric".to_owned(),
-            Some(count) if count < most => format!("the fabric falls into {count} regions"),
-            Some(_) => return cut,
-        };
-        self.threads.fewer = Some(why);
-        cut
-    }
-
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
     fn goes_on_until(&self, regions: &Regions) -> Time {
         if let Some(Before { until, .. }) = self.threads.before {
@@ -320,35 +202,6 @@ impl Threads {
     fn most_events(&self) -> u64 {
         let tested = self.fewest_events.map(|fewest| u64::from(fewest).max(1024));
         tested.unwrap_or(MOST_EVENTS)
-    }
-
-    /// The number of events until the next look.
-    fn until_look(&self) -> u64 {
-        let tested = self.fewest_events.map(|fewest| u64::from(fewest).max(1));
-        tested.unwrap_or(EVENTS_TO_LOOK)
-    }
-
-    /// Whether a rehearsal of `others` threads has shown that there are processors for them. `events` is the number of events so far, and
-    /// `left` that of the events to come, as a multiple.
-    fn rehearse(&mut self, others: usize, events: u64, left: f64) -> bool {
-        let looked = || (Instant::now(), events);
-        let (since, before) = *self.looked.get_or_insert_with(looked);
-        let begin = || (Rehearsal::begin(others), events);
-        let (rehearsal, first) = self.rehearsal.get_or_insert_with(begin);
-        let time = rehearsal.elapsed();
-        // Before the rehearsal, which may take time from the run.
-        let usual = since.elapsed().saturating_sub(time).as_secs_f64();
-        let each = usual / (*first - before).max(1) as f64;
-        let run = each * events as f64 * (1.0 + left);
-        let longest = Duration::from_secs_f64((run * LONGEST_REHEARSAL).min(LONGEST.as_secs_f64()));
-        let Some(are_processors) = rehearsal.outcome(longest) else {
-            return false;
-        };
-        self.rehearsal = None;
-        if !are_processors {
-            self.not_before = 3 * events;
-        }
-        are_processors
     }
 }
 
