@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,9 @@ from peerlane.reproduction.reproduce import reproduce
 
 if TYPE_CHECKING:
     from peerlane.reproduction.report import Report
+
+# What a shell runs in the background ignores interrupts, and so does what that starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=100_000)

@@ -222,7 +222,6 @@ def test_wrong_use_of_shapes(peerlane: Run, arguments: list[str], words: list[st
 
 
 def test_an_interrupted_shape_is_one_line() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "peerlane", "bench", "shapes", "endpoint", "--repeat", "10000"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

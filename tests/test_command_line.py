@@ -489,8 +489,6 @@ def test_an_interrupt_is_one_line_after_what_is_there(
     scenario: Write, tmp_path: Path, command: list[str], printed: bytes
 ) -> None:
     scenario(ENDLESS)
-    # What a shell runs in the background ignores interrupts, and so does what that starts.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     told = tmp_path / "told"
     with (
         told.open("wb") as err,
@@ -517,7 +515,6 @@ def test_an_interrupt_is_one_line_after_what_is_there(
 
 
 def test_an_interrupted_bench_of_a_session_is_one_line(tmp_path: Path) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     told = tmp_path / "told"
     with (
         told.open("wb") as err,

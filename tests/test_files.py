@@ -137,8 +137,6 @@ def test_an_interrupt_ends_the_wait_for_the_reader_of_a_pipe(
     scenario: Write, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    # What a shell runs in the background ignores interrupts, and so does what that starts.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "peerlane", "run", str(scenario()), "--trace", "pipe"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
         threads = Path(f"/proc/{process.pid}/task")

@@ -330,7 +330,6 @@ def test_the_second_interrupt_ends_a_command_whose_model_never_returns(
         '[[flows]]\nfrom = "h0"\nto = "d"\nsize = "4 B"\ndirection = "read"\n',
         encoding="utf-8",
     )
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         [sys.executable, "-m", "peerlane", "run", scenario, "--model", f"c={library}"],
         stderr=subprocess.PIPE,

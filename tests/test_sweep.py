@@ -282,8 +282,6 @@ def test_an_interrupted_sweep_goes_on(
 ) -> None:
     file = scenario(('size = "16 KiB"', 'size = "24 MiB"\nwindow = "64 KiB"'))
     sweep = ("sweep", file, "--vary", "seed=1..24+1", "--out", "o.csv")
-    # What runs in the background of a shell would pass on that interrupts are ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "peerlane", *map(str, sweep)],
         cwd=tmp_path,

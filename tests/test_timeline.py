@@ -470,8 +470,6 @@ def test_what_was_captured_before_an_interrupt_can_be_read(scenario: Write, tmp_
     command = [sys.executable, "-m", "peerlane", "run", "fabric.toml"]
     command += ["--perfetto", "timeline", "--vcd", "dump.vcd", "--trace", "trace"]
     command += ["--window", "..2ms"]
-    # What a shell runs in the background ignores interrupts, and so does what that starts.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
