@@ -1,9 +1,12 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
+mod credit;
 mod errors;
 mod initialization;
 mod power;
+mod prefetching;
 mod rate;
+mod readings;
 mod receiving;
 mod training;
 
@@ -11,21 +14,20 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use kernel::{Span, Time};
-use protocol::{Class, CorrectableError, Dllp, TrafficClass};
+use protocol::{CorrectableError, Dllp, TrafficClass};
 use serde::{Deserialize, Serialize};
 
 use crate::active_state::ActiveState;
 use crate::alarm::{Alarm, RareAlarms, Ring};
-use crate::channels::{ChannelCounters, ChannelMap};
+use crate::channels::ChannelMap;
 use crate::counters::Counters;
 use crate::handshake::Handshake;
 use crate::ltssm::{LinkChange, LinkCommand, Ltssm, Offer, TrainingTimes};
 use crate::parameters::PortParameters;
-use crate::receiver::{PendingUpdate, Receiver};
-use crate::refresh::{Refresh, RefreshSchedule};
+use crate::receiver::Receiver;
+use crate::refresh::Refresh;
 use crate::transmitter::{Finished, L0s, Transmitter, Turn};
-use crate::{At, CreditLeft, LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
-use packet::{Charge, Packets};
+use crate::{At, LinkConfig, LinkContext, LinkTimer, Waiting};
 use rate::Rates;
 
 /// One end of a link.
@@ -246,134 +248,6 @@ impl LinkEnd {
         complete >= self.fails_at || cuts.any(|cut| (now..complete).contains(cut))
     }
 
-    /// Begins to load what the next packet of this end needs, which arrives or leaves.
-    #[inline]
-    pub fn prefetch(&self, is_arrival: bool) {
-        if is_arrival {
-            self.prefetch_buffers();
-            kernel::prefetch(self, Self::TIMING..Self::TIMING + 1);
-        } else {
-            kernel::prefetch(self, Self::COMMON..Self::SENDING_END);
-            kernel::prefetch(self, Self::TIMING..Self::TIMING + 1);
-        }
-    }
-
-    /// Begins to load what is needed when a packet leaves this end's buffer.
-    #[inline]
-    pub fn prefetch_buffers(&self) {
-        kernel::prefetch(self, Self::POSTED..Self::POSTED + 1);
-        kernel::prefetch(self, Self::COMMON..Self::COMMON + 1);
-        kernel::prefetch(self, Self::RECEIPT..Self::RECEIPT + 1);
-    }
-
-    /// Begins to load the lists of packets that the next event of this end needs: of those that are kept for a replay, the oldest, which an
-    /// Ack releases, and of those that wait, the next, which is itself loaded if probes are told of it.
-    #[inline]
-    pub fn prefetch_packets(&self, packets: &Packets) {
-        self.transmitter.prefetch_packets(packets);
-    }
-
-    /// Begins to load where packets of a source wait for the wire.
-    #[inline]
-    pub fn prefetch_source(&self, source: u16) {
-        self.transmitter.prefetch_source(source);
-    }
-
-    /// The source of the packet on the wire, whose end must be reported.
-    #[inline]
-    pub fn source_on_wire(&self) -> Option<u16> {
-        let on_wire = self.transmitter.on_wire.as_ref();
-        on_wire.map(|finished| finished.source)
-    }
-
-    /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
-    /// time the part before `now`.
-    pub fn counters(&self, now: Time) -> Counters {
-        let (mut counters, remaining) = if self.refresh.is_dormant() {
-            let refreshes = self.receiver.skipped_refreshes(now, self.refreshes());
-            let refreshes = refreshes.into_iter().map(|(_, last)| last);
-            self.transmitter.counters_with(refreshes, now)
-        } else {
-            let remaining = self.transmitter.remaining(now);
-            (self.transmitter.counters(now), remaining)
-        };
-        // What a link drops that is down takes its time, but not on the wire.
-        if !self.is_outside_l0(now) || self.is_linked(now) {
-            counters.busy = counters.busy.saturating_sub(remaining);
-        }
-        (counters.in_l1, counters.l1_entries) = self.power.time_in_l1(now.min(self.fails_at));
-        counters
-    }
-
-    /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID; none at a port without the Virtual
-    /// Channel capability.
-    pub fn channel_counters(&self, now: Time) -> impl Iterator<Item = (u8, ChannelCounters)> {
-        let channels = (0..).zip(self.transmitter.channel_counters(now));
-        let ids = if self.has_channel_capability {
-            self.enabled | 1
-        } else {
-            0
-        };
-        channels.filter(move |(id, _)| ids >> id & 1 != 0)
-    }
-
-    pub(crate) fn transmitter(&self) -> &Transmitter {
-        &self.transmitter
-    }
-
-    /// The timing of this wire.
-    pub fn timing(&self) -> &WireTiming {
-        self.transmitter.timing()
-    }
-
-    /// The number of packets that wait for the wire.
-    pub fn waiting(&self) -> usize {
-        self.transmitter.waiting()
-    }
-
-    /// The packets in the replay buffer, in bytes on the wire.
-    pub fn replay_buffer_bytes(&self) -> u64 {
-        self.transmitter.kept_bytes()
-    }
-
-    /// The credit of a class that this end may still send, for each virtual channel.
-    pub fn credit_left(&self, class: Class) -> impl Iterator<Item = CreditLeft> {
-        let queues = self.transmitter.queues();
-        queues.map(move |(_, budgets)| budgets[class.index()].left())
-    }
-
-    /// The time at which the current or last transmission ends.
-    pub fn busy_until(&self) -> Time {
-        self.transmitter.busy_until
-    }
-
-    /// The number of packets of `source` that wait in the queue for packets with this `charge`.
-    pub fn waiting_like(&self, source: u16, charge: &Charge) -> usize {
-        let channel = self.channel_of(charge.traffic_class);
-        self.transmitter.waiting_of(channel, source, charge.class)
-    }
-
-    /// The header credits and the data credits of packets that are in this end's receive buffers and not scheduled to leave.
-    pub fn credits_held(&self) -> u32 {
-        self.receiver.credits_held()
-    }
-
-    /// Whether flow-control initialisation is complete.
-    pub fn is_up(&self) -> bool {
-        self.handshake.is_done()
-    }
-
-    /// The errors that this end has corrected since the last [`take_repaired`](Self::take_repaired), as bits of Correctable Error
-    /// Status.
-    pub fn repaired(&self) -> u32 {
-        self.repaired
-    }
-
-    /// Returns the corrected errors, as bits of Correctable Error Status, and clears them.
-    pub fn take_repaired(&mut self) -> u32 {
-        std::mem::take(&mut self.repaired)
-    }
-
     /// Starts flow-control initialisation.
     pub fn start(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         if !self.is_scalable {
@@ -414,52 +288,6 @@ impl LinkEnd {
         self.transmitter.set_l0s(is_enabled.then_some(self.l0s));
         self.receiver
             .set_silent_after(is_enabled.then_some(self.far_l0s_entry));
-    }
-
-    /// Returns the credit of a packet that has left this end's buffer.
-    #[inline(always)]
-    pub fn free(&mut self, charge: Charge, cx: &mut impl EndContext) -> Option<Finished> {
-        let channel = self.charged_channel(charge)?;
-        match self.receiver.free(channel, charge, cx.now()) {
-            PendingUpdate::Now => self.pump(cx),
-            PendingUpdate::Later => {
-                self.check_credit_at(cx.now() + self.update_delay, cx);
-                None
-            }
-            PendingUpdate::None => None,
-        }
-    }
-
-    /// Schedules the return of a packet's credit at `due`, when the packet leaves this end's buffer.
-    ///
-    /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
-    #[inline(always)]
-    pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
-        let Some(channel) = self.charged_channel(charge) else {
-            return;
-        };
-        match self.receiver.free_later(channel, charge, due) {
-            Some(due) => self.check_credit_at(due, cx),
-            None => self.check_credit_at(due + self.update_delay, cx),
-        }
-    }
-
-    /// The channel in which a packet that leaves this end's buffer was charged, if the channel has not begun anew since.
-    #[inline]
-    fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
-        if self.has_channel_capability {
-            self.receiver.charged_channel(charge)
-        } else {
-            Some(self.channel_of(charge.traffic_class))
-        }
-    }
-
-    #[inline]
-    fn check_credit_at(&mut self, time: Time, cx: &mut impl EndContext) {
-        // Without a deadline this is never.
-        if time < self.update_alarm.deadline() {
-            self.set(LinkTimer::UpdateCredit, time, cx);
-        }
     }
 
     /// Replays the packets. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
@@ -521,75 +349,6 @@ impl LinkEnd {
             LinkTimer::Power => self.ask_if_idle(cx),
         }
         self.pump(cx)
-    }
-
-    fn update_credit(&mut self, cx: &mut impl EndContext) {
-        let now = cx.now();
-        self.receiver.settle(now);
-        let oldest = self.receiver.request_updates(now, self.update_delay);
-        let (due, first) = self.receiver.next_due_update();
-        let delayed = oldest.into_iter().chain(first);
-        let delayed = delayed.map(|freed| freed + self.update_delay);
-        if let Some(next) = delayed.chain(due).min() {
-            self.check_credit_at(next, cx);
-        }
-    }
-
-    /// Sends the limits again that were last sent long ago, and schedules the next time.
-    fn refresh_credit(&mut self, cx: &mut impl EndContext) {
-        let now = cx.now();
-        let may_sleep = self.may_sleep();
-        let may_leave_out = may_sleep && !cx.watched() && !self.has_work();
-        if may_leave_out && self.refresh.fall_asleep(now) {
-            return;
-        }
-        let is_scheduled = may_sleep && self.refresh.is_scheduled(now);
-        let schedule = is_scheduled.then(|| self.refreshes());
-        let interval = schedule.map_or(self.refresh.interval(), RefreshSchedule::interval);
-        self.receiver.settle(now);
-        let oldest = self.receiver.refresh(now, interval, schedule);
-        if oldest.is_some() || self.receiver.has_pending_updates() {
-            let next = oldest.unwrap_or(now) + interval;
-            self.set(LinkTimer::RefreshCredit, next, cx);
-        }
-    }
-
-    /// Whether the refreshes of an idle time can be counted afterwards. Those that may be damaged, or wake a wire, are sent.
-    fn may_sleep(&self) -> bool {
-        let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled();
-        !self.receiver.has_errors() && !has_low_power
-    }
-
-    /// Whether the wire has been idle for so long that the refreshes of limits can be counted afterwards, and nothing else is to be
-    /// sent: an end that sends them does what a dormant end leaves out.
-    pub fn only_refreshes(&self, now: Time) -> bool {
-        let has_news = self.handshake.has_dllp()
-            || self.acknowledge_now
-            || self.refuse_now
-            || self.receiver.has_unannounced()
-            || self.transmitter.has_work();
-        self.refresh.is_scheduled(now) && self.may_sleep() && !has_news
-    }
-
-    fn refreshes(&self) -> RefreshSchedule {
-        self.refresh.schedule(self.timing().symbol())
-    }
-
-    /// Counts the refreshes that a dormant end has left out, and goes on with them. The wire is as busy as if it had sent them.
-    #[cold]
-    fn wake_up(&mut self, cx: &mut impl EndContext) {
-        let now = cx.now();
-        self.refresh.wake_up();
-        for (number, last) in self.receiver.skipped_refreshes(now, self.refreshes()) {
-            self.transmitter.count_dllps(last.count - 1);
-            let is_sent = self.transmitter.repeat_dllp(last.due, now, cx);
-            let sent = if is_sent { last.sent } else { last.before };
-            self.receiver.count_refresh(number, sent, !is_sent);
-        }
-        if let Some(oldest) = self.receiver.oldest_limit() {
-            let next = oldest + self.refreshes().interval();
-            self.set(LinkTimer::RefreshCredit, next, cx);
-        }
     }
 
     /// Uses a free wire for the most urgent transmission (PCIe Base 3.6.3.1): Nak, Ack, UpdateFC, replayed TLPs, new TLPs.
@@ -743,16 +502,6 @@ impl LinkEnd {
             return None;
         }
         self.next_update(at, cx.now())
-    }
-
-    /// The next UpdateFC. On a wire with bit errors the last one may have been lost, so that each may be new.
-    #[inline]
-    fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
-        self.receiver.settle(now);
-        let is_scheduled = self.refresh.is_scheduled(now) && self.may_sleep();
-        let schedule = is_scheduled.then(|| self.refreshes());
-        let (update, is_new) = self.receiver.next_update(at, schedule)?;
-        Some((update, is_new || self.receiver.has_errors()))
     }
 
     #[inline(always)]

@@ -1,0 +1,108 @@
+//! What an end tells of itself.
+
+use kernel::Time;
+use packet::Charge;
+use protocol::Class;
+
+use super::LinkEnd;
+use crate::channels::ChannelCounters;
+use crate::counters::Counters;
+use crate::transmitter::Transmitter;
+use crate::{CreditLeft, WireTiming};
+
+impl LinkEnd {
+    /// The source of the packet on the wire, whose end must be reported.
+    #[inline]
+    pub fn source_on_wire(&self) -> Option<u16> {
+        let on_wire = self.transmitter.on_wire.as_ref();
+        on_wire.map(|finished| finished.source)
+    }
+
+    /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
+    /// time the part before `now`.
+    pub fn counters(&self, now: Time) -> Counters {
+        let (mut counters, remaining) = if self.refresh.is_dormant() {
+            let refreshes = self.receiver.skipped_refreshes(now, self.refreshes());
+            let refreshes = refreshes.into_iter().map(|(_, last)| last);
+            self.transmitter.counters_with(refreshes, now)
+        } else {
+            let remaining = self.transmitter.remaining(now);
+            (self.transmitter.counters(now), remaining)
+        };
+        // What a link drops that is down takes its time, but not on the wire.
+        if !self.is_outside_l0(now) || self.is_linked(now) {
+            counters.busy = counters.busy.saturating_sub(remaining);
+        }
+        (counters.in_l1, counters.l1_entries) = self.power.time_in_l1(now.min(self.fails_at));
+        counters
+    }
+
+    /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID; none at a port without the Virtual
+    /// Channel capability.
+    pub fn channel_counters(&self, now: Time) -> impl Iterator<Item = (u8, ChannelCounters)> {
+        let channels = (0..).zip(self.transmitter.channel_counters(now));
+        let ids = if self.has_channel_capability {
+            self.enabled | 1
+        } else {
+            0
+        };
+        channels.filter(move |(id, _)| ids >> id & 1 != 0)
+    }
+
+    pub(crate) fn transmitter(&self) -> &Transmitter {
+        &self.transmitter
+    }
+
+    /// The timing of this wire.
+    pub fn timing(&self) -> &WireTiming {
+        self.transmitter.timing()
+    }
+
+    /// The number of packets that wait for the wire.
+    pub fn waiting(&self) -> usize {
+        self.transmitter.waiting()
+    }
+
+    /// The packets in the replay buffer, in bytes on the wire.
+    pub fn replay_buffer_bytes(&self) -> u64 {
+        self.transmitter.kept_bytes()
+    }
+
+    /// The credit of a class that this end may still send, for each virtual channel.
+    pub fn credit_left(&self, class: Class) -> impl Iterator<Item = CreditLeft> {
+        let queues = self.transmitter.queues();
+        queues.map(move |(_, budgets)| budgets[class.index()].left())
+    }
+
+    /// The time at which the current or last transmission ends.
+    pub fn busy_until(&self) -> Time {
+        self.transmitter.busy_until
+    }
+
+    /// The number of packets of `source` that wait in the queue for packets with this `charge`.
+    pub fn waiting_like(&self, source: u16, charge: &Charge) -> usize {
+        let channel = self.channel_of(charge.traffic_class);
+        self.transmitter.waiting_of(channel, source, charge.class)
+    }
+
+    /// The header credits and the data credits of packets that are in this end's receive buffers and not scheduled to leave.
+    pub fn credits_held(&self) -> u32 {
+        self.receiver.credits_held()
+    }
+
+    /// Whether flow-control initialisation is complete.
+    pub fn is_up(&self) -> bool {
+        self.handshake.is_done()
+    }
+
+    /// The errors that this end has corrected since the last [`take_repaired`](Self::take_repaired), as bits of Correctable Error
+    /// Status.
+    pub fn repaired(&self) -> u32 {
+        self.repaired
+    }
+
+    /// Returns the corrected errors, as bits of Correctable Error Status, and clears them.
+    pub fn take_repaired(&mut self) -> u32 {
+        std::mem::take(&mut self.repaired)
+    }
+}
