@@ -111,7 +111,8 @@ impl Component {
         assert_eq!(self.functions, before, "a read changes nothing");
     }
 
-    /// A write changes the enabled bytes of its register, and aligns the BARs of virtual functions to a larger page.
+    /// A write changes the enabled bytes of its register, and aligns the BARs of virtual functions to a larger page. One that sets Secondary Bus
+    /// Reset of an upstream port resets the downstream ports.
     fn write(&mut self, place: FunctionPlace, request: &ConfigRequest, value: u32) {
         let before = self.functions.clone();
         let enables = request.first_be;
@@ -119,6 +120,9 @@ impl Component {
         self.functions.access(place, request, action);
         let bytes = (0..4).filter(|byte| enables >> byte & 1 == 1);
         let written = bytes.fold(0, |mask, byte| mask | 0xff_u32 << (8 * byte));
+        let own = |functions: &Functions| functions.space(FunctionPlace::Own).link_hold();
+        let is_bus_reset =
+            place == FunctionPlace::Own && own(&before).is_none() && own(&self.functions).is_some();
         let virtual_bars = register::VF_BARS..register::VF_BARS + Bar::COUNT as u16;
         for other in before.places() {
             let is_gone = self.functions.places().all(|place| place != other);
@@ -126,6 +130,12 @@ impl Component {
                 continue;
             }
             let (old, new) = (before.space(other), self.functions.space(other));
+            if matches!(other, FunctionPlace::Port(_)) && is_bus_reset {
+                let mut reset = old.clone();
+                reset.hot_reset();
+                assert_eq!(new, &reset, "{other:?} after a hot reset");
+                continue;
+            }
             for register in 0..declared(old) {
                 let cleared = match other {
                     FunctionPlace::Own if virtual_bars.contains(&register) => old.read(register),
@@ -175,7 +185,7 @@ impl Component {
     }
 }
 
-/// The registers after reset, and the bits of them that neither a write nor an error changes.
+/// The registers after reset, and the bits of them that neither a write nor an error nor a hot reset changes.
 struct Fixed {
     reset: ConfigSpace,
     masks: Vec<u32>,
@@ -195,9 +205,15 @@ impl Fixed {
             space.apply_virtual_registers();
             fixed.except(&space);
         }
+        let mut space = reset.clone();
+        space.hot_reset();
+        fixed.except(&space);
         for error in UNCORRECTABLE {
             for advisory in [false, true] {
                 let mut space = reset.clone();
+                // With SERR# Enable, Signaled System Error tells of them, too.
+                space.write(register::COMMAND, u32::MAX, 0b0011);
+                let control = space.error_control();
                 let header = Some([0xff; 16]);
                 let record = ErrorRecord {
                     error,
@@ -205,7 +221,7 @@ impl Fixed {
                     prefix: header.and_then(|_| Pasid::new(0x1_2345)),
                     advisory,
                 };
-                space.record(&record, reset.error_control());
+                space.record(&record, control);
                 space.record_master_abort();
                 space.record_correctable(CORRECTABLE);
                 fixed.except(&space);
