@@ -1,4 +1,5 @@
-//! The credit that an end returns to the far end: when buffers become free, and again and again while nothing happens.
+//! Flow-control credit that a [`LinkEnd`] returns to the other end of its link by UpdateFC DLLPs: when receive buffers become free, and
+//! periodically on an idle link.
 
 use kernel::Time;
 use packet::Charge;

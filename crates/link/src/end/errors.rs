@@ -10,6 +10,11 @@ use crate::ltssm::LinkState;
 use crate::receiver::Verdict;
 
 impl LinkEnd {
+    /// Returns the corrected errors, as bits of Correctable Error Status, and clears them.
+    pub fn take_repaired(&mut self) -> u32 {
+        std::mem::take(&mut self.repaired)
+    }
+
     /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
     #[cold]
     pub(super) fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl EndContext) {

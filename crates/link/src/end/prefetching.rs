@@ -1,4 +1,5 @@
-//! What an end needs for its next event, loaded into the cache before: of thousands of ends, most are outside it.
+//! Early loads of link ends: the lines of a [`LinkEnd`] that its next event reads are brought into the cache before the event is handled. In a
+//! fabric of thousands of links, most ends are not in the cache.
 
 use packet::Packets;
 

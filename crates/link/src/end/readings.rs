@@ -1,4 +1,5 @@
-//! What an end tells of itself.
+//! Read access to a [`LinkEnd`]: its counters, the packets that wait, the credit that is left, and whether the link is up. Nothing here changes
+//! the end.
 
 use kernel::Time;
 use packet::Charge;
@@ -99,10 +100,5 @@ impl LinkEnd {
     /// Status.
     pub fn repaired(&self) -> u32 {
         self.repaired
-    }
-
-    /// Returns the corrected errors, as bits of Correctable Error Status, and clears them.
-    pub fn take_repaired(&mut self) -> u32 {
-        std::mem::take(&mut self.repaired)
     }
 }
