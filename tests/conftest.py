@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from opae_programs import Programs, whole
 from peerlane.benchmark.peers.cocotbext import bench as cocotbext
+from peerlane.cli import console
 from peerlane.cli.application import run_command_line
 from peerlane.reproduction.reproduce import reproduce
 
@@ -98,6 +102,8 @@ def peerlane(
         return Outcome(status, *capfd.readouterr())
 
     monkeypatch.chdir(tmp_path)
+    # A busy machine makes short work long: its progress is no concern of these tests.
+    monkeypatch.setattr(console, "LINES", console.LINES._replace(first_s=threading.TIMEOUT_MAX))
     with Path(os.devnull).open(encoding="utf-8") as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
         yield run
@@ -117,9 +123,25 @@ def peerlane_process(tmp_path: Path) -> Run:
             stdin=subprocess.DEVNULL,
             timeout=300,
         )
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        return Outcome(done.returncode, done.stdout, without_progress(done.stderr))
 
     return run
+
+
+def without_progress(err: str) -> str:
+    """What a process wrote to standard error but how far it was: a busy machine makes work long."""
+    return re.sub(r"^.+: (\d+ %, .+ left|.+ so far)\n", "", err, flags=re.MULTILINE)
+
+
+def wait_until(
+    is_so: Callable[[], object], process: subprocess.Popen[Any] | None = None, limit_s: float = 120
+) -> None:
+    """Waits until something is so, which the process brings about while it runs."""
+    end = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < end
+        assert process is None or process.poll() is None
+        time.sleep(0.02)
 
 
 @pytest.fixture

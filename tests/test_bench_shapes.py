@@ -6,13 +6,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conftest import needs_valgrind
+from conftest import needs_valgrind, wait_until, without_progress
 from peerlane import _core
 from peerlane.benchmark.shapes import baseline
 from peerlane.benchmark.shapes.measure import Measured, machine, measure
@@ -227,12 +226,11 @@ def test_an_interrupted_shape_is_one_line() -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while not children.read_text(encoding="utf-8"):
-            time.sleep(0.05)
+        wait_until(lambda: children.read_text(encoding="utf-8"), process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    lines = [line for line in err.splitlines() if not line.startswith("warning: busy machine")]
-    lines = [line for line in lines if not line.endswith(" so far")]
+    lines = without_progress(err).splitlines()
+    lines = [line for line in lines if not line.startswith("warning: busy machine")]
     assert (process.returncode, out, lines) == (130, "", ["interrupted"])
 
 

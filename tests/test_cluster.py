@@ -6,13 +6,12 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import PAIR
+from conftest import PAIR, wait_until
 from peerlane import Fabric, sweep
 from peerlane.varying.cluster import Cluster, ClusterError
 from peerlane.varying.sweep import sweep_points
@@ -50,11 +49,9 @@ def scheduler(folder: Path) -> Iterator[str]:
     place = folder / "scheduler.json"
     options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file")
     with dask("scheduler", *options, str(place), folder=folder) as process:
-        deadline = time.monotonic() + STARTS_S
-        while not place.exists() or not place.read_bytes().rstrip().endswith(b"}"):
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(
+            lambda: place.exists() and place.read_bytes().rstrip().endswith(b"}"), process, STARTS_S
+        )
         yield json.loads(place.read_text(encoding="utf-8"))["address"]
 
 

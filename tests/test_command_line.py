@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from conftest import PAIR, needs_cocotbext
+from conftest import PAIR, needs_cocotbext, wait_until, without_progress
 from peerlane import RunResult, Simulation
 from peerlane.cli.tables.run import run as table
 
@@ -467,13 +466,6 @@ def test_a_process_ends_with_the_status_of_its_command(
     assert (ended.out == "") == (status == 2)
 
 
-def wait_for(told: Path, word: bytes, process: subprocess.Popen[bytes]) -> None:
-    """Waits until a running process has written a word to a file."""
-    while word not in told.read_bytes():
-        assert process.poll() is None, told.read_text(encoding="utf-8")
-        time.sleep(0.05)
-
-
 ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
 
 
@@ -500,12 +492,11 @@ def test_an_interrupt_is_one_line_after_what_is_there(
         ) as process,
     ):
         has_begun = b" %, " if command[0] == "run" else b" so far"
-        wait_for(told, has_begun, process)
+        wait_until(lambda: has_begun in told.read_bytes(), process)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
-    *progress, last = told.read_bytes().splitlines()
-    assert (process.returncode, last) == (130, b"interrupted")
-    assert all(b" %, " in line or line.endswith(b" so far") for line in progress), progress
+    said = without_progress(told.read_text(encoding="utf-8"))
+    assert (process.returncode, said) == (130, "interrupted\n")
     assert printed in out
     assert bool(out) == bool(printed)
     if "--json" in command:
@@ -526,11 +517,11 @@ def test_an_interrupted_bench_of_a_session_is_one_line(tmp_path: Path) -> None:
         ) as process,
     ):
         # Its program, which has the interrupt from the terminal too, makes accesses by then.
-        wait_for(told, b" so far", process)
+        wait_until(lambda: b" so far" in told.read_bytes(), process)
         os.killpg(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=30)
-    lines = [line for line in told.read_bytes().splitlines() if not line.endswith(b" so far")]
-    assert (process.returncode, out, lines) == (130, b"", [b"interrupted"])
+    said = without_progress(told.read_text(encoding="utf-8"))
+    assert (process.returncode, out, said) == (130, b"", "interrupted\n")
 
 
 def test_an_option_that_can_do_nothing_is_refused_or_warned_of(

