@@ -50,6 +50,14 @@ def test_a_resumed_run_prints_and_traces_what_the_whole_run_does(
     assert peerlane("resume", "c.ckpt").out.split("\n\n")[:-1] == tables[:-1]
 
 
+def test_a_run_whose_waits_nobody_watched_goes_on_without_them(
+    peerlane: Run, scenario: Write
+) -> None:
+    whole = peerlane("run", scenario(), "--no-explain", *AT)
+    resumed = peerlane("resume", "c.ckpt")
+    assert (resumed.status, resumed.out, resumed.err) == (0, whole.out, "")
+
+
 @pytest.mark.parametrize(
     ("name", "at"),
     [("pair", "20us"), ("torus", "30us"), ("halo", "5us"), ("nic", "100us"), ("shared", "20us")],

@@ -21,11 +21,13 @@ FAR_BELOW = 0.9
 
 
 def hints(result: RunResult, tree: Tree) -> Iterator[str]:
-    """A line for each flow of a watched run that is far below what its slowest link can carry.
+    """A line for each flow that is far below what its slowest link can carry.
 
-    A flow that waits for its own packets on a wire has none: its links are the limit, and the rest
-    is the latency of its first and last packets.
+    A run that nobody watched has none. Neither has a flow that waits for its own packets on a wire:
+    its links are the limit, and the rest is the latency of its first and last packets.
     """
+    if result.waits is None:
+        return
     nodes = {node.name: node for node in tree.nodes}
     links = {(link.id, link.direction): link for link in result.links}
     for flow in result.explain().flows:
