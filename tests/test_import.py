@@ -224,6 +224,8 @@ def test_how_a_listing_was_copied_changes_nothing(change: Any) -> None:
     assert imported(change(content)) == imported(content)
 
 
+REGION = "\tRegion 0: Memory at 81200000 (32-bit, non-prefetchable) [size=128K]\n"
+
 UNUSUAL = {
     "a generation that is not here is the fastest that is": (
         [("LnkSta:\tSpeed 16GT/s, Width x16", "LnkSta:\tSpeed 64GT/s, Width x16")],
@@ -240,6 +242,14 @@ UNUSUAL = {
     "a bridge that firmware left alone leads nowhere": (
         [("primary=02, secondary=05, subordinate=05", "primary=02, secondary=00, subordinate=00")],
         "; its bus has no number",
+    ),
+    "the registers of a switch are not here": (
+        [("\tBus: primary=01, ", f"{REGION}\tBus: primary=01, ")],
+        "# region 0, 128 KiB: not here, a switch has no BAR",
+    ),
+    "the registers of a port are not here": (
+        [("\tBus: primary=02, secondary=05", f"{REGION}\tBus: primary=02, secondary=05")],
+        "# region 0, 128 KiB: not here, a port has no BAR",
     ),
     "a payload size above the supported one is kept": (
         [("DevCap:\tMaxPayload 256 bytes", "DevCap:\tMaxPayload 128 bytes")],

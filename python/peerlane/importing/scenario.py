@@ -134,6 +134,7 @@ def _switch(switch: Switch, upstream: str, names: _Names, chosen: int) -> Iterat
     yield f"ports = {max(ports, default=0) + 2}"
     yield from _payload(_supported(express), express.max_payload, chosen)
     yield from _access_control(ports)
+    yield from _left_regions(switch.function, "a switch has no BAR")
     yield from _comments(ports, express.max_payload, switch.parts)
 
 
@@ -259,13 +260,18 @@ class _Bars:
             yield _setting("bar_address_bits", _WIDE, "32-bit, for which there is no room here")
         elif bits == _WIDE:
             yield _setting("bar_address_bits", bits)
-        for region in function.memory:
-            if region.index != index:
-                shown = "of unknown size" if region.size is None else size(region.size)
-                yield f"# region {region.index}, {shown}: not here, a device has one BAR"
+        yield from _left_regions(function, "a device has one BAR", but=index)
 
 
 _WIDE = 64
+
+
+def _left_regions(function: Function, why: str, but: int | None = None) -> Iterator[str]:
+    """A comment for each memory region of a function that is not here."""
+    for region in function.memory:
+        if region.index != but:
+            shown = "of unknown size" if region.size is None else size(region.size)
+            yield f"# region {region.index}, {shown}: not here, {why}"
 
 
 def _regions(function: Function) -> Iterator[tuple[int, int, int]]:
@@ -294,6 +300,7 @@ def _comments(ports: dict[int, Port], max_payload: int, parts: Iterable[Part]) -
         elif port.express.max_payload != max_payload:
             notes.append(f"its max payload size is {size(port.express.max_payload)}")
         yield f"# {'; '.join(notes)}"
+        yield from _left_regions(port.function, "a port has no BAR")
         yield from _parts(port.parts)
     yield from _parts(parts)
 

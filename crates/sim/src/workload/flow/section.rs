@@ -100,7 +100,8 @@ kernel::parameters! {
         interval: Span = Span::ZERO, from "as fast as possible";
         /// Offset of the first byte in the target; none for a place that no earlier flow uses, while there is one.
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
-        /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration.
+        /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration. Requests of a router use
+        /// the place of the first one, unless this says more.
         window: Option<Bytes> = None, from "each byte is used once";
         /// Places in the window at which requests begin: "sequential", each where the one before has ended, "random", or "strided", each
         /// a stride after the beginning of the one before. After the end of the window requests begin at its start again.
@@ -123,7 +124,7 @@ kernel::parameters! {
         primitive: Option<Primitive> = None, from "each flow";
         /// Messages of a nic that may be under way.
         outstanding: Option<u32> = None, within Some(1)..=Some(32), from "8; the authors of chpp allow 32";
-        /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size.
+        /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size. With it, the bytes of the flow are those of count messages of request_size, and the latency is not measured.
         smallest: Option<Bytes> = None, from "messages of one size";
         /// The function of a nic whose queue pair sends the messages: 0 is the physical one; none for any that is free.
         function: Option<u32> = None, within Some(0)..=Some(255), from "each flow has a queue pair of its own";
