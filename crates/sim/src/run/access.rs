@@ -312,10 +312,13 @@ impl Simulation {
     /// Takes the interrupts that have reached the processor of `host` and that no program of it waits for: message and count.
     pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
         let node = self.node(host)?;
-        match self.models[node].host_mut() {
-            Some(root) => Ok(root.cpu_mut().take_interrupts()),
-            None => Err(AccessError::NoProcessor(host.to_owned())),
+        match self.models[node].host() {
+            None => return Err(AccessError::NoProcessor(host.to_owned())),
+            Some(root) if !root.cpu().is_interrupted() => return Ok(Vec::new()),
+            Some(_) => self.keep_whole(),
         }
+        let root = self.models[node].host_mut();
+        Ok(root.map_or_else(Vec::new, |root| root.cpu_mut().take_interrupts()))
     }
 
     /// Configures a slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
@@ -357,6 +360,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
+        self.keep_whole();
         self.card_with(device, slot)?.set_clock(slot, clock);
         Ok(())
     }
@@ -368,6 +372,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
+        self.keep_whole();
         self.card_with(device, slot)?.set_made_for(slot, clock);
         Ok(())
     }

@@ -106,6 +106,7 @@ impl Simulation {
     /// Ends the sharing of memory of `host`: the bytes are its own again, and zero.
     pub fn unshare(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let (node, offset) = self.locate(host, address, size)?;
+        self.keep_whole();
         if let Some(memory) = self.models[node].memory_mut() {
             memory.unshare(offset, size);
         }
@@ -298,6 +299,7 @@ impl Simulation {
     /// Lets programs of `host` count device writes to the byte at `address` of its memory.
     pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
+        self.keep_whole();
         let Some(root) = self.models[node].host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };

@@ -221,7 +221,6 @@ impl Simulation {
         self.leave_observations(true);
         let is_over = self.run_on(watch);
         self.leave_observations(false);
-        self.return_captures();
         is_over
     }
 
@@ -230,13 +229,21 @@ impl Simulation {
         self.stuck = false;
         while self.is_open() {
             self.hear_waiting();
-            let patient = self.patient_until();
+            let awaited = self.awaits_incidents_until();
+            let patient = self.patience_ends().max(awaited);
+            // The end of a program or of a reset is nothing that the probes hear of, and the run may end with it.
+            let is_awaited = awaited == Time::NEVER;
             let mut limit = patient;
             if self.old.0 != patient {
                 limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
             }
             limit = limit.min(self.pause_at);
-            let steps = match self.run_windows(limit) {
+            let outcome = if is_awaited {
+                Outcome::None
+            } else {
+                self.run_windows(limit)
+            };
+            let steps = match outcome {
                 Outcome::Again => {
                     self.begin_time();
                     continue;
@@ -258,7 +265,15 @@ impl Simulation {
                     self.old.1 = None;
                     return true;
                 }
-                if self.steps_until::<TIMES_UNHEARD>(limit) {
+                let has_stepped = if is_awaited {
+                    self.step_until(limit)
+                } else {
+                    self.steps_until::<TIMES_UNHEARD>(limit)
+                };
+                if has_stepped {
+                    if is_awaited && self.awaits_incidents_until() < Time::NEVER {
+                        break;
+                    }
                     if self.is_open() {
                         continue;
                     }
@@ -595,6 +610,7 @@ impl Simulation {
     /// Finds out from now on what flows wait for. Where there are many flows, this costs more than a few percent of the time of a run if
     /// it is to be done `closely`.
     pub fn watch_waits(&mut self, closely: bool) {
+        self.unite();
         self.waits = Some(Box::new(Waits::new(&self.plan, &self.models, closely)));
         self.halt();
     }

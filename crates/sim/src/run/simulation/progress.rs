@@ -10,10 +10,14 @@ impl Simulation {
     /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
     /// their credit for ever.
     pub(super) fn patient_until(&self) -> Time {
+        self.patience_ends().max(self.awaits_incidents_until())
+    }
+
+    /// Time until which all workloads may stand still.
+    pub(super) fn patience_ends(&self) -> Time {
         let last = self.meter.progress();
         let patience = self.patience.map(|patience| patience.after(last));
-        let workloads = patience.unwrap_or(Time::NEVER);
-        workloads.max(self.awaits_incidents_until())
+        patience.unwrap_or(Time::NEVER)
     }
 
     /// The number of packets that nothing can move. Drivers that look for a state of their device make packets to the end. Error messages,

@@ -72,6 +72,7 @@ impl Simulation {
 
     /// Samples rates and queue lengths at the multiples of `interval` from now on. The interval doubles when there are too many samples.
     pub fn sample(&mut self, interval: Span) {
+        self.unite();
         let now = Sample::take(self.sampled(), self.now());
         self.series = Some(Series::new(interval, now));
         self.sampled_each = Some(interval);

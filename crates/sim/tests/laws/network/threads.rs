@@ -202,24 +202,54 @@ fn a_long_run_goes_on_on_threads_where_much_happens_in_a_delay() {
     }
 }
 
-/// Two flows, of which the second begins when the first is nearly done, and is done at once.
-#[test]
-fn a_run_that_ends_earlier_than_it_looked_begins_again() {
+/// Two flows, of which the second begins when the first is nearly done, and is done at once: a run on threads may look too far.
+pub fn two_flows(size: u32) -> String {
     let flow = |from, to, lines: &str| {
         format!("[[flows]]\nfrom = \"t-{from}-host\"\nto = \"t-{to}-host\"\n{lines}\n")
     };
     let slow = "size = \"10 KiB\"\nrequest_size = \"256 B\"\ninterval = \"1 us\"";
+    String::from("[networks.t]\nshape = \"torus\"\nsize = \"4\"\n")
+        + &flow(0, 2, slow)
+        + &flow(1, 3, &format!("size = \"{size} KiB\"\nstart = \"39 us\""))
+}
+
+#[test]
+fn a_run_that_ends_earlier_than_it_looked_begins_again() {
     let mut repeated = 0;
     for size in 4..12 {
-        let text = String::from("[networks.t]\nshape = \"torus\"\nsize = \"4\"\n")
-            + &flow(0, 2, slow)
-            + &flow(1, 3, &format!("size = \"{size} KiB\"\nstart = \"39 us\""));
+        let text = two_flows(size);
         let (one, ..) = run_on(&text, 1, true);
         let (two, _, shares) = run_on(&text, 2, true);
         assert!(two == one, "{size} KiB");
         repeated += shares.repeated;
     }
     assert!(repeated > 0);
+}
+
+/// A device whose link fails, and whose driver waits longer for its reset than anything else goes on.
+#[test]
+fn a_run_ends_with_the_reset_of_a_device_however_it_is_looked_at() {
+    let text = "
+        [hosts.h]
+        driver_recovery = true
+        error_reporting = true
+        [buffers.u]
+        host = \"h\"
+        [switches.s]
+        upstream = { to = \"h\", delay = \"200 ns\" }
+        [devices.k]
+        upstream = { to = \"s\", fails_at = \"11096 ns\" }
+        model = \"block-dma\"
+        [[accesses]]
+        by = \"k\"
+        buffer = \"u\"
+        driven = \"program\"
+    ";
+    let (one, ..) = run_on(text, 1, false);
+    let (traced, ..) = run_on(text, 1, true);
+    let (two, ..) = run_on(text, 2, false);
+    assert_eq!((traced.end, &traced.result), (one.end, &one.result));
+    assert!(two == one);
 }
 
 proptest! {

@@ -1,12 +1,18 @@
 //! A flag that is set if a thread of a run panics, so that the other threads panic, too, instead of waiting for it for ever.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Whether a thread has panicked.
+/// What a thread has panicked with.
+type Panic = Box<dyn Any + Send>;
+
+/// Whether a thread has panicked, and the first panic of those that serve.
 #[derive(Debug, Default)]
 pub(super) struct Alarm {
     is_raised: AtomicBool,
+    first: Mutex<Option<Panic>>,
 }
 
 impl Alarm {
@@ -14,6 +20,21 @@ impl Alarm {
     pub(super) fn check(&self) {
         let is_raised = self.is_raised.load(Ordering::Acquire);
         assert!(!is_raised, "a thread of the simulation has panicked");
+    }
+
+    /// Raises the alarm for the panic of a thread.
+    pub(super) fn raise(&self, panic: Panic) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(panic);
+        self.is_raised.store(true, Ordering::Release);
+    }
+
+    /// Takes the first panic of a thread that serves.
+    pub(super) fn first(&self) -> Option<Panic> {
+        self.first
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// A guard that raises the alarm if its thread panics.

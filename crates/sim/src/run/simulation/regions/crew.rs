@@ -4,6 +4,7 @@
 //! the thread that it waits for may have lost its own.
 
 use std::hint;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
@@ -60,7 +61,13 @@ impl<'r, 'm> Crew<'r, 'm> {
 
     /// Runs a region's part of each window that all threads share, until there is no further one.
     pub(super) fn serve(&self, number: usize) {
-        let _guard = self.alarm.guard();
+        let serve = AssertUnwindSafe(|| self.serve_windows(number));
+        if let Err(panic) = catch_unwind(serve) {
+            self.alarm.raise(panic);
+        }
+    }
+
+    fn serve_windows(&self, number: usize) {
         let mut served = 0;
         loop {
             let mut wait = Wait::default();

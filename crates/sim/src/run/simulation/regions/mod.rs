@@ -26,7 +26,6 @@ use packet::Packet;
 
 use super::Simulation;
 use crate::model::Model;
-use crate::observe::capture::Captures;
 use cut::{Cut, Wire, cut};
 use passage::Passage;
 pub(crate) use region::Region;
@@ -73,8 +72,8 @@ pub(crate) struct Threads {
     looked: Option<(Instant, u64)>,
     /// The number of threads that is known to be worth while.
     judged: Option<usize>,
-    /// The time up to which the run has gone before, and after which it ends soon, and the captures that have seen it until then.
-    before: Option<Before>,
+    /// The time up to which a run that is repeated has gone before, and after which it ends soon.
+    before: Option<Time>,
     /// Whether the fabric was changed from outside, so that its plan does not tell all of it.
     is_changed: bool,
 }
@@ -85,13 +84,6 @@ enum Candidate {
     /// Into at most so many regions. Nobody has looked where.
     Whole(usize),
     Cut(Cut),
-}
-
-/// The earlier course of a run that is repeated: the time up to which it went, and its captures.
-#[derive(Debug)]
-struct Before {
-    until: Time,
-    captures: Option<Box<Captures>>,
 }
 
 /// How the events of a run were shared among threads.
@@ -244,7 +236,7 @@ impl Simulation {
         let is_from_outside =
             |model: &Model| matches!(model, Model::Foreign(_) | Model::Circuit(_));
         if self.threads.is_changed {
-            Some("memory was filled or shared from outside")
+            Some("the fabric was changed from outside")
         } else if self.models.iter().any(is_from_outside) {
             Some("models from outside and circuits run on one thread")
         } else if self.pause_at < Time::NEVER {
@@ -294,29 +286,13 @@ impl Simulation {
             return;
         }
         let (now, has_ended) = (self.now(), self.has_ended());
-        let spare = mem::take(&mut self.spare);
         self.repeat(now);
-        self.spare = spare;
         self.threads.wished = 1;
         if has_ended {
             self.run(&mut |_| true);
         }
         self.begin_time();
         self.pass_until(now, &mut || true);
-        self.return_captures();
-    }
-
-    /// Gives captures back to a run that is repeated, once it has come to the time until which they have seen it.
-    pub(super) fn return_captures(&mut self) {
-        let now = self.now();
-        if let Some(Before {
-            until, captures, ..
-        }) = &mut self.threads.before
-            && now >= *until
-            && captures.is_some()
-        {
-            self.captures = captures.take();
-        }
     }
 
     /// Begins the run again, which went until `until` without an end.
@@ -330,12 +306,13 @@ impl Simulation {
         again.origin = self.origin.take();
         again.pause_at = self.pause_at;
         again.world.watched = watched;
-        let captures = match self.threads.before.take() {
-            Some(before) if before.captures.is_some() => before.captures,
-            _ => self.captures.take(),
-        };
+        again.spare = mem::take(&mut self.spare);
+        again.captures = self.captures.take();
+        if let Some(captures) = &mut again.captures {
+            captures.pass_over(until);
+        }
         again.threads = Threads {
-            before: Some(Before { until, captures }),
+            before: Some(until),
             shares: Shares {
                 repeated: self.threads.shares.repeated + 1,
                 ..Shares::default()

@@ -8,7 +8,7 @@ use kernel::Time;
 use packet::{Packet, Packets};
 
 use super::super::Simulation;
-use super::{Before, Region, Regions};
+use super::{Region, Regions};
 use crate::observe::stores::Stores;
 
 impl Regions {
@@ -126,13 +126,14 @@ impl Simulation {
         let Some(time) = times.min() else {
             return false;
         };
-        self.resume_captures(time);
         for region in regions {
             if region.next_told() != Some(time) {
                 continue;
             }
             let (told, packets) = region.tell();
-            if let Some(captures) = &mut self.captures {
+            if let Some(captures) = &mut self.captures
+                && !captures.have_seen(time)
+            {
                 captures.note_all(told, packets);
             }
             self.world.observations.extend_from_slice(told);
@@ -140,18 +141,6 @@ impl Simulation {
         self.world.pass_to(time);
         self.hear();
         true
-    }
-
-    /// Lets captures go on in a run that is repeated, once it comes to a time that they have not seen.
-    fn resume_captures(&mut self, time: Time) {
-        if let Some(Before {
-            until, captures, ..
-        }) = &mut self.threads.before
-            && time > *until
-            && captures.is_some()
-        {
-            self.captures = captures.take();
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::ops::{Deref, DerefMut, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use super::super::Simulation;
 use super::crew::{Crew, Dismissal};
 use super::region::Members;
 use super::turns::Turn;
-use super::{Before, Region, Regions, Threads};
+use super::{Region, Regions, Threads};
 use crate::model::Model;
 
 /// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress
@@ -67,17 +68,28 @@ impl Simulation {
         let mut models = mem::take(&mut self.models);
         let is_tested = self.threads.fewest_events.is_some();
         let crew = Crew::new(&regions, regions.share_out(&mut models), is_tested);
-        let outcome = thread::scope(|scope| {
-            let _guard = crew.alarm.guard();
-            let mut others = Dismissal(&crew, Vec::new());
-            for number in 1..regions.all.len() {
-                let crew = &crew;
-                let serving = scope.spawn(move || crew.serve(number));
-                others.1.push(serving.thread().clone());
-            }
-            self.lead(&others, limit)
-        });
+        let lead = || {
+            thread::scope(|scope| {
+                let _guard = crew.alarm.guard();
+                let mut others = Dismissal(&crew, Vec::new());
+                for number in 1..regions.all.len() {
+                    let crew = &crew;
+                    let serve = move || crew.serve(number);
+                    // Without a thread for each region, this one runs them all.
+                    if let Ok(serving) = thread::Builder::new().spawn_scoped(scope, serve) {
+                        others.1.push(serving.thread().clone());
+                    }
+                }
+                self.lead(&others, limit)
+            })
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(lead));
+        // What the others panic for follows from the first panic.
+        if let Some(first) = crew.alarm.first() {
+            resume_unwind(first);
+        }
         drop(crew);
+        let outcome = outcome.unwrap_or_else(|own| resume_unwind(own));
         self.models = models;
         self.regions = Some(regions);
         match outcome {
@@ -107,7 +119,12 @@ impl Simulation {
             };
             let until = (begin + regions.window(self.now())).as_fs() - 1;
             let until = Time::from_fs(until).min(limit);
-            let turn = self.threads.turns.next();
+            let is_alone = others.len() + 1 < regions.all.len();
+            let turn = if is_alone {
+                Turn::Alone
+            } else {
+                self.threads.turns.next()
+            };
             let opened = Instant::now();
             match turn {
                 Turn::Together(patience) => crew.run_together(begin, until, patience, others),
@@ -179,7 +196,7 @@ impl Simulation {
 
     /// A time until which it is likely that the run goes on. If it does not, it begins again, so that this costs time and nothing else.
     fn goes_on_until(&self, regions: &Regions) -> Time {
-        if let Some(Before { until, .. }) = self.threads.before {
+        if let Some(until) = self.threads.before {
             return until;
         }
         let (now, since) = (self.now(), self.flows_since());

@@ -1,0 +1,107 @@
+//! A run on threads that begins again, since it has gone too far or is changed from outside, keeps what was done to it and what was seen of it.
+
+use std::fs::{File, read_to_string, remove_file};
+
+use kernel::{Span, Time};
+use sim::Simulation;
+
+use super::threads::two_flows;
+use crate::fixture::*;
+
+fn on(threads: usize, text: &str) -> Simulation {
+    let mut simulation = simulation(text);
+    simulation.use_threads(threads);
+    simulation.use_threads_for(0);
+    simulation
+}
+
+#[test]
+fn allocated_memory_stays_allocated() {
+    let mut repeated = 0;
+    for size in 4..12 {
+        let mut simulation = on(2, &two_flows(size));
+        let before = simulation.allocate("t-0-host", 4096);
+        assert!(simulation.run(&mut |_| true));
+        assert_ne!(simulation.allocate("t-0-host", 4096), before);
+        repeated += simulation.shares().repeated;
+    }
+    assert!(repeated > 0);
+}
+
+#[test]
+fn an_interrupt_is_taken_once() {
+    let text = two_flows(4)
+        + "[devices.d]\nupstream = \"t-0-host\"\n[[flows]]\nfrom = \"d\"\nto = \"0xfee00000\"\nsize = \"4 B\"\n";
+    let mut simulation = on(2, &text);
+    assert!(simulation.run(&mut |_| true));
+    assert_eq!(simulation.threads().0, 2);
+    let mut taken = || {
+        let all = simulation.take_interrupts("t-0-host").expect("a host");
+        simulation
+            .fill("t-0-host", 0, &[1])
+            .expect("there is memory");
+        all.iter().map(|(_, count)| count).sum::<u32>()
+    };
+    assert_eq!((taken(), taken()), (1, 0));
+}
+
+/// Runs on threads, interrupted at each look in turn, and goes on with one thread.
+#[test]
+fn a_trace_has_each_record_once() {
+    let path = std::env::temp_dir().join(format!("peerlane-again-{}.jsonl", std::process::id()));
+    let traced = |simulation: &mut Simulation| {
+        trace_to(simulation, File::create(&path).expect("a file"));
+    };
+    let read = |simulation: &mut Simulation| {
+        flush(simulation);
+        read_to_string(&path).expect("the trace is there")
+    };
+    let mut interrupted = 0;
+    for size in 4..8 {
+        let text = two_flows(size);
+        let mut one = on(1, &text);
+        traced(&mut one);
+        assert!(one.run(&mut |_| true));
+        let whole = read(&mut one);
+        for stop in 1.. {
+            let mut two = on(2, &text);
+            traced(&mut two);
+            let mut looks = 0;
+            let has_ended = two.run(&mut |simulation| {
+                looks += u32::from(simulation.shares().repeated > 0);
+                looks < stop
+            });
+            if has_ended {
+                break;
+            }
+            interrupted += 1;
+            assert!(
+                whole.starts_with(&read(&mut two)),
+                "{size} KiB, {stop} looks"
+            );
+            two.run_to(Time::NEVER, &mut |_| true);
+            assert!(read(&mut two) == whole, "{size} KiB, {stop} looks");
+        }
+    }
+    assert!(interrupted > 0);
+    remove_file(&path).expect("the trace can be removed");
+}
+
+#[test]
+fn samples_of_a_run_that_goes_on_begin_where_they_are_asked_for() {
+    let mut simulation = on(2, &two_flows(8));
+    let mut looks = 0;
+    assert!(!simulation.run(&mut |_| {
+        looks += 1;
+        looks < 3
+    }));
+    assert_eq!(simulation.threads().0, 2);
+    let asked = simulation.now();
+    simulation.sample(Span::from_us(1));
+    simulation
+        .fill("t-0-host", 0, &[1])
+        .expect("there is memory");
+    assert!(simulation.run(&mut |_| true));
+    let series = simulation.result().series.expect("it is sampled");
+    close(series.begin_ns, asked.as_ns(), 0.0001);
+}
