@@ -458,6 +458,7 @@ def test_registered_models_are_known_for_a_while() -> None:
 
 
 def test_virtual_functions_of_a_device_are_told_apart() -> None:
+        ("vendor_id = 0xffff", "vendor ID 0xffff says that no function is there; write one up to"),
     class Many(Device):
         bars = {0: "4 KiB"}
         virtual_functions = 3
