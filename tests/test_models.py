@@ -540,6 +540,12 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
         assert device.done[3:] == [step.format(blocked) for step in own]
 
 
+def test_a_bar_of_the_class_is_not_that_of_a_scenario() -> None:
+    assert fabric(MySsd, bar="4 KiB").simulation().tree().nodes["ssd"].regions[0].size == 4096
+    with pytest.raises(ScenarioError, match=r'ssd\.bar: .* "my-ssd" has a BAR 0 of 4 KiB; leave'):
+        fabric(MySsd, bar="1 MiB").simulation()
+
+
 def test_a_device_reports_an_error_of_its_own() -> None:
     class Ill(Device):
         bars = {0: "4 KiB"}
