@@ -234,6 +234,26 @@ def test_a_bench_names_the_access_that_is_refused() -> None:
         Bench(Silent, memory=bytes(4))  # type: ignore[arg-type]
 
 
+def test_a_bench_goes_on_after_an_access_that_cannot_be() -> None:
+    class Echo(Device):
+        bars = {0: "4 KiB"}
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return offset
+
+    bench = Bench(Echo)
+    for length in (0, -1):
+        with pytest.raises(ValueError, match=f"a read of {length} bytes is none; give 1 byte or"):
+            bench.read(0, 16, length)
+    with pytest.raises(ValueError, match="a write of 0 bytes is none; give 1 byte or more"):
+        bench.write(0, 16, b"")
+    with pytest.raises(TypeError, match="the data is 'ab'; give bytes"):
+        bench.write(0, 16, "ab")  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="unsupported request: read of 4 bytes at 0x0 of BAR -1"):
+        bench.read(-1, 0)
+    assert bench.read(0, 16) == 16
+
+
 def test_a_class_is_no_image_of_a_card() -> None:
     simulation = Fabric("card").host("h0").device("c", "h0", model="fpga-card").simulation()
     with pytest.raises(TypeError, match=r"is no image of an accelerator; give a built-in name, a"):
