@@ -45,6 +45,9 @@ class Device:
     (`sleep`), for a `Signal` or another engine. `on_write` may return an engine, which is
     started then, and `on_read` may be `async`, so that the reader waits for it.
 
+    A reset ends the engines of a function, and the end of a simulation all of them: `finally` is
+    done up to its next `await`, and what it asks for is dropped.
+
     A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
     `peerlane run FILE --model NAME=FILE.py:CLASS`.
 
@@ -248,10 +251,14 @@ class Device:
             raise TypeError(f"{severity!r} is no severity; {right}") from None
 
     def _reset(self, function: int) -> None:
-        self._tasks.close(function)
+        self._end_engines(function)
         self._as(function, self.on_reset)
 
     def _read_of(
+    def _end_engines(self, function: int) -> None:
+        """Ends the engines of a function, or all for 0, and drops what they ask for meanwhile."""
+        self._shell.ending(function, self._tasks.close)
+
         self, function: int, access: tuple[int, int, int]
     ) -> Registers | Awaitable[Registers] | None:
         value: Registers | Awaitable[Registers] | None
@@ -283,7 +290,7 @@ class Device:
             value = await answer
             if isinstance(value, int):
                 value = value.to_bytes(length, "little")
-            self._shell.answer(ticket, None if value is None else bytes(value))
+            self._shell.answer(ticket, None if value is None else bytes(value), function)
 
         self._as(function, self._tasks.start, engine())
 

@@ -78,6 +78,23 @@ impl PythonModel {
         })
     }
 
+    /// Ends the engines of the device, whose simulation or bench is dropped.
+    fn end_engines(&self, py: Python<'_>) {
+        // The simulation may be dropped because of an exception, which goes on afterwards.
+        let pending = PyErr::take(py);
+        let object = self.object.bind(py);
+        let shell = object.getattr(intern!(py, "_shell"));
+        if shell.is_ok_and(|shell| shell.is(&self.shell)) {
+            let name = intern!(py, "_end_engines");
+            if let Err(error) = object.call_method1(name, (0,)) {
+                error.write_unraisable(py, Some(object));
+            }
+        }
+        if let Some(pending) = pending {
+            pending.restore(py);
+        }
+    }
+
     #[cold]
     fn fail(&self, py: Python<'_>, shell: &mut Shell<'_>, error: PyErr) {
         let text = error.to_string();
@@ -89,6 +106,13 @@ impl PythonModel {
                 "the model {model} of device {device} failed at {ns} ns: {text}"
             ))
         });
+    }
+}
+
+impl Drop for PythonModel {
+    fn drop(&mut self) {
+        // Without an interpreter there are no engines any more.
+        Python::try_attach(|py| self.end_engines(py));
     }
 }
 
