@@ -320,6 +320,16 @@ def test_engines_end_with_their_simulation_and_say_nothing(
     assert capfd.readouterr().err == ""
 
 
+def test_an_object_is_a_device_of_its_last_simulation_alone() -> None:
+    device = MySsd()
+    first = fabric(device).simulation()
+    second = fabric(device).simulation()
+    assert second.read("h0", base(second), 1) == b"\0"
+    with pytest.raises(ModelError, match="the device belongs to a later simulation; give each"):
+        first.read("h0", base(first), 1)
+    assert second.read("h0", base(second), 1) == b"\0"
+
+
 class Broken(Device):
     """Fails in as many ways as it has registers."""
 

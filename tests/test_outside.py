@@ -373,6 +373,15 @@ def test_a_wrong_call_of_the_program_is_told_and_the_simulation_goes_on(
     assert read.result() == b"\7\0\0\0"
 
 
+def test_a_device_in_an_earlier_simulation_says_that_it_has_left() -> None:
+    first, card, bar = with_card()
+    fabric = Fabric("later").links(generation=4, lanes=4).host("h0").switch("s0", "h0")
+    second = fabric.device("card", "s0", model=card).simulation()
+    with pytest.raises(ModelError, match="the device belongs to a later simulation; give each"):
+        first.wait(first.begin_read("h0", bar, 4))
+    assert second.wait(card.begin_read(0, 4))
+
+
 def function_level_reset(simulation: Simulation, name: str) -> None:
     function = simulation.tree().nodes[name].id
     at = simulation.config_read("h0", function, 0x34, size=1)

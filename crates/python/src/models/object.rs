@@ -48,11 +48,16 @@ pub struct PythonModel {
 }
 
 impl PythonModel {
-    /// Makes a model of an object with the methods of `peerlane.Device`.
+    /// Makes a model of an object with the methods of `peerlane.Device`. The object leaves the simulation or bench in which it was.
     pub fn new(object: &Bound<'_, PyAny>, model: &str, device: &str) -> PyResult<Self> {
         let py = object.py();
+        let name = intern!(py, "_shell");
+        let earlier = object.getattr(name)?;
+        if let Ok(earlier) = earlier.cast::<ModelShell>() {
+            earlier.get().leave();
+        }
         let shell = Bound::new(py, ModelShell::default())?;
-        object.setattr(intern!(py, "_shell"), &shell)?;
+        object.setattr(name, &shell)?;
         Ok(PythonModel {
             object: object.clone().unbind(),
             shell: shell.unbind(),
@@ -78,7 +83,7 @@ impl PythonModel {
         })
     }
 
-    /// Ends the engines of the device, whose simulation or bench is dropped.
+    /// Ends the engines of the device, whose simulation or bench is dropped, unless it has left before.
     fn end_engines(&self, py: Python<'_>) {
         // The simulation may be dropped because of an exception, which goes on afterwards.
         let pending = PyErr::take(py);

@@ -6,7 +6,7 @@
 )]
 
 use std::ptr;
-use std::sync::atomic::{AtomicI16, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI16, AtomicPtr, AtomicU64, Ordering};
 
 use peerlane_device::{Misuse, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -20,6 +20,8 @@ pub struct ModelShell {
     called_fs: AtomicU64,
     /// The function whose engines are being ended, 0 for all, or [`NONE`].
     ending: AtomicI16,
+    /// Whether the model has left for a later simulation or bench.
+    has_left: AtomicBool,
 }
 
 /// No function.
@@ -31,6 +33,7 @@ impl Default for ModelShell {
             lent: AtomicPtr::default(),
             called_fs: AtomicU64::new(0),
             ending: AtomicI16::new(NONE),
+            has_left: AtomicBool::new(false),
         }
     }
 }
@@ -45,14 +48,27 @@ impl Drop for Restore<'_> {
 }
 
 impl ModelShell {
-    /// Lends `shell` to Python while `call` runs.
-    pub fn lend<T>(&self, shell: &mut Shell<'_>, call: impl FnOnce() -> T) -> T {
+    /// Lends `shell` to Python while `call` runs. Fails if the model has left.
+    pub fn lend<T>(
+        &self,
+        shell: &mut Shell<'_>,
+        call: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<T> {
+        if self.has_left.load(Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err(
+                "the device belongs to a later simulation; give each simulation an object of its own, or the class",
+            ));
+        }
         self.called_fs.store(shell.now_fs(), Ordering::Relaxed);
         let shell = ptr::from_mut(shell).cast();
-        // If the call runs another simulation with the same object, the outer shell is back afterwards.
         let outer = self.lent.swap(shell, Ordering::Relaxed);
         let _restore = Restore(&self.lent, outer);
         call()
+    }
+
+    /// Ends all calls of the model: it has left for a later simulation or bench.
+    pub fn leave(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
     }
 
     /// Whether `function` is being ended, so that what it asks for is dropped.
