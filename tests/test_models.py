@@ -330,12 +330,23 @@ def test_an_object_is_a_device_of_its_last_simulation_alone() -> None:
     assert second.read("h0", base(second), 1) == b"\0"
 
 
+class _Strange:
+    def __await__(self) -> Iterator[str]:
+        yield "strange"
+
+
+LATER = {0x38: -1, 0x40: 1 << 40, 0x48: b"a", 0x50: "abcd", 0x58: _Strange(), 0x60: None}
+"""What an `async` method has in the end, by the register."""
+
+
 class Broken(Device):
     """Fails in as many ways as it has registers."""
 
     bars = {0: "4 KiB"}
 
     def on_read(self, bar: int, offset: int, length: int) -> object:  # type: ignore[override]  # noqa: PLR0911
+        if offset in LATER:
+            return self.later(LATER[offset])
         match offset:
             case 0x00:
                 return 1 // 0
@@ -359,14 +370,12 @@ class Broken(Device):
         while True:
             await self.sleep(0)
 
+    async def later(self, value: object) -> object:
+        return value
+
     async def wrong(self) -> int:
         await _Strange()  # type: ignore[misc]
         return 0
-
-
-class _Strange:
-    def __await__(self) -> Iterator[str]:
-        yield "strange"
 
 
 @pytest.mark.parametrize(
@@ -379,6 +388,11 @@ class _Strange:
         (0x20, "the function has no such interrupt vector"),
         (0x28, "it was called 100000 times within 1 ns, and would go on for ever"),
         (0x30, "an engine waits for 'strange'; await calls of the device alone"),
+        (0x38, "ValueError: on_read gave -1, which is not a number of 4 bytes; give one from 0 to"),
+        (0x40, "on_read gave 1099511627776, which is not a number of 4 bytes; give one from 0 to"),
+        (0x48, "on_read gave 1 bytes, and 4 were read"),
+        (0x50, "TypeError: on_read gave 'abcd'; give a number, bytes, or None"),
+        (0x58, "in the end; await it there"),
     ],
 )
 def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) -> None:
@@ -405,6 +419,9 @@ def test_what_no_register_answers_is_an_unsupported_request() -> None:
         simulation.read("h0", base(simulation) + 0x100, 4)
     with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
         simulation.read("h0", base(simulation) + 4094, 4)
+    with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
+        simulation.read("h0", base(simulation) + 0x60, 4)
+    assert [one.what for one in simulation.result().incidents][-1] == "Completer Abort"
 
 
 def test_a_device_asks_only_while_it_is_called() -> None:
@@ -441,6 +458,7 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         ("model = Parameter(1)", 'parameter "model" has the name of a key of all devices'),
         ("name = Parameter('x')", "name is an attribute of every device; give the parameter"),
         ("start = Parameter(1)", "start is an attribute of every device; give the parameter"),
+        ("vendor_id = 0xffff", "vendor ID 0xffff says that no function is there; write one up to"),
         ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number of 16 bits"),
         ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
         ("def __init__(self, size): ...", "cannot be made .*'size'.*; declare its arguments"),
@@ -556,7 +574,6 @@ def test_registered_models_are_known_for_a_while() -> None:
 
 
 def test_virtual_functions_of_a_device_are_told_apart() -> None:
-        ("vendor_id = 0xffff", "vendor ID 0xffff says that no function is there; write one up to"),
     class Many(Device):
         bars = {0: "4 KiB"}
         virtual_functions = 3

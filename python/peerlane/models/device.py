@@ -101,7 +101,7 @@ class Device:
 
     def on_read(
         self, bar: int, offset: int, length: int
-    ) -> Registers | Awaitable[Registers] | None:
+    ) -> Registers | Awaitable[Registers | None] | None:
         """Answers a read of registers by software or by another device.
 
         Args:
@@ -111,7 +111,8 @@ class Device:
 
         Returns:
             The bytes, or their value as a little-endian number; `None` where there is no register,
-            which is an unsupported request.
+            which is an unsupported request. What an `async` method returns is checked in the same
+            way; its `None` is a completer abort.
         """
         del bar, offset, length
         return None
@@ -254,14 +255,14 @@ class Device:
         self._end_engines(function)
         self._as(function, self.on_reset)
 
-    def _read_of(
     def _end_engines(self, function: int) -> None:
         """Ends the engines of a function, or all for 0, and drops what they ask for meanwhile."""
         self._shell.ending(function, self._tasks.close)
 
+    def _read_of(
         self, function: int, access: tuple[int, int, int]
-    ) -> Registers | Awaitable[Registers] | None:
-        value: Registers | Awaitable[Registers] | None
+    ) -> Registers | Awaitable[Registers | None] | None:
+        value: Registers | Awaitable[Registers | None] | None
         value = self._as(function, self.on_read, *access)
         return value
 
@@ -287,10 +288,7 @@ class Device:
         self, ticket: int, length: int, answer: Awaitable[Registers | None], function: int
     ) -> None:
         async def engine() -> None:
-            value = await answer
-            if isinstance(value, int):
-                value = value.to_bytes(length, "little")
-            self._shell.answer(ticket, None if value is None else bytes(value), function)
+            self._shell.answer(ticket, length, await answer, function)
 
         self._as(function, self._tasks.start, engine())
 

@@ -142,8 +142,8 @@ impl Model for PythonModel {
             if value.is_none() {
                 return Ok(Answer::Unsupported);
             }
-            if let Some(answer) = fill(&value, into)? {
-                return Ok(answer);
+            if fill(&value, into)? {
+                return Ok(Answer::Now);
             }
             let name = intern!(py, "_answer_later");
             object.call_method1(name, (access.ticket.0, access.len, value, access.function))?;
@@ -195,8 +195,20 @@ impl Model for PythonModel {
     }
 }
 
-/// Fills `into` with the value of registers, an integer or bytes. Returns none for an awaitable, which gives the value later.
-fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
+/// The bytes of a read of `len` bytes, for which an `async` method has this value.
+pub fn later_bytes(value: &Bound<'_, PyAny>, len: usize) -> PyResult<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    if fill(value, &mut bytes)? {
+        return Ok(bytes);
+    }
+    Err(PyTypeError::new_err(format!(
+        "on_read gave {} in the end; await it there",
+        value.repr()?
+    )))
+}
+
+/// Fills `into` with the value of registers, an integer or bytes. Returns false for an awaitable, which gives the value later.
+fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<bool> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
         if bytes.len() != into.len() {
@@ -207,7 +219,7 @@ fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
             )));
         }
         into.copy_from_slice(bytes);
-        return Ok(Some(Answer::Now));
+        return Ok(true);
     }
     if let Ok(bytes) = value.cast::<PyByteArray>() {
         return fill(&PyBytes::new(value.py(), &bytes.to_vec()), into);
@@ -219,7 +231,7 @@ fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
             && (bits == 64 || number >> bits == 0)
         {
             into.copy_from_slice(&number.to_le_bytes()[..into.len()]);
-            return Ok(Some(Answer::Now));
+            return Ok(true);
         }
         let bytes = number.call_method1("to_bytes", (into.len(), "little"));
         let bytes = bytes.map_err(|_| {
@@ -232,7 +244,7 @@ fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
         return fill(&bytes, into);
     }
     if value.hasattr("__await__")? {
-        return Ok(None);
+        return Ok(false);
     }
     Err(PyTypeError::new_err(format!(
         "on_read gave {}; give a number, bytes, or None where there is no register",

@@ -12,6 +12,8 @@ use peerlane_device::{Misuse, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::object::later_bytes;
+
 /// The core around a model in Python, which the model reaches while it is called.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct ModelShell {
@@ -183,10 +185,18 @@ impl ModelShell {
         self.ask(function, Request::Timer { timer, after_fs })
     }
 
-    fn answer(&self, ticket: u64, data: Option<&[u8]>, function: u8) -> PyResult<()> {
+    /// Answers a read of `length` bytes with what an `async` method has returned; none is a refusal.
+    fn answer(
+        &self,
+        ticket: u64,
+        length: usize,
+        value: Option<&Bound<'_, PyAny>>,
+        function: u8,
+    ) -> PyResult<()> {
+        let bytes = value.map(|value| later_bytes(value, length)).transpose()?;
         let request = Request::Answer {
             ticket: Ticket(ticket),
-            bytes: data,
+            bytes: bytes.as_deref(),
         };
         if self.drops(function) {
             return Ok(());
