@@ -661,6 +661,22 @@ def test_a_bar_of_the_class_is_not_that_of_a_scenario() -> None:
         fabric(MySsd, bar="1 MiB").simulation()
 
 
+def test_the_host_writes_the_first_32_vectors_of_the_physical_function() -> None:
+    class Vectors(Device):
+        msix_vectors = 33
+        virtual_functions = 1
+
+    simulation = fabric(Vectors, virtual_functions=1).simulation()
+    simulation.run_until(20_000)
+
+    def is_masked(vector: int, function: int) -> bool:
+        place = simulation.vector("ssd", vector, function)
+        return simulation.read("h0", place.control, 4) == b"\1\0\0\0"
+
+    asked = [(0, 0), (31, 0), (32, 0), (0, 1)]
+    assert [is_masked(*one) for one in asked] == [False, False, True, True]
+
+
 def test_a_device_reports_an_error_of_its_own() -> None:
     class Ill(Device):
         bars = {0: "4 KiB"}
