@@ -12,7 +12,7 @@ use peerlane_device::{Misuse, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::object::later_bytes;
+use super::value::later_bytes;
 
 /// The core around a model in Python, which the model reaches while it is called.
 #[pyclass(module = "peerlane._core", frozen)]
