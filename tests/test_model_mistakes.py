@@ -11,6 +11,7 @@ import pytest
 
 from model_files import said, written
 from peerlane import Device, Fabric, ModelError, Simulation
+from peerlane.opae import configure
 from peerlane.testing import Bench
 
 if TYPE_CHECKING:
@@ -66,6 +67,22 @@ def files(tmp_path: Path) -> tuple[str, str]:
         (lambda one: one.dma_write(0, "text"), "the data is 'text'; give bytes"),
         (lambda one: one.dma_write(None, b"x"), "address of a request is None; give a whole"),
         (lambda one: one.fetch_add(1 << 64, 1), "give a whole number from 0 to 2\\*\\*64 - 1"),
+        (lambda one: one.swap(0, -1), "operand of swap is out of range; give unsigned .* 8 bytes"),
+        (lambda one: one.swap(0, 1, size=3), "size of swap is 3; give 4 or 8"),
+        (lambda one: one.fetch_add(0, 1.5), "operand of fetch_add is 1.5; give a whole number"),
+        (lambda one: one.fetch_add(0, 1, size="8"), "size of fetch_add is '8'; give 4 or 8"),
+        (
+            lambda one: one.compare_and_swap(0, "a", 2),
+            "operand of compare_and_swap is 'a'; give a whole number",
+        ),
+        (
+            lambda one: one.compare_and_swap(0, 1, 2, size=2),
+            "size of compare_and_swap is 2; give 4 or 8 or 16",
+        ),
+        (lambda one: one.interrupt(-1), "ValueError: the function has no interrupt vector -1;"),
+        (lambda one: one.interrupt(1 << 40), "ValueError: the function has no interrupt vector"),
+        (lambda one: one.interrupt("0"), "interrupt vector is '0'; give a whole number"),
+        (lambda one: one.report_error(None), "None is no severity; write .correctable., "),
         (lambda one: one.sleep("1 us"), "time to sleep is '1 us'; give a number of nanoseconds"),
         (lambda one: one.dma_read(1 << 60, 4), "unsupported request: read of 4 bytes at 0x1000"),
         (lambda one: one.swap(1 << 60, 4), "unsupported request: swap at 0x1000"),
@@ -215,6 +232,32 @@ def test_a_bench_names_the_access_that_is_refused() -> None:
         bench.complete(read, bytes(3))
     with pytest.raises(TypeError, match="the memory of a bench is bytes; give a bytearray"):
         Bench(Silent, memory=bytes(4))  # type: ignore[arg-type]
+
+
+def test_a_bench_goes_on_after_an_access_that_cannot_be() -> None:
+    class Echo(Device):
+        bars = {0: "4 KiB"}
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return offset
+
+    bench = Bench(Echo)
+    for length in (0, -1):
+        with pytest.raises(ValueError, match=f"a read of {length} bytes is none; give 1 byte or"):
+            bench.read(0, 16, length)
+    with pytest.raises(ValueError, match="a write of 0 bytes is none; give 1 byte or more"):
+        bench.write(0, 16, b"")
+    with pytest.raises(TypeError, match="the data is 'ab'; give bytes"):
+        bench.write(0, 16, "ab")  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="unsupported request: read of 4 bytes at 0x0 of BAR -1"):
+        bench.read(-1, 0)
+    assert bench.read(0, 16) == 16
+
+
+def test_a_class_is_no_image_of_a_card() -> None:
+    simulation = Fabric("card").host("h0").device("c", "h0", model="fpga-card").simulation()
+    with pytest.raises(TypeError, match=r"is no image of an accelerator; give a built-in name, a"):
+        configure(simulation, "c", Device)  # type: ignore[arg-type]
 
 
 def test_a_device_has_no_simulation_before_its_reset() -> None:

@@ -232,12 +232,23 @@ def test_a_reset_ends_the_engines_and_comes_before_what_follows() -> None:
     assert (device.resets, device.woken) == (2, 0)
 
 
+class _Strange:
+    def __await__(self) -> Iterator[str]:
+        yield "strange"
+
+
+LATER = {0x38: -1, 0x40: 1 << 40, 0x48: b"a", 0x50: "abcd", 0x58: _Strange(), 0x60: None}
+"""What an `async` method has in the end, by the register."""
+
+
 class Broken(Device):
     """Fails in as many ways as it has registers."""
 
     bars = {0: "4 KiB"}
 
     def on_read(self, bar: int, offset: int, length: int) -> object:  # type: ignore[override]  # noqa: PLR0911
+        if offset in LATER:
+            return self.later(LATER[offset])
         match offset:
             case 0x00:
                 return 1 // 0
@@ -261,14 +272,12 @@ class Broken(Device):
         while True:
             await self.sleep(0)
 
+    async def later(self, value: object) -> object:
+        return value
+
     async def wrong(self) -> int:
         await _Strange()  # type: ignore[misc]
         return 0
-
-
-class _Strange:
-    def __await__(self) -> Iterator[str]:
-        yield "strange"
 
 
 @pytest.mark.parametrize(
@@ -281,6 +290,11 @@ class _Strange:
         (0x20, "the function has no such interrupt vector"),
         (0x28, "it was called 100000 times within 1 ns, and would go on for ever"),
         (0x30, "an engine waits for 'strange'; await calls of the device alone"),
+        (0x38, "ValueError: on_read gave -1, which is not a number of 4 bytes; give one from 0 to"),
+        (0x40, "on_read gave 1099511627776, which is not a number of 4 bytes; give one from 0 to"),
+        (0x48, "on_read gave 1 bytes, and 4 were read"),
+        (0x50, "TypeError: on_read gave 'abcd'; give a number, bytes, or None"),
+        (0x58, "in the end; await it there"),
     ],
 )
 def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) -> None:
@@ -307,6 +321,9 @@ def test_what_no_register_answers_is_an_unsupported_request() -> None:
         simulation.read("h0", base(simulation) + 0x100, 4)
     with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
         simulation.read("h0", base(simulation) + 4094, 4)
+    with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
+        simulation.read("h0", base(simulation) + 0x60, 4)
+    assert [one.what for one in simulation.result().incidents][-1] == "Completer Abort"
 
 
 def test_a_device_asks_only_while_it_is_called() -> None:
@@ -343,6 +360,7 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         ("model = Parameter(1)", 'parameter "model" has the name of a key of all devices'),
         ("name = Parameter('x')", "name is an attribute of every device; give the parameter"),
         ("start = Parameter(1)", "start is an attribute of every device; give the parameter"),
+        ("vendor_id = 0xffff", "vendor ID 0xffff says that no function is there; write one up to"),
         ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number of 16 bits"),
         ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
         ("def __init__(self, size): ...", "cannot be made .*'size'.*; declare its arguments"),
@@ -537,6 +555,28 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
         master((True, True))
         simulation.run()
         assert device.done[3:] == [step.format(blocked) for step in own]
+
+
+def test_a_bar_of_the_class_is_not_that_of_a_scenario() -> None:
+    assert fabric(MySsd, bar="4 KiB").simulation().tree().nodes["ssd"].regions[0].size == 4096
+    with pytest.raises(ScenarioError, match=r'ssd\.bar: .* "my-ssd" has a BAR 0 of 4 KiB; leave'):
+        fabric(MySsd, bar="1 MiB").simulation()
+
+
+def test_the_host_writes_the_first_32_vectors_of_the_physical_function() -> None:
+    class Vectors(Device):
+        msix_vectors = 33
+        virtual_functions = 1
+
+    simulation = fabric(Vectors, virtual_functions=1).simulation()
+    simulation.run_until(20_000)
+
+    def is_masked(vector: int, function: int) -> bool:
+        place = simulation.vector("ssd", vector, function)
+        return simulation.read("h0", place.control, 4) == b"\1\0\0\0"
+
+    asked = [(0, 0), (31, 0), (32, 0), (0, 1)]
+    assert [is_masked(*one) for one in asked] == [False, False, True, True]
 
 
 def test_a_device_reports_an_error_of_its_own() -> None:

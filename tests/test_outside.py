@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,6 +21,7 @@ from peerlane import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -338,6 +339,47 @@ def test_wrong_use_of_a_device_outside_gives_one_clear_message() -> None:
     card.on_access = nested
     with pytest.raises(ModelError, match="the simulation is running"):
         simulation.wait(simulation.begin_read("h0", bar, 4))
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "why"),
+    [
+        (lambda card: card.begin_read(-1, 4), ValueError, "address of a request is -1; give a"),
+        (lambda card: card.begin_read("a", 4), TypeError, "address of a request is 'a'; give a"),
+        (lambda card: card.begin_read(0, 1.5), TypeError, "length of a request is 1.5; give a"),
+        (lambda card: card.begin_write(0, 5), TypeError, "the data is the number 5; give bytes"),
+        (lambda card: card.begin_write(0, "ab"), TypeError, "the data is 'ab'; give bytes"),
+        (lambda card: card.begin_write(None, b""), TypeError, "address of a request is None"),
+        (lambda card: card.begin_swap("a", 1), TypeError, "address of a request is 'a'; give"),
+        (lambda card: card.begin_fetch_add(0, 1.5), TypeError, "operand of fetch_add is 1.5;"),
+        (lambda card: card.begin_fetch_add(2, 1), ValueError, "an atomic operation is on 4 or 8"),
+        (lambda card: card.interrupt(-1), ValueError, "no interrupt vector -1; declare more"),
+        (lambda card: card.interrupt("a"), TypeError, "interrupt vector is 'a'; give a whole"),
+        (lambda card: card.accesses[0].answer(None), TypeError, "answer is None; give a number"),
+        (lambda card: card.accesses[0].answer("abcd"), TypeError, "answer is 'abcd'; give a num"),
+        (lambda card: card.accesses[0].answer(1.5), TypeError, "answer is 1.5; give a number or"),
+    ],
+)
+def test_a_wrong_call_of_the_program_is_told_and_the_simulation_goes_on(
+    ask: Callable[[Any], object], error: type[Exception], why: str
+) -> None:
+    simulation, card, bar = with_card()
+    read = simulation.begin_read("h0", bar, 4)
+    simulation.run_until(simulation.now_ns + 2_000)
+    with pytest.raises(error, match=why):
+        ask(card)
+    card.accesses[0].answer(7)
+    assert simulation.wait(read, card.begin_read(0, 4))
+    assert read.result() == b"\7\0\0\0"
+
+
+def test_a_device_in_an_earlier_simulation_says_that_it_has_left() -> None:
+    first, card, bar = with_card()
+    fabric = Fabric("later").links(generation=4, lanes=4).host("h0").switch("s0", "h0")
+    second = fabric.device("card", "s0", model=card).simulation()
+    with pytest.raises(ModelError, match="the device belongs to a later simulation; give each"):
+        first.wait(first.begin_read("h0", bar, 4))
+    assert second.wait(card.begin_read(0, 4))
 
 
 def function_level_reset(simulation: Simulation, name: str) -> None:

@@ -309,6 +309,12 @@ impl Description {
     }
 
     fn fault_of_numbers(&self) -> Option<String> {
+        if self.vendor == NO_VENDOR {
+            return Some(
+                "the vendor ID 0xffff says that no function is there; write one up to 0xfffe"
+                    .to_owned(),
+            );
+        }
         if self.vectors > MOST_VECTORS {
             return Some(format!(
                 "{} MSI-X vectors are too many; write 0 to {MOST_VECTORS}",
@@ -388,5 +394,8 @@ const MOST_VECTORS: u16 = 2048;
 
 /// The number of 10-bit tags (PCIe Base 2.2.6.2).
 const MOST_TAGS: u16 = 768;
+
+/// What a read of the vendor ID gives where no function is (PCIe Base 7.5.1.1.1).
+const NO_VENDOR: u16 = 0xffff;
 
 const MOST_CLASS: u32 = 0xff_ffff;

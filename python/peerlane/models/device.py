@@ -6,11 +6,17 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import index
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from peerlane import _core
+from peerlane.models.arguments import (
+    Buffer,
+    data_bytes,
+    operand_bytes,
+    wrong_number,
+    wrong_vector,
+)
 from peerlane.models.engine import Answer, NoShell, RequestError, Signal, Task, Tasks
 from peerlane.models.parameter import Parameter, Written
 
@@ -21,9 +27,6 @@ Result = TypeVar("Result")
 
 Registers = int | bytes | bytearray
 """The value of registers: bytes, or a little-endian number."""
-
-Buffer = bytes | bytearray | memoryview
-"""The data of a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,9 @@ class Device:
     An engine is an `async` method: it waits for memory (`dma_read`, `dma_write`, atomics), for time
     (`sleep`), for a `Signal` or another engine. `on_write` may return an engine, which is
     started then, and `on_read` may be `async`, so that the reader waits for it.
+
+    A reset ends the engines of a function, and the end of a simulation all of them: `finally` is
+    done up to its next `await`, and what it asks for is dropped.
 
     A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
     `peerlane run FILE --model NAME=FILE.py:CLASS`.
@@ -95,7 +101,7 @@ class Device:
 
     def on_read(
         self, bar: int, offset: int, length: int
-    ) -> Registers | Awaitable[Registers] | None:
+    ) -> Registers | Awaitable[Registers | None] | None:
         """Answers a read of registers by software or by another device.
 
         Args:
@@ -105,7 +111,8 @@ class Device:
 
         Returns:
             The bytes, or their value as a little-endian number; `None` where there is no register,
-            which is an unsupported request.
+            which is an unsupported request. What an `async` method returns is checked in the same
+            way; its `None` is a completer abort.
         """
         del bar, offset, length
         return None
@@ -159,7 +166,7 @@ class Device:
         try:
             self._shell.read(tag, address, length, self._tasks.function)
         except (TypeError, OverflowError) as error:
-            raise _refused(error, address=address, length=length) from None
+            raise wrong_number(address=address, length=length) or error from None
         try:
             return await Answer[bytes](tag)
         except RequestError as error:
@@ -180,54 +187,82 @@ class Device:
         self._write(None, address, data)
 
     def _write(self, tag: int | None, address: int, data: Buffer) -> None:
-        written = data if type(data) is bytes else _bytes(data)
+        written = data if type(data) is bytes else data_bytes(data)
         try:
             self._shell.write(tag, address, written, self._tasks.function)
         except (TypeError, OverflowError) as error:
-            raise _refused(error, address=address) from None
+            raise wrong_number(address=address) or error from None
 
     async def fetch_add(self, address: int, value: int, *, size: int = 8) -> int:
-        """Adds `value` to `size` bytes of memory, 4 or 8; returns what was there before."""
-        return await self._atomic("fetch_add", address, size, value % (1 << 8 * size))
+        """Adds `value` to `size` bytes of memory, 4 or 8; returns what was there before.
+
+        Raises:
+            RequestError: There is no result, for example because no memory has the address.
+            TypeError: An argument is no whole number.
+            ValueError: The address, the size or a number is not possible.
+        """
+        return await self._atomic("fetch_add", address, size, value)
 
     async def swap(self, address: int, value: int, *, size: int = 8) -> int:
-        """Writes `value` to `size` bytes of memory, 4 or 8; returns what was there before."""
+        """Writes `value` to `size` bytes of memory, 4 or 8; returns what was there before.
+
+        Raises what `fetch_add` does.
+        """
         return await self._atomic("swap", address, size, value)
 
     async def compare_and_swap(
         self, address: int, expected: int, value: int, *, size: int = 8
     ) -> int:
-        """Writes `value` if `expected` is there; returns what was there. `size` is 4, 8 or 16."""
+        """Writes `value` if `expected` is there; returns what was there. `size` is 4, 8 or 16.
+
+        Raises what `fetch_add` does.
+        """
         return await self._atomic("compare_and_swap", address, size, expected, value)
 
     async def _atomic(self, operation: str, address: int, size: int, *operands: int) -> int:
         tag = self._tasks.tag()
-        data = b"".join(one.to_bytes(size, "little") for one in operands)
+        data = operand_bytes(operation, size, *operands)
         try:
             self._shell.atomic(tag, operation, address, data, self._tasks.function)
         except (TypeError, OverflowError) as error:
-            raise _refused(error, address=address) from None
+            raise wrong_number(address=address) or error from None
         try:
             return int.from_bytes(await Answer[bytes](tag), "little")
         except RequestError as error:
             raise RequestError(error.why, f"{operation} at {address:#x}") from None
 
     def interrupt(self, vector: int = 0) -> None:
-        """Sends an interrupt after all earlier writes; while software masks it, it is pending."""
-        self._shell.interrupt(vector, self._tasks.function)
+        """Sends an interrupt after all earlier writes; while software masks it, it is pending.
+
+        Raises:
+            TypeError: The vector is no whole number.
+            ValueError: The function has no such vector.
+        """
+        try:
+            self._shell.interrupt(vector, self._tasks.function)
+        except (TypeError, OverflowError) as error:
+            raise wrong_vector(vector) or error from None
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
         """Reports an error of the device itself, by a message if software has enabled it."""
-        self._shell.report(severity, self._tasks.function)
+        try:
+            self._shell.report(severity, self._tasks.function)
+        except TypeError:
+            right = 'write "correctable", "non-fatal" or "fatal"'
+            raise TypeError(f"{severity!r} is no severity; {right}") from None
 
     def _reset(self, function: int) -> None:
-        self._tasks.close(function)
+        self._end_engines(function)
         self._as(function, self.on_reset)
+
+    def _end_engines(self, function: int) -> None:
+        """Ends the engines of a function, or all for 0, and drops what they ask for meanwhile."""
+        self._shell.ending(function, self._tasks.close)
 
     def _read_of(
         self, function: int, access: tuple[int, int, int]
-    ) -> Registers | Awaitable[Registers] | None:
-        value: Registers | Awaitable[Registers] | None
+    ) -> Registers | Awaitable[Registers | None] | None:
+        value: Registers | Awaitable[Registers | None] | None
         value = self._as(function, self.on_read, *access)
         return value
 
@@ -253,36 +288,12 @@ class Device:
         self, ticket: int, length: int, answer: Awaitable[Registers | None], function: int
     ) -> None:
         async def engine() -> None:
-            value = await answer
-            if isinstance(value, int):
-                value = value.to_bytes(length, "little")
-            self._shell.answer(ticket, None if value is None else bytes(value))
+            self._shell.answer(ticket, length, await answer, function)
 
         self._as(function, self._tasks.start, engine())
 
     def _completed(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
         self._tasks.answer(tag, outcome)
-
-
-def _bytes(data: object) -> bytes:
-    """The bytes of a write. `bytes` of a number would be as many zeros."""
-    try:
-        return bytes(memoryview(data))  # type: ignore[arg-type]
-    except TypeError:
-        shown = f"the number {data}" if isinstance(data, int) else repr(data)
-        right = 'give bytes, such as value.to_bytes(4, "little")'
-        raise TypeError(f"the data is {shown}; {right}") from None
-
-
-def _refused(error: Exception, **numbers: object) -> Exception:
-    """The error of a request whose address or length is not a number that can be."""
-    for what, number in numbers.items():
-        right = "give a whole number"
-        if not hasattr(number, "__index__"):
-            return TypeError(f"the {what} of a request is {number!r}; {right}")
-        if not 0 <= index(number) < 1 << 64:
-            return ValueError(f"the {what} of a request is {number}; {right} from 0 to 2**64 - 1")
-    return error
 
 
 def parameters(model: type[Device]) -> dict[str, Parameter[Any]]:

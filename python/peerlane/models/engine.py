@@ -81,6 +81,7 @@ class Tasks:
         self._by_tag: dict[int, Task[Any]] = {}
         self._running: dict[Task[Any], None] = {}
         self._tags = 0
+        self._ending: int | None = None
         self.function = 0
 
     def tag(self) -> int:
@@ -90,6 +91,8 @@ class Tasks:
 
     def start(self, work: Awaitable[Result], given: str = "start was given") -> Task[Result]:
         """Starts an engine, which runs until it waits. `given` says where it comes from.
+
+        An engine that is ended starts no other.
 
         Raises:
             TypeError: `work` is not a coroutine.
@@ -102,6 +105,9 @@ class Tasks:
             right = f"it must be the call of an async method, such as self.{own}()"
             raise TypeError(f"{given} {shown}; {right}")
         task: Task[Result] = Task(work, self.function)  # type: ignore[arg-type]
+        if self._is_ending(task):
+            task.coroutine.close()
+            return task
         self._running[task] = None
         self._go_on(task, None)
         return task
@@ -125,10 +131,35 @@ class Tasks:
 
     def close(self, function: int) -> None:
         """Ends the engines of a function without resuming them; all engines for function 0."""
-        for task in [one for one in self._running if function in (0, one.function)]:
-            self._running.pop(task, None)
-            task.coroutine.close()
+        ended = [task for task in self._running if function in (0, task.function)]
+        for task in ended:
+            del self._running[task]
         self._by_tag = {tag: task for tag, task in self._by_tag.items() if task in self._running}
+        self._ending = function
+        try:
+            for task in ended:
+                self._end(task)
+        finally:
+            self._ending = None
+
+    def _is_ending(self, task: Task[Any]) -> bool:
+        return self._ending is not None and self._ending in (0, task.function)
+
+    def _end(self, task: Task[Any]) -> None:
+        """Ends an engine where it waits. Where it waits in `finally`, it ends there."""
+        outer, self.function = self.function, task.function
+        try:
+            for _ in range(MOST_WAITS):
+                task.coroutine.throw(GeneratorExit)
+        except (GeneratorExit, StopIteration):
+            return
+        finally:
+            self.function = outer
+        frame = getattr(task.coroutine, "cr_frame", None)
+        where = f" at line {frame.f_lineno}" if frame is not None else ""
+        right = "let GeneratorExit pass, and write `except Exception` in place of a bare `except`"
+        own = getattr(task.coroutine, "__qualname__", repr(task.coroutine))
+        raise RuntimeError(f"the engine {own} goes on{where} after its end; {right}")
 
     def _go_on(self, task: Task[Any], value: object, error: Exception | None = None) -> None:
         outer, self.function = self.function, task.function
@@ -138,6 +169,9 @@ class Tasks:
             self._running.pop(task, None)
             task.end(end.value)
             self.go_on_all(task)
+        except BaseException:
+            self._running.pop(task, None)
+            raise
         else:
             if isinstance(waited, int):
                 self._by_tag[waited] = task
@@ -149,6 +183,10 @@ class Tasks:
                 self._go_on(task, None, TypeError(f"an engine waits for {waited!r}; {right}"))
         finally:
             self.function = outer
+
+
+MOST_WAITS = 100
+"""The most places at which an engine that is ended may wait once more."""
 
 
 class NoShell:

@@ -6,6 +6,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from peerlane import _core
+from peerlane.models.arguments import (
+    answer_bytes,
+    data_bytes,
+    operand_bytes,
+    wrong_number,
+    wrong_vector,
+)
 from peerlane.models.device import Device
 from peerlane.models.engine import RequestError
 from peerlane.programs.access import Access
@@ -48,6 +55,7 @@ class BarAccess:
         """Answers a read, now or later, with bytes or with their little-endian number.
 
         Raises:
+            TypeError: The value is neither.
             ValueError: It is no read that waits, or the value has another length.
         """
         self._device.answer(self.tag, value)
@@ -124,7 +132,7 @@ class OutsideDevice(Device):
     def answer(self, tag: int, value: int | bytes) -> None:
         """Answers the read with this tag, as `BarAccess.answer` does."""
         access = self._waiting(tag)
-        self._end(access, _as_bytes(value, access.length))
+        self._end(access, answer_bytes(value, access.length))
 
     def refuse(self, tag: int) -> None:
         """Refuses the read with this tag, as `BarAccess.refuse` does."""
@@ -138,8 +146,11 @@ class OutsideDevice(Device):
         """Begins to read memory or another device: 1 byte to 16 MiB.
 
         Raises:
-            ValueError: The length is not possible, or too many requests wait.
+            TypeError: The address or the length is no whole number.
+            ValueError: The address or the length is not possible, or too many requests wait.
         """
+        if wrong := wrong_number(address=address, length=length):
+            raise wrong
         return self._begin_access(
             f"the read of {length} bytes at {address:#x}",
             lambda tag: self._shell.read(tag, address, length, 0),
@@ -149,41 +160,57 @@ class OutsideDevice(Device):
         """Begins a write after all earlier ones. It ends when the last packet has left.
 
         Raises:
-            ValueError: The length is not possible, or too many requests wait.
+            TypeError: The address is no whole number, or the data is not bytes.
+            ValueError: The address or the length is not possible, or too many requests wait.
         """
+        if wrong := wrong_number(address=address):
+            raise wrong
+        written = data_bytes(data)
         return self._begin_access(
-            f"the write of {len(data)} bytes at {address:#x}",
-            lambda tag: self._shell.write(tag, address, bytes(data), 0),
+            f"the write of {len(written)} bytes at {address:#x}",
+            lambda tag: self._shell.write(tag, address, written, 0),
         )
 
     def begin_fetch_add(self, address: int, value: int, *, size: int = 8) -> Access[int]:
-        """Begins to add `value` to `size` bytes of memory, 4 or 8; gives what was there before."""
-        return self._begin_atomic("fetch_add", address, size, value % (1 << 8 * size))
+        """Begins to add `value` to `size` bytes of memory, 4 or 8; gives what was there before.
+
+        Raises:
+            TypeError: An argument is no whole number.
+            ValueError: The address, the size or a number is not possible, or too many wait.
+        """
+        return self._begin_atomic("fetch_add", address, size, value)
 
     def begin_swap(self, address: int, value: int, *, size: int = 8) -> Access[int]:
-        """Begins to write `value` to `size` bytes, 4 or 8; gives what was there before."""
+        """Begins to write `value` to `size` bytes, 4 or 8; gives what was there before.
+
+        Raises what `begin_fetch_add` does.
+        """
         return self._begin_atomic("swap", address, size, value)
 
     def begin_compare_and_swap(
         self, address: int, expected: int, value: int, *, size: int = 8
     ) -> Access[int]:
-        """Begins to write `value` if `expected` is there; gives what was there. 4, 8, 16 bytes."""
+        """Begins to write `value` if `expected` is there; gives what was there. 4, 8, 16 bytes.
+
+        Raises what `begin_fetch_add` does.
+        """
         return self._begin_atomic("compare_and_swap", address, size, expected, value)
 
     def interrupt(self, vector: int = 0) -> None:
         """Sends an interrupt after all earlier writes; while software masks it, it is pending.
 
         Raises:
+            TypeError: The vector is no whole number.
             ValueError: The device has no such vector.
         """
+        if wrong := wrong_vector(vector):
+            raise wrong
         self._act(lambda: self._shell.interrupt(vector, 0))
 
     def _begin_atomic(self, operation: str, address: int, size: int, *operands: int) -> Access[int]:
-        try:
-            data = b"".join(one.to_bytes(size, "little") for one in operands)
-        except OverflowError:
-            right = f"give unsigned numbers of {size} bytes"
-            raise ValueError(f"an operand of {operation} is out of range; {right}") from None
+        if wrong := wrong_number(address=address):
+            raise wrong
+        data = operand_bytes(operation, size, *operands)
         access = AtomicAccess(None, f"the {operation} at {address:#x}")
         self._ask(access, lambda tag: self._shell.atomic(tag, operation, address, data, 0))
         return access
@@ -201,7 +228,7 @@ class OutsideDevice(Device):
         self._in_flight[tag] = access
         try:
             self._act(lambda: ask(tag))
-        except (ValueError, RuntimeError):
+        except Exception:
             self._in_flight.pop(tag, None)
             raise
 
@@ -231,7 +258,10 @@ class OutsideDevice(Device):
         return cast("bytes", access.value)
 
     def _act(self, work: Callable[[], None]) -> None:
-        """Does `work` while the simulation calls the device: now, if it does."""
+        """Does `work` while the simulation calls the device: now, if it does.
+
+        What fails is the call of the program, and the simulation goes on.
+        """
         if self._is_called():
             work()
             return
@@ -242,7 +272,7 @@ class OutsideDevice(Device):
         def careful() -> None:
             try:
                 work()
-            except ValueError as error:
+            except Exception as error:  # noqa: BLE001 - raised below
                 failed.append(error)
 
         self._work.append(careful)
@@ -282,19 +312,6 @@ class OutsideDevice(Device):
         else:
             access.end(self.now_ns, bytes(outcome))
         _core.notice()
-
-
-def _as_bytes(value: int | bytes, length: int) -> bytes:
-    """The value of a read of `length` bytes."""
-    if not isinstance(value, int):
-        if len(value) == length:
-            return bytes(value)
-        raise ValueError(f"{length} bytes are read; give as many, not {len(value)}")
-    try:
-        return value.to_bytes(length, "little")
-    except OverflowError:
-        right = f"give an unsigned number of {length} bytes, which are read, or bytes"
-        raise ValueError(f"{value} is out of range; {right}") from None
 
 
 class AtomicAccess(Access[int]):

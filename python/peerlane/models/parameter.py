@@ -132,7 +132,8 @@ class Parameter(Generic[Value]):
         value: Value = device.__dict__.get(self.key, self._default)
         return value
 
-    def __set__(self, device: object, value: Value) -> None:
+    # A quantity may be a text, such as "5 us".
+    def __set__(self, device: object, value: Value | str) -> None:
         has: Any = parameter_value(self._kind, self.key, value)
         if self._limits is not None:
             least: Any

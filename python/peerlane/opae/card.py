@@ -118,8 +118,13 @@ def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> N
 
     Raises:
         OSError: The file cannot be read.
+        TypeError: The image is no text.
         ValueError: There is no such card, slot or image, or it is for another card.
     """
+    given: object = image
+    if not isinstance(given, str):
+        right = 'give a built-in name, a .gbs file, or "FILE.py:CLASS"'
+        raise TypeError(f"{given!r} is no image of an accelerator; {right}")
     simulation.load_image(card, bitstream(image), afu.load, slot)
 
 

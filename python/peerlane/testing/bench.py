@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from peerlane._core import ModelError
+from peerlane.models.arguments import data_bytes
 from peerlane.models.loading import is_model, load
 from peerlane.models.loading import name as name_of
 from peerlane.programs.host_thread import number_bytes
@@ -86,9 +87,11 @@ class Bench:
 
         Raises:
             RuntimeError: No BAR of the device has these bytes.
-            ValueError: The number does not have `length` bytes.
+            TypeError: The value is neither.
+            ValueError: There are no bytes, or the number does not have `length` bytes.
         """
-        data = number_bytes(value, length) if isinstance(value, int) else bytes(value)
+        data = number_bytes(value, length) if isinstance(value, int) else data_bytes(value)
+        _refuse_nothing("write", len(data))
         with _naming(f"write of {len(data)} bytes at {offset:#x} of BAR {bar}"):
             self._core.write(bar, offset, data)
 
@@ -97,11 +100,13 @@ class Bench:
 
         Raises:
             RuntimeError: The device refuses it, has no such register, or does not answer.
+            ValueError: The length is not 1 byte or more.
         """
         return int.from_bytes(self.read_bytes(bar, offset, length), "little")
 
     def read_bytes(self, bar: int, offset: int, length: int) -> bytes:
         """Reads registers as `read` does, as bytes."""
+        _refuse_nothing("read", length)
         with _naming(f"read of {length} bytes at {offset:#x} of BAR {bar}"):
             return self._core.read(bar, offset, length)
 
@@ -177,8 +182,16 @@ def _naming(access: str) -> Iterator[None]:
         yield
     except ModelError:
         raise
+    except OverflowError:
+        # No BAR has the number or the offset.
+        raise RuntimeError(f"unsupported request: {access}") from None
     except RuntimeError as error:
         raise RuntimeError(f"{error}: {access}") from None
+
+
+def _refuse_nothing(what: str, length: int) -> None:
+    if length < 1:
+        raise ValueError(f"a {what} of {length} bytes is none; give 1 byte or more")
 
 
 def _changed(asked: Asked, old: bytes) -> bytes:

@@ -5,6 +5,7 @@ mod object;
 mod registers;
 mod settings;
 mod shell;
+mod value;
 
 use std::path::PathBuf;
 

@@ -1,14 +1,14 @@
 //! Models that are Python objects: the calls of `peerlane.Device`.
 
 use peerlane_device::{Access, Answer, Failure, Model, Settings, Shell};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt};
+use pyo3::types::PyBytes;
 use sim::Maker;
 
 use super::settings::values;
 use super::shell::ModelShell;
+use super::value::fill;
 use crate::{ModelError, raised};
 
 /// The maker of devices of a model in Python.
@@ -48,11 +48,16 @@ pub struct PythonModel {
 }
 
 impl PythonModel {
-    /// Makes a model of an object with the methods of `peerlane.Device`.
+    /// Makes a model of an object with the methods of `peerlane.Device`. The object leaves the simulation or bench in which it was.
     pub fn new(object: &Bound<'_, PyAny>, model: &str, device: &str) -> PyResult<Self> {
         let py = object.py();
+        let name = intern!(py, "_shell");
+        let earlier = object.getattr(name)?;
+        if let Ok(earlier) = earlier.cast::<ModelShell>() {
+            earlier.get().leave();
+        }
         let shell = Bound::new(py, ModelShell::default())?;
-        object.setattr(intern!(py, "_shell"), &shell)?;
+        object.setattr(name, &shell)?;
         Ok(PythonModel {
             object: object.clone().unbind(),
             shell: shell.unbind(),
@@ -78,6 +83,23 @@ impl PythonModel {
         })
     }
 
+    /// Ends the engines of the device, whose simulation or bench is dropped, unless it has left before.
+    fn end_engines(&self, py: Python<'_>) {
+        // The simulation may be dropped because of an exception, which goes on afterwards.
+        let pending = PyErr::take(py);
+        let object = self.object.bind(py);
+        let shell = object.getattr(intern!(py, "_shell"));
+        if shell.is_ok_and(|shell| shell.is(&self.shell)) {
+            let name = intern!(py, "_end_engines");
+            if let Err(error) = object.call_method1(name, (0,)) {
+                error.write_unraisable(py, Some(object));
+            }
+        }
+        if let Some(pending) = pending {
+            pending.restore(py);
+        }
+    }
+
     #[cold]
     fn fail(&self, py: Python<'_>, shell: &mut Shell<'_>, error: PyErr) {
         let text = error.to_string();
@@ -89,6 +111,13 @@ impl PythonModel {
                 "the model {model} of device {device} failed at {ns} ns: {text}"
             ))
         });
+    }
+}
+
+impl Drop for PythonModel {
+    fn drop(&mut self) {
+        // Without an interpreter there are no engines any more.
+        Python::try_attach(|py| self.end_engines(py));
     }
 }
 
@@ -113,8 +142,8 @@ impl Model for PythonModel {
             if value.is_none() {
                 return Ok(Answer::Unsupported);
             }
-            if let Some(answer) = fill(&value, into)? {
-                return Ok(answer);
+            if fill(&value, into)? {
+                return Ok(Answer::Now);
             }
             let name = intern!(py, "_answer_later");
             object.call_method1(name, (access.ticket.0, access.len, value, access.function))?;
@@ -164,49 +193,4 @@ impl Model for PythonModel {
             object.call_method1(name, (timer, ())).map(drop)
         });
     }
-}
-
-/// Fills `into` with the value of registers, an integer or bytes. Returns none for an awaitable, which gives the value later.
-fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<Option<Answer>> {
-    if let Ok(bytes) = value.cast::<PyBytes>() {
-        let bytes = bytes.as_bytes();
-        if bytes.len() != into.len() {
-            return Err(PyValueError::new_err(format!(
-                "on_read gave {} bytes, and {} were read; give as many",
-                bytes.len(),
-                into.len()
-            )));
-        }
-        into.copy_from_slice(bytes);
-        return Ok(Some(Answer::Now));
-    }
-    if let Ok(bytes) = value.cast::<PyByteArray>() {
-        return fill(&PyBytes::new(value.py(), &bytes.to_vec()), into);
-    }
-    if let Ok(number) = value.cast::<PyInt>() {
-        let bits = 8 * into.len();
-        if bits <= 64
-            && let Ok(number) = number.extract::<u64>()
-            && (bits == 64 || number >> bits == 0)
-        {
-            into.copy_from_slice(&number.to_le_bytes()[..into.len()]);
-            return Ok(Some(Answer::Now));
-        }
-        let bytes = number.call_method1("to_bytes", (into.len(), "little"));
-        let bytes = bytes.map_err(|_| {
-            PyValueError::new_err(format!(
-                "on_read gave {number}, which is not a number of {} bytes; give one from 0 to 2**{} - 1",
-                into.len(),
-                bits
-            ))
-        })?;
-        return fill(&bytes, into);
-    }
-    if value.hasattr("__await__")? {
-        return Ok(None);
-    }
-    Err(PyTypeError::new_err(format!(
-        "on_read gave {}; give a number, bytes, or None where there is no register",
-        value.repr()?
-    )))
 }

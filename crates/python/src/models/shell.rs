@@ -6,16 +6,39 @@
 )]
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI16, AtomicPtr, AtomicU64, Ordering};
 
 use peerlane_device::{Misuse, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::value::later_bytes;
+
 /// The core around a model in Python, which the model reaches while it is called.
 #[pyclass(module = "peerlane._core", frozen)]
-#[derive(Default)]
-pub struct ModelShell(AtomicPtr<Shell<'static>>);
+pub struct ModelShell {
+    lent: AtomicPtr<Shell<'static>>,
+    /// The simulated time of the last call, in femtoseconds.
+    called_fs: AtomicU64,
+    /// The function whose engines are being ended, 0 for all, or [`NONE`].
+    ending: AtomicI16,
+    /// Whether the model has left for a later simulation or bench.
+    has_left: AtomicBool,
+}
+
+/// No function.
+const NONE: i16 = -1;
+
+impl Default for ModelShell {
+    fn default() -> Self {
+        ModelShell {
+            lent: AtomicPtr::default(),
+            called_fs: AtomicU64::new(0),
+            ending: AtomicI16::new(NONE),
+            has_left: AtomicBool::new(false),
+        }
+    }
+}
 
 /// Puts a pointer back at the end of a call, also of one that unwinds.
 struct Restore<'s>(&'s AtomicPtr<Shell<'static>>, *mut Shell<'static>);
@@ -27,22 +50,43 @@ impl Drop for Restore<'_> {
 }
 
 impl ModelShell {
-    /// Lends `shell` to Python while `call` runs.
-    pub fn lend<T>(&self, shell: &mut Shell<'_>, call: impl FnOnce() -> T) -> T {
-        // If the call runs another simulation with the same object, the outer shell is back afterwards.
-        let outer = self.0.swap(ptr::from_mut(shell).cast(), Ordering::Relaxed);
-        let _restore = Restore(&self.0, outer);
+    /// Lends `shell` to Python while `call` runs. Fails if the model has left.
+    pub fn lend<T>(
+        &self,
+        shell: &mut Shell<'_>,
+        call: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<T> {
+        if self.has_left.load(Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err(
+                "the device belongs to a later simulation; give each simulation an object of its own, or the class",
+            ));
+        }
+        self.called_fs.store(shell.now_fs(), Ordering::Relaxed);
+        let shell = ptr::from_mut(shell).cast();
+        let outer = self.lent.swap(shell, Ordering::Relaxed);
+        let _restore = Restore(&self.lent, outer);
         call()
     }
 
+    /// Ends all calls of the model: it has left for a later simulation or bench.
+    pub fn leave(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether `function` is being ended, so that what it asks for is dropped.
+    fn drops(&self, function: u8) -> bool {
+        let ending = self.ending.load(Ordering::Relaxed);
+        ending == 0 || ending == i16::from(function)
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Shell<'static>) -> T) -> PyResult<T> {
-        let shell = self.0.swap(ptr::null_mut(), Ordering::Relaxed);
+        let shell = self.lent.swap(ptr::null_mut(), Ordering::Relaxed);
         if shell.is_null() {
             return Err(PyRuntimeError::new_err(
                 "a device can ask for something only while the simulation or a bench calls it",
             ));
         }
-        let _restore = Restore(&self.0, shell);
+        let _restore = Restore(&self.lent, shell);
         // SAFETY: the pointer is valid while `lend` runs, and null otherwise. Python's lock is held during this use, and the pointer is null
         // meanwhile, so the shell has no second user.
         Ok(work(unsafe { &mut *shell }))
@@ -50,6 +94,9 @@ impl ModelShell {
 
     fn ask(&self, function: u8, request: Request<'_>) -> PyResult<()> {
         let wrong = |misuse: Misuse| PyValueError::new_err(misuse.to_string());
+        if self.drops(function) {
+            return request.check().map_err(wrong);
+        }
         self.with(|shell| shell.of(function).ask(request))?
             .map_err(wrong)
     }
@@ -59,7 +106,19 @@ impl ModelShell {
 impl ModelShell {
     #[getter]
     fn now_fs(&self) -> PyResult<u64> {
+        if self.drops(0) {
+            return Ok(self.called_fs.load(Ordering::Relaxed));
+        }
         self.with(|shell| shell.now_fs())
+    }
+
+    /// Calls `end`, which ends the engines of `function`, or all for 0. What these functions ask for meanwhile is dropped.
+    fn ending(&self, function: u8, end: &Bound<'_, PyAny>) -> PyResult<()> {
+        let outer = self.ending.swap(function.into(), Ordering::Relaxed);
+        // An engine that does not end may ask for more when Python frees it: that is dropped, too.
+        end.call1((function,))?;
+        self.ending.store(outer, Ordering::Relaxed);
+        Ok(())
     }
 
     fn read(&self, tag: u64, address: u64, length: u64, function: u8) -> PyResult<()> {
@@ -126,12 +185,22 @@ impl ModelShell {
         self.ask(function, Request::Timer { timer, after_fs })
     }
 
-    fn answer(&self, ticket: u64, data: Option<&[u8]>) -> PyResult<()> {
-        let ticket = Ticket(ticket);
+    /// Answers a read of `length` bytes with what an `async` method has returned; none is a refusal.
+    fn answer(
+        &self,
+        ticket: u64,
+        length: usize,
+        value: Option<&Bound<'_, PyAny>>,
+        function: u8,
+    ) -> PyResult<()> {
+        let bytes = value.map(|value| later_bytes(value, length)).transpose()?;
         let request = Request::Answer {
-            ticket,
-            bytes: data,
+            ticket: Ticket(ticket),
+            bytes: bytes.as_deref(),
         };
+        if self.drops(function) {
+            return Ok(());
+        }
         self.ask(0, request)
     }
 }

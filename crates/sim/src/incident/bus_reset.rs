@@ -33,6 +33,7 @@ impl Incident for SecondaryBusReset {
             );
             return Err(("bus", message));
         }
+        place.with_drivers(self.drivers)?;
         place.without_coherence()
     }
 

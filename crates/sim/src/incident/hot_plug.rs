@@ -44,7 +44,8 @@ kernel::parameters! {
 impl Incident for Insertion {
     fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
         place.upstream_link()?;
-        place.host().map(drop)
+        place.host()?;
+        place.with_drivers(self.drivers)
     }
 
     fn presence(&self) -> Option<Presence> {

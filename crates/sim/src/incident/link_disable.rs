@@ -31,7 +31,8 @@ impl Incident for DisableLink {
 
 impl Incident for EnableLink {
     fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
-        check(place)
+        check(place)?;
+        place.with_drivers(self.drivers)
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {

@@ -5,6 +5,7 @@ use kernel::Span;
 use ::scenario::{ScenarioError, advice};
 
 use super::{Any, Presence};
+use crate::build::errors::has_driver;
 use crate::plan::{LinkPlan, NodePlan};
 use crate::scenario::{NodeKind, Scenario};
 
@@ -53,11 +54,46 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// Refuses a device whose model from outside has the bytes behind its BARs.
+    pub fn with_memory(&self) -> Result<(), Misplaced> {
+        let node = self.own();
+        if !node.has_model_from_outside() {
+            return Ok(());
+        }
+        let message = format!(
+            "the registers of {} belong to its model; write the name of another node, or let the model do it",
+            node.name
+        );
+        Err(("node", message))
+    }
+
+    /// Refuses `drivers = true` where no driver of the host works with the node, or with one below it.
+    pub fn with_drivers(&self, drivers: bool) -> Result<(), Misplaced> {
+        if !drivers || self.below().into_iter().any(has_driver) {
+            return Ok(());
+        }
+        let message = format!(
+            "no driver of the host works with {name} or a device below it; leave it out, or write the name of a device with model = \"sg-dma\", \"nvme\", \"block-dma\" or \"accelerator\"",
+            name = self.own().name
+        );
+        Err(("drivers", message))
+    }
+
+    /// The node and all nodes below it.
+    fn below(&self) -> Vec<&'a NodePlan> {
+        let mut found = vec![self.own()];
+        let mut next = 0;
+        while let Some(node) = found.get(next).copied() {
+            let below = node.downstream.iter();
+            found.extend(below.map(|port| &self.nodes[self.links[port.link].downstream.0]));
+            next += 1;
+        }
+        found
+    }
+
     /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.
     pub fn without_coherence(&self) -> Result<(), Misplaced> {
-        let mut open = vec![self.node];
-        while let Some(node) = open.pop() {
-            let node = &self.nodes[node];
+        for node in self.below() {
             if let NodeKind::Device(_, device) = &node.kind
                 && device.parameters().is_coherent()
             {
@@ -67,8 +103,6 @@ impl<'a> Place<'a> {
                 );
                 return Err(("node", message));
             }
-            let below = node.downstream.iter();
-            open.extend(below.map(|port| self.links[port.link].downstream.0));
         }
         Ok(())
     }

@@ -27,6 +27,9 @@ impl Incident for Poison {
             );
             return Err(("node", message));
         }
+        if self.size.0 > 0 {
+            place.with_memory()?;
+        }
         let region = node.memory.or(node.bars[0]).map_or(0, |region| region.size);
         let end = self.offset.0.saturating_add(self.size.0);
         if self.size.0 > 0 && end > region {

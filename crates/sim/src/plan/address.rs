@@ -50,6 +50,20 @@ pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
         );
         return Err(scenario.error(node.lines.of("virtual_functions"), message));
     }
+    let bars = device.parameters().bars(endpoint, None);
+    let size = bars.iter().find(|bar| bar.index == 0).map(|bar| bar.size);
+    if node.lines.has("bar") && size.unwrap_or(0) != endpoint.bar.0 {
+        let own = size.map_or_else(
+            || "has no BAR 0".to_owned(),
+            |size| format!("has a BAR 0 of {}", show(size)),
+        );
+        let message = format!(
+            "{}.bar: a device with model = {:?} {own}; leave it out",
+            node.name.value,
+            device.name()
+        );
+        return Err(scenario.error(node.lines.of("bar"), message));
+    }
     if let Some(bar) = endpoint.bar() {
         check_size(scenario, node, "bar", bar, SMALLEST_BAR)?;
     }
@@ -78,6 +92,15 @@ fn check_table(
     let error = |key: &str, message: String| {
         scenario.error(node.lines.of(key), format!("{name}.{key}: {message}"))
     };
+    let sources = device.parameters().interrupts();
+    if node.lines.has("msi_vectors") && endpoint.msi_vectors < sources {
+        let message = format!(
+            "{} is too few for a device with {sources} interrupts; write {} at least, or leave it out",
+            endpoint.msi_vectors,
+            sources.next_power_of_two()
+        );
+        return Err(error("msi_vectors", message));
+    }
     if endpoint.msix_vectors == 0 {
         let keys = ["msix_bar", "msix_table", "msix_pending"];
         let Some(key) = keys.into_iter().find(|key| node.lines.has(key)) else {
@@ -86,7 +109,6 @@ fn check_table(
         let message = "there is no MSI-X table; write msix_vectors, or leave it out";
         return Err(error(key, message.to_owned()));
     }
-    let sources = device.parameters().interrupts();
     if endpoint.msix_vectors < sources {
         let message = format!(
             "{} is too few for a device with {sources} interrupts; write {sources} to 2048",

@@ -135,6 +135,21 @@ pub(crate) fn check_core(scenario: &Scenario, node: &Node) -> Result<(), Scenari
         let message = format!("{}.{key}: {wrong}", node.name.value);
         return Err(scenario.error(node.lines.of(key), message));
     }
+    let settings = [
+        ("pasid_enable", node.settings.pasid_enable == Some(true)),
+        ("pasid_execute", endpoint.pasid_execute),
+        ("pasid_privileged", endpoint.pasid_privileged),
+    ];
+    let is_vain = |(key, is_on): &(&str, bool)| *is_on && node.lines.has(key);
+    if endpoint.pasid_width.is_none()
+        && let Some((key, _)) = settings.into_iter().find(is_vain)
+    {
+        let message = format!(
+            "{}.{key}: there is no PASID capability; write pasid_width = 20, or leave it out",
+            node.name.value
+        );
+        return Err(scenario.error(node.lines.of(key), message));
+    }
     endpoint.contradiction().map_or(Ok(()), |(key, wrong)| {
         let message = format!("{}.{key}: {wrong}", node.name.value);
         Err(scenario.error(node.lines.of(key), message))

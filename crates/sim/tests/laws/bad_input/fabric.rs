@@ -410,6 +410,44 @@ fn an_msix_table_has_a_place_beside_other_things() {
 }
 
 #[test]
+fn a_key_without_effect_is_refused() {
+    for (keys, line, why) in [
+        (
+            "model = \"nvme\"\nbar = \"1 MiB\"",
+            9,
+            "b.bar: a device with model = \"nvme\" has a BAR 0 of 16 KiB; leave it out",
+        ),
+        (
+            "model = \"nvme-drive\"\nbar = \"1 MiB\"",
+            9,
+            "b.bar: a device with model = \"nvme-drive\" has a BAR 0 of 16 KiB; leave it out",
+        ),
+        (
+            "model = \"sg-dma\"\nmsi_vectors = 1",
+            9,
+            "b.msi_vectors: 1 is too few for a device with 3 interrupts; write 4 at least, or leave it out",
+        ),
+        (
+            "pasid_enable = true",
+            8,
+            "b.pasid_enable: there is no PASID capability; write pasid_width = 20, or leave it out",
+        ),
+        (
+            "pasid_execute = true",
+            8,
+            "b.pasid_execute: there is no PASID capability; write pasid_width = 20, or leave it out",
+        ),
+        (
+            "pasid_privileged = true",
+            8,
+            "b.pasid_privileged: there is no PASID capability; write pasid_width = 20, or leave it out",
+        ),
+    ] {
+        assert_eq!(pair(keys), format!("bad.toml:{line}: {why}"));
+    }
+}
+
+#[test]
 fn a_bar_of_virtual_functions_is_a_page_at_least_and_somebodys() {
     assert_eq!(
         pair("virtual_functions = 2\nvirtual_bar = \"2 KiB\""),

@@ -191,3 +191,40 @@ fn only_a_slot_has_an_attention_button() {
     assert!(slot.starts_with("bad.toml:4: devices.d.slot"), "{slot}");
     assert!(slot.contains("hot-plug"), "{slot}");
 }
+
+#[test]
+fn registers_of_a_model_from_outside_do_not_go_bad() {
+    for (what, keys) in [
+        ("completer-abort", ""),
+        ("completer-abort", "size = \"64 B\"\n"),
+        ("poison", "size = \"64 B\"\n"),
+    ] {
+        let message = refusal(&format!(
+            "[hosts.h]\n[devices.d]\nupstream = \"h\"\nmodel = \"nvme-drive\"\n[[incidents]]\nat = \"1 us\"\nwhat = \"{what}\"\nnode = \"d\"\n{keys}"
+        ));
+        assert_eq!(
+            message,
+            "bad.toml:8: incidents \"incident-1\", node: the registers of d belong to its model; write the name of another node, or let the model do it"
+        );
+    }
+}
+
+#[test]
+fn drivers_are_told_only_where_there_are_any() {
+    let out = "at = \"1 us\"\nwhat = \"surprise-removal\"\nnode = \"d\"\n[[incidents]]\n";
+    for (before, what, line) in [
+        ("", "secondary-bus-reset", 8),
+        ("", "enable-link", 8),
+        (out, "insertion", 12),
+    ] {
+        let name = if before.is_empty() { 1 } else { 2 };
+        assert_eq!(
+            incident(&format!(
+                "{before}at = \"2 us\"\nwhat = \"{what}\"\nnode = \"d\"\ndrivers = true"
+            )),
+            format!(
+                "bad.toml:{line}: incidents \"incident-{name}\", drivers: no driver of the host works with d or a device below it; leave it out, or write the name of a device with model = \"sg-dma\", \"nvme\", \"block-dma\" or \"accelerator\""
+            )
+        );
+    }
+}
