@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric, HostThread, Simulation, run_programs
+from peerlane import Device, Fabric, HostThread, Simulation, run_programs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 
 def simulation() -> Simulation:
@@ -153,3 +156,42 @@ def test_wrong_accesses_and_hosts_are_refused() -> None:
         fabric.host_thread("h9")
     with pytest.raises(ValueError, match="left together"):
         fabric.allocate("h0", 1 << 30)
+
+
+class Bell(Device):
+    """A device whose register sends an interrupt when it is written, and answers late at 8."""
+
+    bars = {0: "4 KiB"}  # noqa: RUF012 - as users write it
+    msix_vectors = 1
+
+    def on_read(self, _bar: int, offset: int, _length: int) -> int | Awaitable[int]:
+        return self.late() if offset == 8 else 7
+
+    def on_write(self, *_access: object) -> None:
+        self.interrupt(0)
+
+    async def late(self) -> int:
+        await self.sleep(20e6)
+        return 1
+
+
+def with_bell(cores: int = 8) -> tuple[Simulation, int]:
+    fabric = Fabric("bell").host("h0", cores=cores).device("d", "h0", model=Bell)
+    of = fabric.simulation()
+    return of, of.tree().nodes["d"].regions[0].base
+
+
+def test_there_may_be_more_threads_than_cores() -> None:
+    fabric, at = with_bell(cores=1)
+    threads = [fabric.host_thread("h0") for _ in range(3)]
+    assert run_programs(fabric, [thread.load(at, 4) for thread in threads]) == [7, 7, 7]
+
+
+def test_threads_at_rest_leave_the_cores_to_drivers() -> None:
+    fabric = Fabric("drive").links(generation=4, lanes=4).host("h0", cores=1)
+    fabric = fabric.device("n", "h0", model="nvme", msix_vectors=1, msix_bar=4)
+    fabric = fabric.flow("n", "h0", size="64 KiB", request_size="32 KiB")
+    idle = fabric.simulation()
+    thread = idle.host_thread("h0")
+    assert idle.run() == fabric.simulation().run()
+    del thread

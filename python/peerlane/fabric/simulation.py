@@ -523,7 +523,9 @@ class Simulation:
         self._core.free(host, address, size)
 
     def host_thread(self, host: str) -> HostThread:
-        """A new thread of `host`, driven from outside; the thread occupies a core.
+        """A new thread of `host`, driven from outside.
+
+        There may be more threads than cores: a thread has one only while it loads, stores or works.
 
         Raises:
             ValueError: There is no such host.

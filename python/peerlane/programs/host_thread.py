@@ -47,7 +47,11 @@ class Machine(Protocol):
 
 
 class HostThread:
-    """A thread on a core of a host: `Simulation.host_thread`."""
+    """A thread of a host: `Simulation.host_thread`.
+
+    It has a core of the host while it loads, stores or works, and waits in turn for one if all
+    are taken. While its program does something else, or has ended, others have the core.
+    """
 
     def __init__(self, simulation: Machine, host: str, core: _core.HostThread) -> None:
         self._simulation = simulation
