@@ -195,3 +195,16 @@ def test_threads_at_rest_leave_the_cores_to_drivers() -> None:
     thread = idle.host_thread("h0")
     assert idle.run() == fabric.simulation().run()
     del thread
+
+
+@pytest.mark.parametrize("by_thread", [False, True])
+def test_a_read_that_times_out_is_recorded_by_its_root_port(*, by_thread: bool) -> None:
+    fabric, at = with_bell()
+    if by_thread:
+        thread = fabric.host_thread("h0")
+        assert thread.run(thread.load(at + 8, 4)) == 0xFFFF_FFFF
+    else:
+        fabric.wait(fabric.begin_read("h0", at + 8, 4))
+    incidents = [(one.where, one.what) for one in fabric.result().incidents]
+    assert incidents == [("h0 to d", "Completion Timeout")]
+    assert fabric.config_read("h0", "00:01.0", 0x104) == 1 << 14

@@ -465,10 +465,6 @@ impl Processor {
 
 impl Cpu for Processor {
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
-        while let Some(thread) = self.loads.give_up(now) {
-            self.threads[thread.0].loaded.clear();
-            self.end_load(thread, now);
-        }
         let threads = match self.run(now, packets, memory) {
             Next::NotBefore(time) => time,
             Next::Nothing => Time::NEVER,
@@ -502,6 +498,13 @@ impl Cpu for Processor {
             self.end_load(loaded.thread, now);
         }
         true
+    }
+
+    fn give_up_load(&mut self, now: Time) -> Option<(u64, u32)> {
+        let lost = self.loads.give_up(now)?;
+        self.threads[lost.what.thread.0].loaded.clear();
+        self.end_load(lost.what.thread, now);
+        Some((lost.what.address, lost.len))
     }
 
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {
