@@ -110,6 +110,41 @@ def test_an_access_that_nobody_answers_fails_and_others_do_not() -> None:
         bad.result()
 
 
+@pytest.mark.parametrize("write", [False, True])
+def test_a_failed_access_has_ended_when_it_failed_and_not_when_somebody_looks(
+    *, write: bool
+) -> None:
+    def begun(simulation: Simulation) -> Access[bytes]:
+        nobody = 0xDEAD_0000_0000
+        if write:
+            return simulation.begin_write("a", nobody, b"lost")
+        return simulation.begin_read("a", nobody, 4)
+
+    waited, late = pair(), pair()
+    waited.wait(first := begun(waited))
+    second = begun(late)
+    late.run_until(1e6)
+    assert first.ended_ns == second.ended_ns == waited.now_ns
+
+
+def test_the_reason_of_a_failed_read_is_one_of_the_documented_words() -> None:
+    fabric = Fabric("pair").host("h0").device("b", "h0", bar="1 MiB")
+    fabric = fabric.incident("completer-abort", "b", at="1 us", offset="0 B", size="64 B")
+    fabric = fabric.incident("poison", "b", at="1 us", offset="128 B", size="64 B")
+    simulation = fabric.simulation()
+    bar = base(simulation, "b")
+    simulation.run_until(3_000)
+    whys = {0: "completer abort", 128: "poisoned data", 1 << 24: "unsupported request"}
+    for offset, why in whys.items():
+        read = simulation.begin_read("h0", bar + offset, 4)
+        assert simulation.wait(read)
+        with pytest.raises(RequestError, match=f"{why}: .*{bar + offset:#x}") as failed:
+            read.result()
+        assert failed.value.why == why
+        with pytest.raises(RuntimeError, match=f"{why}: "):
+            simulation.read("h0", bar + offset, 4)
+
+
 def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
     simulation = pair()
     with pytest.raises(ValueError, match='there is no node "c"'):
@@ -366,8 +401,9 @@ def test_a_reset_of_a_requester_ends_what_it_had_in_flight() -> None:
     simulation.run_until(simulation.now_ns + 2_000)
     function_level_reset(simulation, "a")
     assert simulation.wait(read)
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError, match="the requester was reset") as failed:
         read.result()
+    assert failed.value.why == "reset"
 
 
 def test_a_class_may_have_its_callback_and_its_own_beginning() -> None:

@@ -533,11 +533,11 @@ fn function_id(text: &str) -> PyResult<FunctionId> {
 }
 
 fn access_error(error: &AccessError) -> PyErr {
-    match error {
-        AccessError::UnsupportedRequest(_) | AccessError::NoAnswer(_) => {
-            PyRuntimeError::new_err(error.to_string())
-        }
-        _ => PyValueError::new_err(error.to_string()),
+    let text = error.to_string();
+    if error.is_failure() {
+        PyRuntimeError::new_err(text)
+    } else {
+        PyValueError::new_err(text)
     }
 }
 

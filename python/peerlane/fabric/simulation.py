@@ -399,7 +399,7 @@ class Simulation:
     def collect(self) -> None:
         """Gives the accesses that have ended their outcomes."""
         for number, time_ns, data, error in _core.take_outcomes(self._core):
-            failed = None if error is None else RequestError(str(error))
+            failed = None if error is None else RequestError(*str(error).split(": ", 1))
             # The core gives the bytes of a write back.
             value = b"" if number in self._writes else data
             self._writes.discard(number)

@@ -258,7 +258,7 @@ class OutsideDevice(Device):
 
     def _reset(self, function: int) -> None:
         for access in self._in_flight.values():
-            access.end(self.now_ns, None, RequestError("the device was reset"))
+            access.end(self.now_ns, None, RequestError("reset", "the device was reset"))
         self._in_flight.clear()
         self._open.clear()
         self.accesses.clear()

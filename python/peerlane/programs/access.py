@@ -55,7 +55,7 @@ class Access(Generic[Result]):
 
     @property
     def ended_ns(self) -> float | None:
-        """The simulated time of its end, in nanoseconds; `None` before."""
+        """The simulated time of its last byte or its failure, in nanoseconds; `None` before."""
         return self._ended_ns if self.is_done else None
 
     def has_outcome(self) -> bool:
