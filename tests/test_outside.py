@@ -145,6 +145,20 @@ def test_the_reason_of_a_failed_read_is_one_of_the_documented_words() -> None:
             simulation.read("h0", bar + offset, 4)
 
 
+def test_memory_is_freed_once_and_as_it_was_allocated() -> None:
+    simulation = pair()
+    first, second = simulation.allocate("h0", 8192), simulation.allocate("h0", 100)
+    with pytest.raises(ValueError, match=f"8192 bytes allocated at {first:#x}, not 4096; free all"):
+        simulation.free("h0", first, 4096)
+    with pytest.raises(ValueError, match=f"no memory allocated at {first + 4096:#x}; free what"):
+        simulation.free("h0", first + 4096, 4096)
+    simulation.free("h0", first, 8192)
+    with pytest.raises(ValueError, match=f"no memory allocated at {first:#x}"):
+        simulation.free("h0", first, 8192)
+    assert simulation.allocate("h0", 4096) == first
+    assert simulation.allocate("h0", 4096) not in (first, second)
+
+
 def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
     simulation = pair()
     with pytest.raises(ValueError, match='there is no node "c"'):

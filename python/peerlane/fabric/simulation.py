@@ -519,7 +519,11 @@ class Simulation:
         return self._core.allocate(host, size, alignment)
 
     def free(self, host: str, address: int, size: int) -> None:
-        """Frees memory that `allocate` returned."""
+        """Frees the `size` bytes that were allocated at `address`, all together and once.
+
+        Raises:
+            ValueError: They are not allocated, or more or fewer bytes are.
+        """
         self._core.free(host, address, size)
 
     def host_thread(self, host: str) -> HostThread:
