@@ -235,9 +235,16 @@ def test_a_run_with_checkpoints_goes_on_when_the_disk_of_its_trace_is_full(
 def test_an_access_under_way_keeps_a_simulation_here(tmp_path: Path) -> None:
     simulation = Simulation(PAIR)
     bar = next(node for node in simulation.tree().nodes if node.name == "b").regions[0].base
-    simulation.begin_read("h0", bar, 64)
+    access = simulation.begin_read("h0", bar, 64)
     with pytest.raises(CheckpointError, match="an access from outside is under way"):
         simulation.checkpoint_to(tmp_path / "c.ckpt")
+    simulation.run()
+    simulation.checkpoint_to(tmp_path / "c.ckpt")
+    resumed = Simulation.resume(tmp_path / "c.ckpt")
+    assert resumed.result() == simulation.result()
+    other = resumed.begin_read("h0", bar, 64)
+    assert resumed.wait(other)
+    assert other.result() == access.result()
 
 
 @pytest.mark.parametrize(
