@@ -141,6 +141,8 @@ def test_a_value_that_has_more_bytes_is_refused() -> None:
         thread.run(thread.store(0, 0x1FF, 1))
     with pytest.raises(ValueError, match=r"is not a number of 4 bytes; give value % \(1 << 32\)"):
         thread.run(thread.store(0, -1, 4))
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        thread.run(thread.store(0, 1.5))  # type: ignore[arg-type]
 
 
 def test_wrong_accesses_and_hosts_are_refused() -> None:
@@ -148,6 +150,14 @@ def test_wrong_accesses_and_hosts_are_refused() -> None:
     thread = fabric.host_thread("h0")
     with pytest.raises(ValueError, match="within a 4 KiB page"):
         thread.run(thread.load(4092, 8))
+    with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
+        thread.run(thread.load(-1))
+    with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
+        thread.run(thread.written(-1))
+    with pytest.raises(ValueError, match="-1 is not the message of an interrupt; give 0 to"):
+        thread.run(thread.interrupt(-1))
+    with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
+        thread.look(-1, 4)
     with pytest.raises(ValueError, match="not a possible time to work"):
         thread.run(thread.work(-1))
     with pytest.raises(ValueError, match="no processor"):

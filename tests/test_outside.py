@@ -21,6 +21,7 @@ from peerlane import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -389,6 +390,40 @@ def test_wrong_use_of_a_device_outside_gives_one_clear_message() -> None:
         simulation.wait(simulation.begin_read("h0", bar, 4))
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda simulation: simulation.now_ns,
+        lambda simulation: simulation.read("h0", 0, 4),
+        lambda simulation: simulation.run_until(1e6),
+        lambda simulation: simulation.memory("h0", 0, 4),
+        lambda simulation: simulation.config_read("h0", "03:00.0", 0),
+        lambda simulation: simulation.tree(),
+        lambda simulation: simulation.result(),
+        lambda simulation: simulation.step(),
+        lambda simulation: simulation.host_thread("h0"),
+        lambda simulation: simulation.check_checkpoint(),
+    ],
+)
+def test_every_call_says_why_a_callback_cannot_make_it(
+    use: Callable[[Simulation], object],
+) -> None:
+    simulation, card, bar = with_card()
+    said = []
+
+    def uses(access: BarAccess) -> None:
+        with pytest.raises(
+            RuntimeError, match=r"the simulation is running.* the device itself"
+        ) as why:
+            use(simulation)
+        said.append(why)
+        access.answer(1)
+
+    card.on_access = uses
+    assert simulation.read("h0", bar, 4) == b"\1\0\0\0"
+    assert len(said) == 1
+
+
 def function_level_reset(simulation: Simulation, name: str) -> None:
     function = simulation.tree().nodes[name].id
     at = simulation.config_read("h0", function, 0x34, size=1)
@@ -445,3 +480,41 @@ def test_an_object_of_the_class_is_a_device_and_its_accesses_have_their_types() 
     simulation, card, _ = with_card()
     assert isinstance(card.begin_read(0, 4), Access)
     assert repr(simulation.begin_read("h0", base(simulation, "card"), 4)).endswith("in flight>")
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda one: one.read("h0", -1, 4), "-1 is not an address; give 0 to 0xffffffffffffffff"),
+        (lambda one: one.read("h0", 0, -4), "-4 is not a number of bytes; give 0 to"),
+        (lambda one: one.begin_read("h0", 1 << 64, 4), "18446744073709551616 is not an address"),
+        (lambda one: one.memory("h0", -1, 4), "-1 is not an address"),
+        (lambda one: one.allocate("h0", -1), "-1 is not a number of bytes"),
+        (lambda one: one.free("h0", -1, 4096), "-1 is not an address"),
+        (lambda one: one.config_read("h0", "03:00.0", -4), "-4 is not the offset of a register"),
+        (
+            lambda one: one.config_write("h0", "03:00.0", 4, 1 << 32),
+            "4294967296 is not the value of a register of 4 bytes; give 0 to 0xffffffff",
+        ),
+        (
+            lambda one: one.config_write("h0", "03:00.0", 4, 0x1FF, size=1),
+            "0x1ff is not a value of 1 bytes; give one without its upper bits",
+        ),
+        (lambda one: one.watch_coherence(every=0), "give 1 or more"),
+        (lambda one: one.watch_coherence(every=-1), "-1 is not a number of events"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused_and_not_cut_off(
+    use: Callable[[Simulation], object], message: str
+) -> None:
+    simulation = pair()
+    command = simulation.config_read("h0", "03:00.0", 4)
+    with pytest.raises(ValueError, match=message):
+        use(simulation)
+    assert simulation.config_read("h0", "03:00.0", 4) == command
+
+
+def test_a_write_of_what_is_no_bytes_is_refused() -> None:
+    simulation = pair()
+    with pytest.raises(TypeError, match="'str'> has no bytes to write; give bytes"):
+        simulation.begin_write("h0", base(simulation, "b"), "abc")  # type: ignore[arg-type]

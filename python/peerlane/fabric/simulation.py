@@ -291,8 +291,7 @@ class Simulation:
             TypeError: `threads` is not a whole number, or "auto".
             ValueError: `threads` is less than 1.
         """
-        with _alone():
-            return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
+        return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
 
     @property
     def fewer_threads(self) -> str | None:
@@ -307,8 +306,7 @@ class Simulation:
 
         The next call goes on from there. Returns whether nothing is left to happen.
         """
-        with _alone():
-            return self._core.run_while(goes_on)
+        return self._core.run_while(goes_on)
 
     def run_until(self, time_ns: float) -> bool:
         """Runs to `time_ns`; false when nothing is left to happen."""
@@ -326,8 +324,7 @@ class Simulation:
         if not 0.0 <= time_ns <= LONGEST_NS:
             message = f"{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
             raise ValueError(message)
-        with _alone():
-            return _core.run_to(self._core, time_ns, progress)
+        return _core.run_to(self._core, time_ns, progress)
 
     def checkpoint_to(self, path: str | PathLike[str]) -> None:
         """Writes the simulation as it is now to `path`, for `resume`.
@@ -603,25 +600,6 @@ class Simulation:
     def noticeable_incidents(self) -> list[IncidentResult]:
         """The incidents so far that a program may notice: all but those that links repair."""
         return decode(list[IncidentResult], self._core.noticeable_incidents())
-
-
-_BORROWED = ("Already borrowed", "Already mutably borrowed")
-"""What PyO3 says of an object that another call uses."""
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Explains the error of a call that uses a simulation while it runs."""
-    try:
-        yield
-    except RuntimeError as error:
-        if str(error) not in _BORROWED:
-            raise
-        message = (
-            "the simulation is running: its callbacks and other threads of Python cannot use it "
-            "until the run has returned; let run_while return to look at it meanwhile"
-        )
-        raise RuntimeError(message) from error
 
 
 _MOST_THREADS = 1 << 20

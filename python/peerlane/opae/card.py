@@ -88,6 +88,8 @@ class Place:
     """The UUID of the loaded accelerator."""
     registers: int
     """Bus address of the accelerator's registers."""
+    registers_size: int
+    """Bytes of the accelerator's registers."""
     port_control: int
     """Bus address of the register that resets the port."""
     counters: int

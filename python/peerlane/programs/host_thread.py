@@ -8,6 +8,7 @@ awaits a call of its `HostThread`; its own computing takes no time unless it cal
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from operator import index
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def number_bytes(value: int, length: int) -> bytes:
     Raises:
         ValueError: The number has more bytes, or is negative.
     """
+    value = index(value)
     try:
         return value.to_bytes(length, "little")
     except OverflowError:

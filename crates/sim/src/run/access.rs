@@ -121,6 +121,11 @@ pub enum AccessError {
     /// A register is 1, 2 or 4 aligned bytes of a configuration space.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
     NoRegister(u64, u64),
+    /// A write to a register has as many bytes as the register.
+    #[error(
+        "{0:#x} is not a value of {1} bytes; give one without its upper bits, or a larger size"
+    )]
+    TooWide(u32, u64),
     /// The caller has left the access.
     #[error("the access was left before its end")]
     Interrupted,
