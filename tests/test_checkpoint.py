@@ -247,6 +247,21 @@ def test_an_access_under_way_keeps_a_simulation_here(tmp_path: Path) -> None:
     assert other.result() == access.result()
 
 
+def test_a_host_whose_threads_have_no_program_can_be_written(tmp_path: Path) -> None:
+    simulation = Simulation(PAIR.split("[[flows]]")[0])
+    bar = next(node for node in simulation.tree().nodes if node.name == "b").regions[0].base
+    thread = simulation.host_thread("h0")
+    simulation.checkpoint_to(tmp_path / "c.ckpt")
+    thread.run(thread.store(bar, 7))
+    with pytest.raises(RuntimeError, match="nothing is left to happen"):
+        thread.run(thread.interrupt(7))
+    simulation.checkpoint_to(tmp_path / "c.ckpt")
+    resumed = Simulation.resume(tmp_path / "c.ckpt")
+    again = resumed.host_thread("h0")
+    assert again.run(again.load(bar)) == thread.run(thread.load(bar)) == 7
+    assert resumed.now_ns == simulation.now_ns
+
+
 @pytest.mark.parametrize(
     ("number", "ended"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )

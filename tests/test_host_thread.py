@@ -207,6 +207,46 @@ def test_threads_at_rest_leave_the_cores_to_drivers() -> None:
     del thread
 
 
+def test_a_wait_that_ends_with_its_program_takes_no_interrupt_from_others() -> None:
+    fabric, at = with_bell()
+    left, other = fabric.host_thread("h0"), fabric.host_thread("h0")
+    message = fabric.vector("d", 0).message
+
+    async def watch() -> NoReturn:
+        await fabric.sleep(50_000)
+        raise TimeoutError
+
+    async def rings() -> str:
+        await other.store(at, 1, 4)
+        await other.interrupt(message)
+        return "came"
+
+    with pytest.raises(TimeoutError):
+        run_programs(fabric, [left.interrupt(message)], watch=watch())
+    assert left.run(left.load(at, 4)) == 7
+    assert other.run(rings()) == "came"
+
+
+def test_a_thread_is_awaited_by_one_program_and_a_program_runs_once_in_its_simulation() -> None:
+    (fabric, at), (other, _) = with_bell(), with_bell()
+    thread = fabric.host_thread("h0")
+    with pytest.raises(RuntimeError, match="another program awaits this thread of h0; make a"):
+        run_programs(fabric, [thread.load(at, 4), thread.load(at, 4)])
+    twice = thread.load(at, 4)
+    with pytest.raises(ValueError, match="is given twice; call the async function once for each"):
+        run_programs(fabric, [twice, twice])
+    twice.close()
+    with pytest.raises(ValueError, match="awaits a thread of another simulation; make the thread"):
+        run_programs(other, [thread.load(at, 4)])
+
+    async def sleeps() -> None:
+        await fabric.sleep(100)
+
+    with pytest.raises(ValueError, match=r"the time .* belongs to another simulation"):
+        run_programs(other, [sleeps()])
+    assert thread.run(thread.load(at, 4)) == 7
+
+
 @pytest.mark.parametrize("by_thread", [False, True])
 def test_a_read_that_times_out_is_recorded_by_its_root_port(*, by_thread: bool) -> None:
     fabric, at = with_bell()

@@ -146,6 +146,33 @@ def test_the_reason_of_a_failed_read_is_one_of_the_documented_words() -> None:
             simulation.read("h0", bar + offset, 4)
 
 
+def test_a_wait_for_what_is_not_of_this_simulation_or_for_nothing_is_refused() -> None:
+    simulation, (other, card, _) = pair(), with_card()
+    accesses = [other.begin_read("h0", base(other, "card"), 4), card.begin_read(0, 4)]
+    for access in accesses:
+        with pytest.raises(ValueError, match="belongs to another simulation"):
+            simulation.wait(access)
+        with pytest.raises(ValueError, match="belongs to another simulation"):
+            simulation.wait_first(access)
+
+        async def program(access: Access[bytes] = access) -> bytes:
+            return await access
+
+        with pytest.raises(ValueError, match="belongs to another simulation"):
+            run_programs(simulation, [program()])
+    with pytest.raises(ValueError, match="give at least one access"):
+        simulation.wait_first()
+    with pytest.raises(TypeError, match="is no access in flight; give what begin_read"):
+        simulation.wait("x")  # type: ignore[arg-type]
+    assert other.wait(accesses[1])
+
+
+@pytest.mark.parametrize("ns", [-5, float("nan"), 1e30])
+def test_a_time_that_cannot_be_slept_is_refused(ns: float) -> None:
+    with pytest.raises(ValueError, match="not a possible time to sleep; give 0 to 1e13 ns"):
+        pair().sleep(ns)
+
+
 def test_memory_is_freed_once_and_as_it_was_allocated() -> None:
     simulation = pair()
     first, second = simulation.allocate("h0", 8192), simulation.allocate("h0", 100)

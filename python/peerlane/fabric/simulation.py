@@ -19,7 +19,7 @@ from peerlane.fabric.vector import Vector
 from peerlane.models.engine import RequestError
 from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
-from peerlane.programs.access import Access, Sleep
+from peerlane.programs.access import Access, Sleep, refuse_foreign
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.document import decode
 from peerlane.results.run import IncidentResult, RunResult
@@ -410,7 +410,9 @@ class Simulation:
         Raises:
             RuntimeError: Nothing is left to happen, and an access has not ended.
             ModelError: A device model of one's own has failed.
+            ValueError: An access is one of another simulation.
         """
+        self._refuse_foreign(accesses)
         for access in accesses:
             while not access.is_done:
                 if not self._pass(until_ns):
@@ -423,12 +425,25 @@ class Simulation:
         """Lets time pass until one of `accesses` has ended; those that have. As `wait` otherwise.
 
         If `until_ns` comes first, the list is empty.
+
+        Raises:
+            ValueError: There is no access, or one of another simulation.
         """
+        if not accesses:
+            raise ValueError("there is nothing to wait for; give at least one access in flight")
+        self._refuse_foreign(accesses)
         while True:
             self.collect()
             ended = [one for one in accesses if one.has_outcome()]
             if ended or not self._pass(until_ns):
                 return ended
+
+    def _refuse_foreign(self, accesses: Sequence[object]) -> None:
+        for access in accesses:
+            if not isinstance(access, Access):
+                right = "give what begin_read, begin_write and others return"
+                raise TypeError(f"{access!r} is no access in flight; {right}")
+            refuse_foreign(access, self)
 
     def _pass(self, until_ns: float | None) -> bool:
         """Lets time pass until something has ended; false if `until_ns` has come."""
@@ -439,7 +454,13 @@ class Simulation:
         return True
 
     def sleep(self, ns: float) -> Sleep:
-        """The time in `ns` nanoseconds, for `await` in a program of `peerlane.run_programs`."""
+        """The time in `ns` nanoseconds, for `await` in a program of `peerlane.run_programs`.
+
+        Raises:
+            ValueError: `ns` is not a possible time.
+        """
+        if not 0.0 <= ns <= LONGEST_NS:
+            raise ValueError(f"{ns} ns is not a possible time to sleep; give 0 to 1e13 ns")
         return Sleep(self, self.now_ns + ns)
 
     def call_device(self, device: str) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class Simulated(Protocol):
     """The part of `peerlane.Simulation` that a device outside uses."""
 
+    def collect(self) -> None:
+        """Gives the accesses that have ended their outcomes."""
+
     def call_device(self, device: str) -> None:
         """Calls the model of a device, now."""
 
@@ -184,12 +187,12 @@ class OutsideDevice(Device):
         except OverflowError:
             right = f"give unsigned numbers of {size} bytes"
             raise ValueError(f"an operand of {operation} is out of range; {right}") from None
-        access = AtomicAccess(None, f"the {operation} at {address:#x}")
+        access = AtomicAccess(self._simulation, f"the {operation} at {address:#x}")
         self._ask(access, lambda tag: self._shell.atomic(tag, operation, address, data, 0))
         return access
 
     def _begin_access(self, what: str, ask: Callable[[int], None]) -> Access[bytes]:
-        access: Access[bytes] = Access(None, what)
+        access: Access[bytes] = Access(self._simulation, what)
         self._ask(access, ask)
         return access
 
@@ -312,6 +315,14 @@ class NextAccess:
 
     def __init__(self, device: OutsideDevice) -> None:
         self._device = device
+
+    @property
+    def simulation(self) -> object | None:
+        """The simulation of the device; `None` on a bench."""
+        return self._device._simulation  # noqa: SLF001 - of this file
+
+    def __repr__(self) -> str:
+        return f"<the next access to {self._device!r}>"
 
     @property
     def is_done(self) -> bool:
