@@ -243,9 +243,31 @@ def test_a_run_with_checkpoints_goes_on_when_the_disk_of_its_trace_is_full(
 def test_an_access_under_way_keeps_a_simulation_here(tmp_path: Path) -> None:
     simulation = Simulation(PAIR)
     bar = next(node for node in simulation.tree().nodes if node.name == "b").regions[0].base
-    simulation.begin_read("h0", bar, 64)
+    access = simulation.begin_read("h0", bar, 64)
     with pytest.raises(CheckpointError, match="an access from outside is under way"):
         simulation.checkpoint_to(tmp_path / "c.ckpt")
+    simulation.run()
+    simulation.checkpoint_to(tmp_path / "c.ckpt")
+    resumed = Simulation.resume(tmp_path / "c.ckpt")
+    assert resumed.result() == simulation.result()
+    other = resumed.begin_read("h0", bar, 64)
+    assert resumed.wait(other)
+    assert other.result() == access.result()
+
+
+def test_a_host_whose_threads_have_no_program_can_be_written(tmp_path: Path) -> None:
+    simulation = Simulation(PAIR.split("[[flows]]")[0])
+    bar = next(node for node in simulation.tree().nodes if node.name == "b").regions[0].base
+    thread = simulation.host_thread("h0")
+    simulation.checkpoint_to(tmp_path / "c.ckpt")
+    thread.run(thread.store(bar, 7))
+    with pytest.raises(RuntimeError, match="nothing is left to happen"):
+        thread.run(thread.interrupt(7))
+    simulation.checkpoint_to(tmp_path / "c.ckpt")
+    resumed = Simulation.resume(tmp_path / "c.ckpt")
+    again = resumed.host_thread("h0")
+    assert again.run(again.load(bar)) == thread.run(thread.load(bar)) == 7
+    assert resumed.now_ns == simulation.now_ns
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric, HostThread, Simulation, run_programs
+from peerlane import Device, Fabric, HostThread, Simulation, run_programs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 
 def simulation() -> Simulation:
@@ -138,6 +141,8 @@ def test_a_value_that_has_more_bytes_is_refused() -> None:
         thread.run(thread.store(0, 0x1FF, 1))
     with pytest.raises(ValueError, match=r"is not a number of 4 bytes; give value % \(1 << 32\)"):
         thread.run(thread.store(0, -1, 4))
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        thread.run(thread.store(0, 1.5))  # type: ignore[arg-type]
 
 
 def test_wrong_accesses_and_hosts_are_refused() -> None:
@@ -145,6 +150,14 @@ def test_wrong_accesses_and_hosts_are_refused() -> None:
     thread = fabric.host_thread("h0")
     with pytest.raises(ValueError, match="within a 4 KiB page"):
         thread.run(thread.load(4092, 8))
+    with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
+        thread.run(thread.load(-1))
+    with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
+        thread.run(thread.written(-1))
+    with pytest.raises(ValueError, match="-1 is not the message of an interrupt; give 0 to"):
+        thread.run(thread.interrupt(-1))
+    with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
+        thread.look(-1, 4)
     with pytest.raises(ValueError, match="not a possible time to work"):
         thread.run(thread.work(-1))
     with pytest.raises(ValueError, match="no processor"):
@@ -153,3 +166,95 @@ def test_wrong_accesses_and_hosts_are_refused() -> None:
         fabric.host_thread("h9")
     with pytest.raises(ValueError, match="left together"):
         fabric.allocate("h0", 1 << 30)
+
+
+class Bell(Device):
+    """A device whose register sends an interrupt when it is written, and answers late at 8."""
+
+    bars = {0: "4 KiB"}  # noqa: RUF012 - as users write it
+    msix_vectors = 1
+
+    def on_read(self, _bar: int, offset: int, _length: int) -> int | Awaitable[int]:
+        return self.late() if offset == 8 else 7
+
+    def on_write(self, *_access: object) -> None:
+        self.interrupt(0)
+
+    async def late(self) -> int:
+        await self.sleep(20e6)
+        return 1
+
+
+def with_bell(cores: int = 8) -> tuple[Simulation, int]:
+    fabric = Fabric("bell").host("h0", cores=cores).device("d", "h0", model=Bell)
+    of = fabric.simulation()
+    return of, of.tree().nodes["d"].regions[0].base
+
+
+def test_there_may_be_more_threads_than_cores() -> None:
+    fabric, at = with_bell(cores=1)
+    threads = [fabric.host_thread("h0") for _ in range(3)]
+    assert run_programs(fabric, [thread.load(at, 4) for thread in threads]) == [7, 7, 7]
+
+
+def test_threads_at_rest_leave_the_cores_to_drivers() -> None:
+    fabric = Fabric("drive").links(generation=4, lanes=4).host("h0", cores=1)
+    fabric = fabric.device("n", "h0", model="nvme", msix_vectors=1, msix_bar=4)
+    fabric = fabric.flow("n", "h0", size="64 KiB", request_size="32 KiB")
+    idle = fabric.simulation()
+    thread = idle.host_thread("h0")
+    assert idle.run() == fabric.simulation().run()
+    del thread
+
+
+def test_a_wait_that_ends_with_its_program_takes_no_interrupt_from_others() -> None:
+    fabric, at = with_bell()
+    left, other = fabric.host_thread("h0"), fabric.host_thread("h0")
+    message = fabric.vector("d", 0).message
+
+    async def watch() -> NoReturn:
+        await fabric.sleep(50_000)
+        raise TimeoutError
+
+    async def rings() -> str:
+        await other.store(at, 1, 4)
+        await other.interrupt(message)
+        return "came"
+
+    with pytest.raises(TimeoutError):
+        run_programs(fabric, [left.interrupt(message)], watch=watch())
+    assert left.run(left.load(at, 4)) == 7
+    assert other.run(rings()) == "came"
+
+
+def test_a_thread_is_awaited_by_one_program_and_a_program_runs_once_in_its_simulation() -> None:
+    (fabric, at), (other, _) = with_bell(), with_bell()
+    thread = fabric.host_thread("h0")
+    with pytest.raises(RuntimeError, match="another program awaits this thread of h0; make a"):
+        run_programs(fabric, [thread.load(at, 4), thread.load(at, 4)])
+    twice = thread.load(at, 4)
+    with pytest.raises(ValueError, match="is given twice; call the async function once for each"):
+        run_programs(fabric, [twice, twice])
+    twice.close()
+    with pytest.raises(ValueError, match="awaits a thread of another simulation; make the thread"):
+        run_programs(other, [thread.load(at, 4)])
+
+    async def sleeps() -> None:
+        await fabric.sleep(100)
+
+    with pytest.raises(ValueError, match=r"the time .* belongs to another simulation"):
+        run_programs(other, [sleeps()])
+    assert thread.run(thread.load(at, 4)) == 7
+
+
+@pytest.mark.parametrize("by_thread", [False, True])
+def test_a_read_that_times_out_is_recorded_by_its_root_port(*, by_thread: bool) -> None:
+    fabric, at = with_bell()
+    if by_thread:
+        thread = fabric.host_thread("h0")
+        assert thread.run(thread.load(at + 8, 4)) == 0xFFFF_FFFF
+    else:
+        fabric.wait(fabric.begin_read("h0", at + 8, 4))
+    incidents = [(one.where, one.what) for one in fabric.result().incidents]
+    assert incidents == [("h0 to d", "Completion Timeout")]
+    assert fabric.config_read("h0", "00:01.0", 0x104) == 1 << 14

@@ -491,3 +491,18 @@ def test_a_signal_ends_a_run_whose_unit_does_not_return(
             run.kill()
     why = "error: the accelerator does not return from Stays.store (stays.py, line 10)\n"
     assert (run.returncode, err) == (1, why)
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"), [(0x41, 8), (-8, 8), (0x44, 8), (1 << 18, 4), (0, 5)]
+)
+def test_an_access_that_is_no_register_of_the_accelerator_is_refused(
+    recorder: tuple[Recorder, Simulation, Accelerator], offset: int, length: int
+) -> None:
+    _, _, accelerator = recorder
+    with pytest.raises(ValueError, match=f"{length} bytes at {offset:#x} of card are no register"):
+        accelerator.thread.run(accelerator.load(offset, length))
+    with pytest.raises(
+        ValueError, match="give a multiple of the length, 4 or 8 or 64, below 0x40000"
+    ):
+        accelerator.thread.run(accelerator.store(offset, 0, length))

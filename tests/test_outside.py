@@ -111,6 +111,82 @@ def test_an_access_that_nobody_answers_fails_and_others_do_not() -> None:
         bad.result()
 
 
+@pytest.mark.parametrize("write", [False, True])
+def test_a_failed_access_has_ended_when_it_failed_and_not_when_somebody_looks(
+    *, write: bool
+) -> None:
+    def begun(simulation: Simulation) -> Access[bytes]:
+        nobody = 0xDEAD_0000_0000
+        if write:
+            return simulation.begin_write("a", nobody, b"lost")
+        return simulation.begin_read("a", nobody, 4)
+
+    waited, late = pair(), pair()
+    waited.wait(first := begun(waited))
+    second = begun(late)
+    late.run_until(1e6)
+    assert first.ended_ns == second.ended_ns == waited.now_ns
+
+
+def test_the_reason_of_a_failed_read_is_one_of_the_documented_words() -> None:
+    fabric = Fabric("pair").host("h0").device("b", "h0", bar="1 MiB")
+    fabric = fabric.incident("completer-abort", "b", at="1 us", offset="0 B", size="64 B")
+    fabric = fabric.incident("poison", "b", at="1 us", offset="128 B", size="64 B")
+    simulation = fabric.simulation()
+    bar = base(simulation, "b")
+    simulation.run_until(3_000)
+    whys = {0: "completer abort", 128: "poisoned data", 1 << 24: "unsupported request"}
+    for offset, why in whys.items():
+        read = simulation.begin_read("h0", bar + offset, 4)
+        assert simulation.wait(read)
+        with pytest.raises(RequestError, match=f"{why}: .*{bar + offset:#x}") as failed:
+            read.result()
+        assert failed.value.why == why
+        with pytest.raises(RuntimeError, match=f"{why}: "):
+            simulation.read("h0", bar + offset, 4)
+
+
+def test_a_wait_for_what_is_not_of_this_simulation_or_for_nothing_is_refused() -> None:
+    simulation, (other, card, _) = pair(), with_card()
+    accesses = [other.begin_read("h0", base(other, "card"), 4), card.begin_read(0, 4)]
+    for access in accesses:
+        with pytest.raises(ValueError, match="belongs to another simulation"):
+            simulation.wait(access)
+        with pytest.raises(ValueError, match="belongs to another simulation"):
+            simulation.wait_first(access)
+
+        async def program(access: Access[bytes] = access) -> bytes:
+            return await access
+
+        with pytest.raises(ValueError, match="belongs to another simulation"):
+            run_programs(simulation, [program()])
+    with pytest.raises(ValueError, match="give at least one access"):
+        simulation.wait_first()
+    with pytest.raises(TypeError, match="is no access in flight; give what begin_read"):
+        simulation.wait("x")  # type: ignore[arg-type]
+    assert other.wait(accesses[1])
+
+
+@pytest.mark.parametrize("ns", [-5, float("nan"), 1e30])
+def test_a_time_that_cannot_be_slept_is_refused(ns: float) -> None:
+    with pytest.raises(ValueError, match="not a possible time to sleep; give 0 to 1e13 ns"):
+        pair().sleep(ns)
+
+
+def test_memory_is_freed_once_and_as_it_was_allocated() -> None:
+    simulation = pair()
+    first, second = simulation.allocate("h0", 8192), simulation.allocate("h0", 100)
+    with pytest.raises(ValueError, match=f"8192 bytes allocated at {first:#x}, not 4096; free all"):
+        simulation.free("h0", first, 4096)
+    with pytest.raises(ValueError, match=f"no memory allocated at {first + 4096:#x}; free what"):
+        simulation.free("h0", first + 4096, 4096)
+    simulation.free("h0", first, 8192)
+    with pytest.raises(ValueError, match=f"no memory allocated at {first:#x}"):
+        simulation.free("h0", first, 8192)
+    assert simulation.allocate("h0", 4096) == first
+    assert simulation.allocate("h0", 4096) not in (first, second)
+
+
 def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
     simulation = pair()
     with pytest.raises(ValueError, match='there is no node "c"'):
@@ -382,6 +458,40 @@ def test_a_device_in_an_earlier_simulation_says_that_it_has_left() -> None:
     assert second.wait(card.begin_read(0, 4))
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda simulation: simulation.now_ns,
+        lambda simulation: simulation.read("h0", 0, 4),
+        lambda simulation: simulation.run_until(1e6),
+        lambda simulation: simulation.memory("h0", 0, 4),
+        lambda simulation: simulation.config_read("h0", "03:00.0", 0),
+        lambda simulation: simulation.tree(),
+        lambda simulation: simulation.result(),
+        lambda simulation: simulation.step(),
+        lambda simulation: simulation.host_thread("h0"),
+        lambda simulation: simulation.check_checkpoint(),
+    ],
+)
+def test_every_call_says_why_a_callback_cannot_make_it(
+    use: Callable[[Simulation], object],
+) -> None:
+    simulation, card, bar = with_card()
+    said = []
+
+    def uses(access: BarAccess) -> None:
+        with pytest.raises(
+            RuntimeError, match=r"the simulation is running.* the device itself"
+        ) as why:
+            use(simulation)
+        said.append(why)
+        access.answer(1)
+
+    card.on_access = uses
+    assert simulation.read("h0", bar, 4) == b"\1\0\0\0"
+    assert len(said) == 1
+
+
 def function_level_reset(simulation: Simulation, name: str) -> None:
     function = simulation.tree().nodes[name].id
     at = simulation.config_read("h0", function, 0x34, size=1)
@@ -408,8 +518,9 @@ def test_a_reset_of_a_requester_ends_what_it_had_in_flight() -> None:
     simulation.run_until(simulation.now_ns + 2_000)
     function_level_reset(simulation, "a")
     assert simulation.wait(read)
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError, match="the requester was reset") as failed:
         read.result()
+    assert failed.value.why == "reset"
 
 
 def test_a_class_may_have_its_callback_and_its_own_beginning() -> None:
@@ -437,3 +548,41 @@ def test_an_object_of_the_class_is_a_device_and_its_accesses_have_their_types() 
     simulation, card, _ = with_card()
     assert isinstance(card.begin_read(0, 4), Access)
     assert repr(simulation.begin_read("h0", base(simulation, "card"), 4)).endswith("in flight>")
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda one: one.read("h0", -1, 4), "-1 is not an address; give 0 to 0xffffffffffffffff"),
+        (lambda one: one.read("h0", 0, -4), "-4 is not a number of bytes; give 0 to"),
+        (lambda one: one.begin_read("h0", 1 << 64, 4), "18446744073709551616 is not an address"),
+        (lambda one: one.memory("h0", -1, 4), "-1 is not an address"),
+        (lambda one: one.allocate("h0", -1), "-1 is not a number of bytes"),
+        (lambda one: one.free("h0", -1, 4096), "-1 is not an address"),
+        (lambda one: one.config_read("h0", "03:00.0", -4), "-4 is not the offset of a register"),
+        (
+            lambda one: one.config_write("h0", "03:00.0", 4, 1 << 32),
+            "4294967296 is not the value of a register of 4 bytes; give 0 to 0xffffffff",
+        ),
+        (
+            lambda one: one.config_write("h0", "03:00.0", 4, 0x1FF, size=1),
+            "0x1ff is not a value of 1 bytes; give one without its upper bits",
+        ),
+        (lambda one: one.watch_coherence(every=0), "give 1 or more"),
+        (lambda one: one.watch_coherence(every=-1), "-1 is not a number of events"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused_and_not_cut_off(
+    use: Callable[[Simulation], object], message: str
+) -> None:
+    simulation = pair()
+    command = simulation.config_read("h0", "03:00.0", 4)
+    with pytest.raises(ValueError, match=message):
+        use(simulation)
+    assert simulation.config_read("h0", "03:00.0", 4) == command
+
+
+def test_a_write_of_what_is_no_bytes_is_refused() -> None:
+    simulation = pair()
+    with pytest.raises(TypeError, match="'str'> has no bytes to write; give bytes"):
+        simulation.begin_write("h0", base(simulation, "b"), "abc")  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 use serde::{Deserialize, Serialize};
-use transaction::{Outstanding, RequesterLimits};
+use transaction::{AnsweredPart, Outstanding, RequesterLimits};
 
 use crate::ThreadId;
 
@@ -14,8 +14,15 @@ use crate::ThreadId;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Loads {
     id: FunctionId,
-    waiting: VecDeque<(ThreadId, u64, u32)>,
-    open: Outstanding<ThreadId>,
+    waiting: VecDeque<(Load, u32)>,
+    open: Outstanding<Load>,
+}
+
+/// The thread that loads, and the address.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Load {
+    pub(crate) thread: ThreadId,
+    pub(crate) address: u64,
 }
 
 /// A part of the data of a load.
@@ -42,13 +49,14 @@ impl Loads {
 
     /// Queues a load of `len` bytes at `address` for a thread.
     pub(crate) fn push(&mut self, thread: ThreadId, address: u64, len: u32) {
-        self.waiting.push_back((thread, address, len));
+        self.waiting.push_back((Load { thread, address }, len));
     }
 
     /// Returns the next read request, if a tag is free.
     pub(crate) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
-        let (thread, address, len) = self.waiting.pop_front_if(|_| self.open.is_open(now))?;
-        let tag = self.open.begin(thread, (address, len), now);
+        let (load, len) = self.waiting.pop_front_if(|_| self.open.is_open(now))?;
+        let address = load.address;
+        let tag = self.open.begin(load, (address, len), now);
         let header = Header::memory_read(self.id, tag, address, len)
             .expect("a load of a program is within a page");
         let packet = packets.claim();
@@ -68,15 +76,15 @@ impl Loads {
         let bytes = payload.get(lead..lead + part.len as usize);
         let has_come = completion.status == Status::Successful;
         Some(Loaded {
-            thread: part.what,
+            thread: part.what.thread,
             bytes: bytes.filter(|_| has_come).map(<[u8]>::to_vec),
             last: part.last,
         })
     }
 
-    /// Removes a load whose timeout has passed, and returns its thread.
-    pub(crate) fn give_up(&mut self, now: Time) -> Option<ThreadId> {
-        self.open.give_up(now).map(|part| part.what)
+    /// Removes a load whose timeout has passed, and returns its missing part.
+    pub(crate) fn give_up(&mut self, now: Time) -> Option<AnsweredPart<Load>> {
+        self.open.give_up(now)
     }
 
     /// The next time after `now` at which a load times out, or may be sent because a tag is free again.

@@ -155,6 +155,43 @@ impl Processor {
         thread
     }
 
+    /// Adds a thread without a program: it has ended, until a program [begins](Self::begin) on it.
+    pub fn add_thread(&mut self) -> ThreadId {
+        self.threads.push(Thread {
+            program: Program::new(|_| async {}),
+            begun: true,
+            state: State::Ended,
+            loaded: Vec::new(),
+        });
+        ThreadId(self.threads.len() - 1)
+    }
+
+    /// Runs `program` on a thread that has ended, as soon as a core is free.
+    pub fn begin<F>(&mut self, thread: ThreadId, program: impl FnOnce(System) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let one = &mut self.threads[thread.0];
+        debug_assert_eq!(one.state, State::Ended, "a thread has one program");
+        one.program = Program::new(|desk| program(System(desk)));
+        one.begun = false;
+        one.loaded.clear();
+        self.want_core(thread);
+    }
+
+    /// Ends a thread whose program has not begun, or waits for an interrupt or a device write: the next one is for others. A thread that
+    /// is busy goes on.
+    pub fn withdraw(&mut self, thread: ThreadId) {
+        let one = &mut self.threads[thread.0];
+        match one.state {
+            State::Runnable if !one.begun => self.runnable.retain(|other| *other != thread),
+            State::Interrupt(_) | State::Written(_) => {}
+            _ => return,
+        }
+        one.state = State::Ended;
+        self.end(thread);
+    }
+
     /// Starts a cache access of a thread, which waits on its core for the result.
     fn begin_access(
         &mut self,
@@ -428,10 +465,6 @@ impl Processor {
 
 impl Cpu for Processor {
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
-        while let Some(thread) = self.loads.give_up(now) {
-            self.threads[thread.0].loaded.clear();
-            self.end_load(thread, now);
-        }
         let threads = match self.run(now, packets, memory) {
             Next::NotBefore(time) => time,
             Next::Nothing => Time::NEVER,
@@ -465,6 +498,13 @@ impl Cpu for Processor {
             self.end_load(loaded.thread, now);
         }
         true
+    }
+
+    fn give_up_load(&mut self, now: Time) -> Option<(u64, u32)> {
+        let lost = self.loads.give_up(now)?;
+        self.threads[lost.what.thread.0].loaded.clear();
+        self.end_load(lost.what.thread, now);
+        Some((lost.what.address, lost.len))
     }
 
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::Paused;
 
-use crate::outside::idle;
 use crate::progress::Progress;
 use crate::{CheckpointError, Simulation, watched};
 
@@ -20,7 +19,7 @@ fn run_to(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<bool> {
     let time = Time::from_fs((time_ns * 1e6).round() as u64);
-    let mut simulation = idle(simulation)?;
+    let mut simulation = simulation.get().idle()?;
     let core = &mut simulation.0;
     let mut progress = Progress::new(progress);
     let ran = watched(py, |watch| {
@@ -37,7 +36,7 @@ fn write<'py>(
     py: Python<'py>,
     simulation: &Bound<'py, Simulation>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let simulation = &mut idle(simulation)?.0;
+    let simulation = &mut simulation.get().idle()?.0;
     let refused = |error: NoCheckpoint| CheckpointError::new_err(error.to_string());
     let bytes = py.detach(|| ::checkpoint::write(simulation));
     let bytes = bytes.map_err(refused)?;
@@ -49,7 +48,7 @@ fn write<'py>(
 fn resume(py: Python<'_>, checkpoint: &[u8]) -> PyResult<Simulation> {
     let resumed = py.detach(|| ::checkpoint::resume(checkpoint));
     let simulation = resumed.map_err(|error| not_resumed(&error))?;
-    Ok(Simulation(simulation, Vec::new()))
+    Ok(Simulation::of(simulation))
 }
 
 /// Returns the text of the scenario in a checkpoint, and its file as messages call it.

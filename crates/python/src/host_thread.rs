@@ -11,50 +11,58 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::Order;
 
+use crate::numbers::{Address, Data, Length, Message};
 use crate::{Simulation, access_error, unless_failed, watched};
 
 /// A thread of a simulated host that Python controls.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct HostThread {
-    pub(crate) thread: sim::HostThread,
+    thread: sim::HostThread,
     simulation: Py<Simulation>,
 }
 
 #[pymethods]
 impl HostThread {
     #[new]
-    fn new(py: Python<'_>, simulation: Py<Simulation>, host: &str) -> PyResult<Self> {
-        let thread = sim::HostThread::new(&mut simulation.try_borrow_mut(py)?.0, host);
+    fn new(simulation: Py<Simulation>, host: &str) -> PyResult<Self> {
+        let thread = sim::HostThread::new(&mut simulation.get().idle()?.0, host);
         let thread = thread.map_err(|error| access_error(&error))?;
         Ok(Self { thread, simulation })
     }
 
-    fn begin_load(&self, py: Python<'_>, address: u64, length: u32) -> PyResult<()> {
-        check(address, length as usize)?;
-        self.begin(py, Order::Load(address, length))
+    fn begin_load(&self, address: Address, length: Length) -> PyResult<()> {
+        check(address.0, length.0)?;
+        self.begin(Order::Load(address.0, length.0 as u32))
     }
 
-    fn begin_store(&self, py: Python<'_>, address: u64, data: Vec<u8>) -> PyResult<()> {
-        check(address, data.len())?;
-        self.begin(py, Order::Store(address, data))
+    fn begin_store(&self, address: Address, data: Data) -> PyResult<()> {
+        check(address.0, data.0.len() as u64)?;
+        self.begin(Order::Store(address.0, data.0))
     }
 
-    fn begin_work(&self, py: Python<'_>, ns: f64) -> PyResult<()> {
+    fn begin_work(&self, ns: f64) -> PyResult<()> {
         if !(0.0..=1e13).contains(&ns) {
             return Err(PyValueError::new_err(format!(
                 "{ns} ns is not a possible time to work; give 0 to 1e13 ns"
             )));
         }
         let span = Span::from_fs((ns * 1e6).round() as u64);
-        self.begin(py, Order::Work(span))
+        self.begin(Order::Work(span))
     }
 
-    fn begin_interrupt(&self, py: Python<'_>, message: u32) -> PyResult<()> {
-        self.begin(py, Order::Interrupt(message))
+    fn begin_interrupt(&self, message: Message) -> PyResult<()> {
+        self.begin(Order::Interrupt(message.0))
     }
 
-    fn begin_written(&self, py: Python<'_>, address: u64) -> PyResult<()> {
-        self.begin(py, Order::Written(address))
+    fn begin_written(&self, address: Address) -> PyResult<()> {
+        self.begin(Order::Written(address.0))
+    }
+
+    /// Withdraws an order that has not begun, or that waits for an interrupt or a write.
+    fn withdraw(&self) -> PyResult<()> {
+        let simulation = &mut self.simulation.get().idle()?.0;
+        self.thread.withdraw(simulation);
+        Ok(())
     }
 
     fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
@@ -75,8 +83,8 @@ impl HostThread {
 }
 
 impl HostThread {
-    fn begin(&self, py: Python<'_>, order: Order) -> PyResult<()> {
-        let simulation = &mut self.simulation.try_borrow_mut(py)?.0;
+    fn begin(&self, order: Order) -> PyResult<()> {
+        let simulation = &mut self.simulation.get().idle()?.0;
         self.thread.begin(simulation, order);
         Ok(())
     }
@@ -89,21 +97,37 @@ pub fn advance(
     simulation: &Bound<'_, Simulation>,
     threads: Vec<Py<HostThread>>,
 ) -> PyResult<Option<usize>> {
-    let simulation = &mut simulation.try_borrow_mut()?.0;
-    let threads: Vec<&sim::HostThread> =
-        threads.iter().map(|thread| &thread.get().thread).collect();
+    let threads = threads_of(simulation, &threads)?;
+    let simulation = &mut simulation.get().idle()?.0;
     let done = watched(py, |watch| {
         simulation.advance(&threads, &mut || watch(&|_| Ok(())))
     })?;
     unless_failed(simulation, done)
 }
 
+/// The threads, which must be of `simulation`.
+pub(crate) fn threads_of<'t>(
+    simulation: &Bound<'_, Simulation>,
+    threads: &'t [Py<HostThread>],
+) -> PyResult<Vec<&'t sim::HostThread>> {
+    let own = |thread: &'t Py<HostThread>| {
+        let thread = thread.get();
+        if thread.simulation.is(simulation) {
+            return Ok(&thread.thread);
+        }
+        Err(PyValueError::new_err(
+            "a program awaits a thread of another simulation; make the thread by host_thread of the simulation that runs the program",
+        ))
+    };
+    threads.iter().map(own).collect()
+}
+
 const PAGE: u64 = 4096;
 
 /// Checks an access of 1 to 64 bytes, which must be within a page.
-fn check(address: u64, length: usize) -> PyResult<()> {
+fn check(address: u64, length: u64) -> PyResult<()> {
     let within = PAGE - address % PAGE;
-    if (1..=64).contains(&length) && length as u64 <= within {
+    if (1..=64).contains(&length) && length <= within {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(

@@ -30,7 +30,6 @@ type Ended<'py> = (usize, usize, u32, u64, Bound<'py, PyBytes>);
 impl Job {
     #[new]
     fn new(
-        py: Python<'_>,
         simulation: Py<Simulation>,
         nics: Vec<String>,
         parameters: Vec<(String, Setting)>,
@@ -40,58 +39,41 @@ impl Job {
             .map(|(key, value)| (key.as_str(), value.value()));
         let parameters = job::parameters(settings).map_err(ScenarioError::new_err)?;
         let nics: Vec<&str> = nics.iter().map(String::as_str).collect();
-        let job = job::Job::new(&mut simulation.try_borrow_mut(py)?.0, &nics, &parameters);
+        let job = job::Job::new(&mut simulation.get().idle()?.0, &nics, &parameters);
         let job = job.map_err(|error| access_error(&error))?;
         Ok(Self { job, simulation })
     }
 
-    fn send(
-        &mut self,
-        py: Python<'_>,
-        rank: usize,
-        to: usize,
-        tag: u32,
-        data: &[u8],
-    ) -> PyResult<u32> {
-        self.call(py, rank, Call::Send(letter(to, tag, data)))
+    fn send(&mut self, rank: usize, to: usize, tag: u32, data: &[u8]) -> PyResult<u32> {
+        self.call(rank, Call::Send(letter(to, tag, data)))
     }
 
-    fn begin_send(
-        &mut self,
-        py: Python<'_>,
-        rank: usize,
-        to: usize,
-        tag: u32,
-        data: &[u8],
-    ) -> PyResult<u32> {
-        self.call(py, rank, Call::BeginSend(letter(to, tag, data)))
+    fn begin_send(&mut self, rank: usize, to: usize, tag: u32, data: &[u8]) -> PyResult<u32> {
+        self.call(rank, Call::BeginSend(letter(to, tag, data)))
     }
 
     fn receive(
         &mut self,
-        py: Python<'_>,
         rank: usize,
         source: Option<usize>,
         tag: Option<u32>,
         room: u64,
     ) -> PyResult<u32> {
-        self.call(py, rank, Call::Receive(wanted(source, tag, room)))
+        self.call(rank, Call::Receive(wanted(source, tag, room)))
     }
 
     fn begin_receive(
         &mut self,
-        py: Python<'_>,
         rank: usize,
         source: Option<usize>,
         tag: Option<u32>,
         room: u64,
     ) -> PyResult<u32> {
-        self.call(py, rank, Call::BeginReceive(wanted(source, tag, room)))
+        self.call(rank, Call::BeginReceive(wanted(source, tag, room)))
     }
 
     fn send_receive(
         &mut self,
-        py: Python<'_>,
         rank: usize,
         message: (usize, u32, PyBackedBytes),
         answer: (Option<usize>, Option<u32>, u64),
@@ -99,36 +81,28 @@ impl Job {
         let (to, tag, data) = message;
         let (source, wanted_tag, room) = answer;
         let wanted = wanted(source, wanted_tag, room);
-        self.call(py, rank, Call::SendReceive(letter(to, tag, &data), wanted))
+        self.call(rank, Call::SendReceive(letter(to, tag, &data), wanted))
     }
 
-    fn end(&mut self, py: Python<'_>, rank: usize, number: u32) -> PyResult<u32> {
-        self.call(py, rank, Call::End(number))
+    fn end(&mut self, rank: usize, number: u32) -> PyResult<u32> {
+        self.call(rank, Call::End(number))
     }
 
-    fn barrier(&mut self, py: Python<'_>, rank: usize) -> PyResult<u32> {
-        self.call(py, rank, Call::Barrier)
+    fn barrier(&mut self, rank: usize) -> PyResult<u32> {
+        self.call(rank, Call::Barrier)
     }
 
-    fn broadcast(
-        &mut self,
-        py: Python<'_>,
-        rank: usize,
-        root: usize,
-        length: u64,
-        data: &[u8],
-    ) -> PyResult<u32> {
+    fn broadcast(&mut self, rank: usize, root: usize, length: u64, data: &[u8]) -> PyResult<u32> {
         let call = Call::Broadcast {
             root,
             len: length,
             bytes: data,
         };
-        self.call(py, rank, call)
+        self.call(rank, call)
     }
 
     fn all_reduce(
         &mut self,
-        py: Python<'_>,
         rank: usize,
         number: &str,
         operator: &str,
@@ -139,48 +113,34 @@ impl Job {
             operator: named("operator", operator, &Operator::NAMES)?,
             bytes: data,
         };
-        self.call(py, rank, call)
+        self.call(rank, call)
     }
 
-    fn allocate(&mut self, py: Python<'_>, rank: usize, size: u64) -> PyResult<u32> {
-        self.call(py, rank, Call::Allocate(size))
+    fn allocate(&mut self, rank: usize, size: u64) -> PyResult<u32> {
+        self.call(rank, Call::Allocate(size))
     }
 
-    fn put(
-        &mut self,
-        py: Python<'_>,
-        rank: usize,
-        window: usize,
-        offset: u64,
-        data: &[u8],
-    ) -> PyResult<u32> {
-        self.call(py, rank, Call::Put(Spot { window, offset }, data))
+    fn put(&mut self, rank: usize, window: usize, offset: u64, data: &[u8]) -> PyResult<u32> {
+        self.call(rank, Call::Put(Spot { window, offset }, data))
     }
 
-    fn get(
-        &mut self,
-        py: Python<'_>,
-        rank: usize,
-        window: usize,
-        offset: u64,
-        length: u64,
-    ) -> PyResult<u32> {
-        self.call(py, rank, Call::Get(Spot { window, offset }, length))
+    fn get(&mut self, rank: usize, window: usize, offset: u64, length: u64) -> PyResult<u32> {
+        self.call(rank, Call::Get(Spot { window, offset }, length))
     }
 
-    fn compute(&mut self, py: Python<'_>, rank: usize, span: Setting) -> PyResult<u32> {
+    fn compute(&mut self, rank: usize, span: Setting) -> PyResult<u32> {
         let span = Span::read(&span.value()).map_err(PyValueError::new_err)?;
-        self.call(py, rank, Call::Compute(span))
+        self.call(rank, Call::Compute(span))
     }
 
-    fn leave(&mut self, py: Python<'_>, rank: usize) -> PyResult<()> {
-        let mut simulation = self.simulation.try_borrow_mut(py)?;
+    fn leave(&mut self, rank: usize) -> PyResult<()> {
+        let mut simulation = self.simulation.get().idle()?;
         let left = self.job.leave(&mut simulation.0, rank);
         left.map_err(|error| call_error(&error))
     }
 
     fn advance<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Ended<'py>>> {
-        let mut simulation = self.simulation.try_borrow_mut(py)?;
+        let mut simulation = self.simulation.get().idle()?;
         let (job, simulation) = (&mut self.job, &mut simulation.0);
         let done = watched(py, |watch| {
             job.advance(simulation, &mut || watch(&|_| Ok(())))
@@ -199,8 +159,8 @@ impl Job {
         size.map_err(|error| call_error(&error))
     }
 
-    fn store(&self, py: Python<'_>, window: usize, offset: u64, data: &[u8]) -> PyResult<()> {
-        let mut simulation = self.simulation.try_borrow_mut(py)?;
+    fn store(&self, window: usize, offset: u64, data: &[u8]) -> PyResult<()> {
+        let mut simulation = self.simulation.get().idle()?;
         let spot = Spot { window, offset };
         let stored = self.job.store(&mut simulation.0, spot, data);
         stored.map_err(|error| call_error(&error))
@@ -213,7 +173,7 @@ impl Job {
         offset: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let simulation = self.simulation.try_borrow(py)?;
+        let simulation = self.simulation.get().idle()?;
         let loaded = self
             .job
             .load(&simulation.0, Spot { window, offset }, length);
@@ -221,15 +181,15 @@ impl Job {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn faults(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        let faults = self.job.faults(&self.simulation.try_borrow(py)?.0);
+    fn faults(&self) -> PyResult<Vec<(String, u64)>> {
+        let faults = self.job.faults(&self.simulation.get().idle()?.0);
         faults.map_err(|error| access_error(&error))
     }
 }
 
 impl Job {
-    fn call(&mut self, py: Python<'_>, rank: usize, call: Call<'_>) -> PyResult<u32> {
-        let mut simulation = self.simulation.try_borrow_mut(py)?;
+    fn call(&mut self, rank: usize, call: Call<'_>) -> PyResult<u32> {
+        let mut simulation = self.simulation.get().idle()?;
         let number = self.job.call(&mut simulation.0, rank, call);
         number.map_err(|error| call_error(&error))
     }
@@ -237,10 +197,11 @@ impl Job {
 
 /// The names of a simulation's network interface controllers, in the order of its scenario.
 #[pyfunction]
-pub fn nics(simulation: &Simulation) -> Vec<String> {
-    let nodes = simulation.0.plan().nodes.iter();
+pub fn nics(simulation: &Simulation) -> PyResult<Vec<String>> {
+    let simulation = &simulation.idle()?.0;
+    let nodes = simulation.plan().nodes.iter();
     let nics = nodes.filter(|node| node.attachment.is_some());
-    nics.map(|node| node.name.clone()).collect()
+    Ok(nics.map(|node| node.name.clone()).collect())
 }
 
 /// A value of a parameter, as in a scenario.

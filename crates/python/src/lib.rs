@@ -9,6 +9,7 @@ mod host_thread;
 mod job;
 mod models;
 mod new_file;
+mod numbers;
 mod outside;
 mod progress;
 mod raised;
@@ -18,9 +19,11 @@ mod wire;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use kernel::{Quantity, Span, Time, Value};
 use models::DeviceModel;
+use numbers::{Address, Data, Events, Length, Offset, Register};
 use progress::Progress;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -62,15 +65,35 @@ pyo3::create_exception!(
 /// The shortest interval of samples: less than the time of a byte on any link.
 const SHORTEST_INTERVAL: Span = Span::from_ps(1);
 
-/// A fabric with its workload, at a point in simulated time.
-#[pyclass(module = "peerlane._core")]
-struct Simulation(
+/// A fabric with its workload, at a point in simulated time. The lock is taken by one call at a time, and nobody waits for it.
+#[pyclass(module = "peerlane._core", frozen)]
+struct Simulation(Mutex<Contents>);
+
+/// The contents of a simulation.
+struct Contents(
     sim::Simulation,
     /// The paths of the captures by their numbers, for messages.
     Vec<String>,
 );
 
 impl Simulation {
+    fn of(simulation: sim::Simulation) -> Self {
+        Simulation(Mutex::new(Contents(simulation, Vec::new())))
+    }
+
+    /// The contents, unless a call runs the simulation, of which the caller is a callback or another thread.
+    fn idle(&self) -> PyResult<MutexGuard<'_, Contents>> {
+        match self.0.try_lock() {
+            Ok(contents) => Ok(contents),
+            Err(TryLockError::Poisoned(contents)) => Ok(contents.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "the simulation is running: its callbacks and other threads of Python cannot use it until the run has returned; a callback of a device can use the device itself, and run_while can return to look at the simulation meanwhile",
+            )),
+        }
+    }
+}
+
+impl Contents {
     /// Returns `done`, or the failure of a model from outside that has ended the run.
     fn unless_failed<T>(&self, done: T) -> PyResult<T> {
         raised::unless_raised(())?;
@@ -88,6 +111,14 @@ impl Simulation {
         let outcome = watched(py, |watch| access(simulation, &mut || watch(&|_| Ok(()))))?;
         self.unless_failed(())?;
         outcome.map_err(|error| access_error(&error))
+    }
+
+    /// The error of a file of a capture that was not told yet, if there is one.
+    fn capture_failure(&mut self) -> PyResult<()> {
+        let failure = self.0.take_capture_failure();
+        failure.map_or(Ok(()), |(number, error)| {
+            Err(os_error(&error, &self.1[number]))
+        })
     }
 
     /// Returns `ran` after what was captured is in its files, or the first error of a file if there is none in `ran`.
@@ -133,29 +164,27 @@ impl Simulation {
                 failure.model, failure.device, failure.why
             )));
         }
-        Ok(Simulation(simulation, Vec::new()))
+        Ok(Simulation::of(simulation))
     }
 
     fn tree(&self) -> PyResult<String> {
-        json(&Tree::of(self.0.plan()))
+        let this = &mut *self.idle()?;
+        json(&Tree::of(this.0.plan()))
     }
 
-    fn warnings(&self) -> Vec<String> {
-        self.0.plan().warnings.clone()
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        let this = &mut *self.idle()?;
+        Ok(this.0.plan().warnings.clone())
     }
 
-    fn measure_ns(&self) -> Option<(f64, f64)> {
-        let window = self.0.plan().measure;
-        window.map(|(from, until)| (from.as_ns(), until.as_ns()))
+    fn measure_ns(&self) -> PyResult<Option<(f64, f64)>> {
+        let this = &mut *self.idle()?;
+        let window = this.0.plan().measure;
+        Ok(window.map(|(from, until)| (from.as_ns(), until.as_ns())))
     }
 
-    fn capture(
-        &mut self,
-        py: Python<'_>,
-        how: &str,
-        path: &str,
-        only: FilterParts,
-    ) -> PyResult<()> {
+    fn capture(&self, py: Python<'_>, how: &str, path: &str, only: FilterParts) -> PyResult<()> {
+        let this = &mut *self.idle()?;
         let (at, kinds, address, flows, window) = only;
         let filter = FilterOptions {
             at,
@@ -168,26 +197,25 @@ impl Simulation {
         let format = CaptureFormat::named(how)
             .ok_or_else(|| PyValueError::new_err(format!("{how} is no format of captures")))?;
         // A file is made only for a capture that begins.
-        self.0.filter(&filter).map_err(wrong)?;
+        this.0.filter(&filter).map_err(wrong)?;
         let file = new_file::create(py, path)?;
-        self.0.capture(format, &filter, file).map_err(wrong)?;
-        self.1.push(path.to_owned());
+        this.0.capture(format, &filter, file).map_err(wrong)?;
+        this.1.push(path.to_owned());
         Ok(())
     }
 
-    fn capture_failure(&mut self) -> PyResult<()> {
-        let failure = self.0.take_capture_failure();
-        failure.map_or(Ok(()), |(number, error)| {
-            Err(os_error(&error, &self.1[number]))
-        })
+    fn capture_failure(&self) -> PyResult<()> {
+        self.idle()?.capture_failure()
     }
 
-    fn empty_captures(&self) -> Vec<&str> {
-        let numbers = self.0.captures_without_events().into_iter();
-        numbers.map(|number| self.1[number].as_str()).collect()
+    fn empty_captures(&self) -> PyResult<Vec<String>> {
+        let this = &mut *self.idle()?;
+        let numbers = this.0.captures_without_events().into_iter();
+        Ok(numbers.map(|number| this.1[number].clone()).collect())
     }
 
-    fn sample(&mut self, interval: &str) -> PyResult<f64> {
+    fn sample(&self, interval: &str) -> PyResult<f64> {
+        let this = &mut *self.idle()?;
         let read = Span::read(&Value::Text(interval)).map_err(PyValueError::new_err)?;
         if read < SHORTEST_INTERVAL {
             return Err(PyValueError::new_err(format!(
@@ -195,12 +223,17 @@ impl Simulation {
                 SHORTEST_INTERVAL.show()
             )));
         }
-        self.0.sample(read);
+        this.0.sample(read);
         Ok(read.as_ns())
     }
 
-    fn watch_coherence(&mut self, every: NonZeroU64) -> PyResult<()> {
-        if self.0.watch_coherence(every) {
+    fn watch_coherence(&self, every: Events) -> PyResult<()> {
+        let Some(every) = NonZeroU64::new(every.0) else {
+            let message = "caches are checked after some events; give 1 or more";
+            return Err(PyValueError::new_err(message));
+        };
+        let this = &mut *self.idle()?;
+        if this.0.watch_coherence(every) {
             return Ok(());
         }
         let message =
@@ -209,20 +242,23 @@ impl Simulation {
     }
 
     #[pyo3(signature = (closely = false))]
-    fn watch_waits(&mut self, closely: bool) {
-        self.0.watch_waits(closely);
+    fn watch_waits(&self, closely: bool) -> PyResult<()> {
+        let this = &mut *self.idle()?;
+        this.0.watch_waits(closely);
+        Ok(())
     }
 
     /// Runs on up to `threads` threads, or on as many as pay without a number.
     #[pyo3(signature = (progress, threads))]
     fn run(
-        &mut self,
+        &self,
         py: Python<'_>,
         progress: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
     ) -> PyResult<String> {
+        let this = &mut *self.idle()?;
         let mut progress = Progress::new(progress.map(|progress| progress.clone().unbind()));
-        let simulation = &mut self.0;
+        let simulation = &mut this.0;
         match threads {
             Some(count) => simulation.use_threads(count),
             None => simulation.choose_threads(),
@@ -230,19 +266,22 @@ impl Simulation {
         let ran = watched(py, |watch| {
             simulation.run(&mut |simulation| progress.watch(simulation, watch))
         });
-        self.captured(ran).and_then(|_| self.result())
+        this.captured(ran)?;
+        json(&this.0.result())
     }
 
     /// The number of threads of the run, the reason if there are fewer than wished for, and the share of the events in windows.
-    fn threads(&self) -> (usize, Option<&str>, f64) {
-        let (count, why) = self.0.threads();
-        let share = self.0.shares().events as f64 / self.0.events().max(1) as f64;
-        (count, why, share)
+    fn threads(&self) -> PyResult<(usize, Option<String>, f64)> {
+        let this = &mut *self.idle()?;
+        let (count, why) = this.0.threads();
+        let share = this.0.shares().events as f64 / this.0.events().max(1) as f64;
+        Ok((count, why.map(str::to_owned), share))
     }
 
-    fn run_while(&mut self, py: Python<'_>, goes_on: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn run_while(&self, py: Python<'_>, goes_on: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let this = &mut *self.idle()?;
         let goes_on = goes_on.clone().unbind();
-        let simulation = &mut self.0;
+        let simulation = &mut this.0;
         let ran = watched(py, |watch| {
             simulation.run(&mut |simulation| {
                 let share = simulation.share_done();
@@ -254,58 +293,65 @@ impl Simulation {
                 told && more.get()
             })
         });
-        self.captured(ran)
+        this.captured(ran)
     }
 
-    fn run_until(&mut self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
+    fn run_until(&self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
+        let this = &mut *self.idle()?;
         if !(0.0..=1e13).contains(&time_ns) {
             return Err(PyValueError::new_err(format!(
                 "{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
             )));
         }
         let until = Time::from_fs((time_ns * 1e6).round() as u64);
-        let simulation = &mut self.0;
+        let simulation = &mut this.0;
         let ran = watched(py, |watch| {
             simulation.run_until(until, &mut || watch(&|_| Ok(())))
         });
-        self.captured(ran)
+        this.captured(ran)
     }
 
     fn wires(&self) -> PyResult<String> {
-        json(&self.0.wires())
+        let this = &mut *self.idle()?;
+        json(&this.0.wires())
     }
 
-    fn step(&mut self) -> PyResult<bool> {
-        let more = self.0.step();
-        self.unless_failed(more)
+    fn step(&self) -> PyResult<bool> {
+        let this = &mut *self.idle()?;
+        let more = this.0.step();
+        this.unless_failed(more)
     }
 
     #[getter]
-    fn now_ns(&self) -> f64 {
-        self.0.now().as_ns()
+    fn now_ns(&self) -> PyResult<f64> {
+        let this = &mut *self.idle()?;
+        Ok(this.0.now().as_ns())
     }
 
-    fn write(&mut self, requester: &str, address: u64, data: Vec<u8>) -> PyResult<()> {
-        self.0
-            .write(requester, address, data)
+    fn write(&self, requester: &str, address: Address, data: Data) -> PyResult<()> {
+        let this = &mut *self.idle()?;
+        this.0
+            .write(requester, address.0, data.0)
             .map_err(|error| access_error(&error))
     }
 
     fn read<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         requester: &str,
-        address: u64,
-        length: u64,
+        address: Address,
+        length: Length,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.access(py, |simulation, watch| {
-            simulation.read_back(requester, address, length, watch)
+        let this = &mut *self.idle()?;
+        let bytes = this.access(py, |simulation, watch| {
+            simulation.read_back(requester, address.0, length.0, watch)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     fn window(&self, host: &str, to: &str) -> PyResult<u64> {
-        self.0
+        let this = &mut *self.idle()?;
+        this.0
             .window(host, to)
             .map_err(|error| access_error(&error))
     }
@@ -314,94 +360,104 @@ impl Simulation {
         &self,
         py: Python<'py>,
         node: &str,
-        address: u64,
-        length: u64,
+        address: Address,
+        length: Length,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self
+            .idle()?
             .0
-            .memory(node, address, length)
+            .memory(node, address.0, length.0)
             .map_err(|error| access_error(&error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn fill(&mut self, node: &str, address: u64, data: &[u8]) -> PyResult<()> {
-        self.0
-            .fill(node, address, data)
+    fn fill(&self, node: &str, address: Address, data: &[u8]) -> PyResult<()> {
+        let this = &mut *self.idle()?;
+        this.0
+            .fill(node, address.0, data)
             .map_err(|error| access_error(&error))
     }
 
-    fn allocate(&mut self, host: &str, size: u64, alignment: u64) -> PyResult<u64> {
+    fn allocate(&self, host: &str, size: Length, alignment: Length) -> PyResult<u64> {
+        let (size, alignment) = (size.0, alignment.0);
+        let this = &mut *self.idle()?;
         if !alignment.is_power_of_two() || size == 0 {
             return Err(PyValueError::new_err(
                 "size or alignment is not possible; give at least 1 byte and a power of two",
             ));
         }
-        self.0
+        this.0
             .allocate_aligned(host, size, alignment)
             .map_err(|error| access_error(&error))
     }
 
-    fn free(&mut self, host: &str, address: u64, size: u64) -> PyResult<()> {
-        self.0
-            .free(host, address, size)
+    fn free(&self, host: &str, address: Address, size: Length) -> PyResult<()> {
+        let this = &mut *self.idle()?;
+        this.0
+            .free(host, address.0, size.0)
             .map_err(|error| access_error(&error))
     }
 
-    fn interrupts(&mut self, host: &str) -> PyResult<BTreeMap<u32, u32>> {
-        let taken = self.0.take_interrupts(host);
+    fn interrupts(&self, host: &str) -> PyResult<BTreeMap<u32, u32>> {
+        let this = &mut *self.idle()?;
+        let taken = this.0.take_interrupts(host);
         taken
             .map(|taken| taken.into_iter().collect())
             .map_err(|error| access_error(&error))
     }
 
     fn vector(&self, device: &str, number: u32, function: u8) -> PyResult<(u64, u64, u32, u32)> {
-        let vector = self.0.vector(device, number, function);
+        let this = &mut *self.idle()?;
+        let vector = this.0.vector(device, number, function);
         let vector = vector.map_err(|error| access_error(&error))?;
         Ok((vector.entry, vector.pending, vector.bit, vector.message))
     }
 
-    #[pyo3(signature = (host, function, offset, size = 4))]
     fn config_read(
-        &mut self,
+        &self,
         py: Python<'_>,
         host: &str,
         function: &str,
-        offset: u64,
-        size: u64,
+        offset: Offset,
+        size: Length,
     ) -> PyResult<u32> {
+        let this = &mut *self.idle()?;
         let function = function_id(function)?;
-        self.access(py, |simulation, watch| {
-            simulation.config_read(host, function, offset, size, watch)
+        this.access(py, |simulation, watch| {
+            simulation.config_read(host, function, offset.0, size.0, watch)
         })
     }
 
-    #[pyo3(signature = (host, function, offset, value, size = 4))]
     fn config_write(
-        &mut self,
+        &self,
         py: Python<'_>,
         host: &str,
         function: &str,
-        offset: u64,
-        value: u32,
-        size: u64,
+        offset: Offset,
+        value: Register,
+        size: Length,
     ) -> PyResult<()> {
+        let this = &mut *self.idle()?;
         let function = function_id(function)?;
-        self.access(py, |simulation, watch| {
-            simulation.config_write(host, function, (offset, size), value, watch)
+        this.access(py, |simulation, watch| {
+            simulation.config_write(host, function, (offset.0, size.0), value.0, watch)
         })
     }
 
-    fn lspci(&self) -> String {
-        self.0.lspci()
+    fn lspci(&self) -> PyResult<String> {
+        let this = &mut *self.idle()?;
+        Ok(this.0.lspci())
     }
 
     fn result(&self) -> PyResult<String> {
-        json(&self.0.result())
+        let this = &mut *self.idle()?;
+        json(&this.0.result())
     }
 
     /// The incidents so far that software may notice, as JSON.
     fn noticeable_incidents(&self) -> PyResult<String> {
-        json(&self.0.noticeable_incidents())
+        let this = &mut *self.idle()?;
+        json(&this.0.noticeable_incidents())
     }
 }
 
@@ -533,11 +589,11 @@ fn function_id(text: &str) -> PyResult<FunctionId> {
 }
 
 fn access_error(error: &AccessError) -> PyErr {
-    match error {
-        AccessError::UnsupportedRequest(_) | AccessError::NoAnswer(_) => {
-            PyRuntimeError::new_err(error.to_string())
-        }
-        _ => PyValueError::new_err(error.to_string()),
+    let text = error.to_string();
+    if error.is_failure() {
+        PyRuntimeError::new_err(text)
+    } else {
+        PyValueError::new_err(text)
     }
 }
 

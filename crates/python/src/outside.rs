@@ -8,11 +8,12 @@
 use std::cell::Cell;
 
 use kernel::Time;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::host_thread::HostThread;
+use crate::host_thread::{HostThread, threads_of};
+use crate::numbers::{Address, Data, Length};
 use crate::{Simulation, access_error, raised, unless_failed, watched};
 
 thread_local! {
@@ -23,27 +24,16 @@ thread_local! {
 /// The outcome of an access: its number, the time of its last byte in nanoseconds, its bytes, and an error if it has failed.
 type Ended<'py> = (u32, f64, Bound<'py, PyBytes>, Option<PyErr>);
 
-/// The simulation, unless the caller is one of its callbacks.
-pub(crate) fn idle<'py>(
-    simulation: &Bound<'py, Simulation>,
-) -> PyResult<PyRefMut<'py, Simulation>> {
-    simulation.try_borrow_mut().map_err(|_| {
-        PyRuntimeError::new_err(
-            "the simulation is running; do this between its runs, and in a callback use the device itself",
-        )
-    })
-}
-
 /// Begins a read, and returns its number.
 #[pyfunction]
 fn begin_read(
     simulation: &Bound<'_, Simulation>,
     requester: &str,
-    address: u64,
-    length: u64,
+    address: Address,
+    length: Length,
 ) -> PyResult<u32> {
-    let simulation = &mut idle(simulation)?.0;
-    let begun = simulation.begin_read(requester, address, length);
+    let simulation = &mut simulation.get().idle()?.0;
+    let begun = simulation.begin_read(requester, address.0, length.0);
     begun.map_err(|error| access_error(&error))
 }
 
@@ -52,11 +42,11 @@ fn begin_read(
 fn begin_write(
     simulation: &Bound<'_, Simulation>,
     requester: &str,
-    address: u64,
-    data: Vec<u8>,
+    address: Address,
+    data: Data,
 ) -> PyResult<u32> {
-    let simulation = &mut idle(simulation)?.0;
-    let begun = simulation.begin_write(requester, address, data);
+    let simulation = &mut simulation.get().idle()?.0;
+    let begun = simulation.begin_write(requester, address.0, data.0);
     begun.map_err(|error| access_error(&error))
 }
 
@@ -64,7 +54,7 @@ fn begin_write(
 #[pyfunction]
 fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> Vec<Ended<'py>> {
     // A callback sees the outcomes later.
-    let Ok(mut simulation) = simulation.try_borrow_mut() else {
+    let Ok(mut simulation) = simulation.get().idle() else {
         return Vec::new();
     };
     let outcomes = simulation.0.take_outcomes();
@@ -96,8 +86,8 @@ fn advance_to(
             )));
         }
     };
-    let simulation = &mut idle(simulation)?.0;
-    let threads: Vec<&sim::HostThread> = threads.iter().map(|one| &one.get().thread).collect();
+    let threads = threads_of(simulation, &threads)?;
+    let simulation = &mut simulation.get().idle()?.0;
     let more = watched(py, |watch| {
         let noticed = &mut || NOTICED.take();
         simulation.advance_to(&threads, limit, noticed, &mut || watch(&|_| Ok(())))
@@ -114,7 +104,7 @@ fn call_model(
     device: &str,
     timer: u64,
 ) -> PyResult<()> {
-    let simulation = &mut idle(simulation)?.0;
+    let simulation = &mut simulation.get().idle()?.0;
     let called = py.detach(|| simulation.call_model(device, timer));
     raised::unless_raised(())?;
     called.map_err(|error| access_error(&error))?;

@@ -69,7 +69,7 @@ impl Session {
         };
         let nothing = sim::Simulation::read(NOTHING, "nothing", None);
         let nothing = nothing.map_err(|error| ScenarioError::new_err(error.to_string()))?;
-        let simulation = mem::replace(&mut simulation.try_borrow_mut()?.0, nothing);
+        let simulation = mem::replace(&mut simulation.get().idle()?.0, nothing);
         let loader = Box::new(PythonLoader(loader));
         let server = Server::new(simulation, host, Path::new(socket), settings, loader);
         Ok(Session {
@@ -118,7 +118,7 @@ impl Session {
             PyRuntimeError::new_err("the session has not ended; call end() first")
         })?;
         let (all, times) = (server.elapsed(), server.times());
-        let simulation = &mut simulation.try_borrow_mut()?.0;
+        let simulation = &mut simulation.get().idle()?.0;
         *simulation = server.into_simulation();
         simulation.flush_captures();
         unless_failed(simulation, ())?;
@@ -180,7 +180,7 @@ pub fn load_image(
     loader: Py<PyAny>,
     slot: usize,
 ) -> PyResult<()> {
-    let simulation = &mut simulation.try_borrow_mut()?.0;
+    let simulation = &mut simulation.get().idle()?.0;
     let done = server::load_image(simulation, (card, slot), bitstream, &PythonLoader(loader));
     raised::unless_raised(done)?.map_err(PyValueError::new_err)
 }
@@ -217,6 +217,7 @@ struct Place {
     interface: String,
     accelerator: Option<String>,
     registers: u64,
+    registers_size: u64,
     port_control: u64,
     counters: u64,
     select_reads: u64,
@@ -230,7 +231,7 @@ struct Place {
 /// Returns all slots of all FPGA cards of a simulation, as JSON.
 #[pyfunction]
 pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
-    let simulation = &simulation.try_borrow()?.0;
+    let simulation = &simulation.get().idle()?.0;
     let slots = simulation.cards().into_iter().flat_map(|place| {
         let slots = place.slots.iter().zip(0..);
         let slots = slots.map(|(slot, number)| {
@@ -254,6 +255,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                 interface: place.interface.to_string(),
                 accelerator: slot.afu.map(|id| id.to_string()),
                 registers: slot.registers,
+                registers_size: sim::SlotPlace::REGISTERS_SIZE,
                 port_control: slot.port + sim::card_registers::PORT_CONTROL,
                 counters: place.management + sim::card_registers::FABRIC_CONTROL,
                 select_reads: select(CounterEvent::LinkRead),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::FlowId;
-use protocol::{FunctionId, Header, Kind, MemoryRequest};
+use protocol::{FunctionId, Header, Kind, MemoryRequest, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::{Addresses, Pattern, RequesterLimits, Spread};
@@ -124,6 +124,8 @@ pub(crate) struct Running {
     pub(crate) reads: VecDeque<OpenRead>,
     /// Whether a round trip has not come back.
     pub(crate) away: bool,
+    /// The status of the first completion that ended a read without its data.
+    pub(crate) failed: Option<Status>,
 }
 
 /// A read request of one or more packets.
@@ -151,6 +153,7 @@ impl Running {
             born: flow.start,
             reads: VecDeque::new(),
             away: false,
+            failed: None,
             flow,
         }
     }

@@ -149,6 +149,12 @@ impl Requester {
         }
     }
 
+    /// The status of the first completion that ended a read of `flow` without its data.
+    pub fn failure(&self, flow: FlowId) -> Option<Status> {
+        let mut flows = self.flows.iter().rev();
+        flows.find(|running| running.flow.id == flow)?.failed
+    }
+
     /// The time at which an outstanding request times out, or a tag that a flow may need leaves its quarantine; [`Time::NEVER`] if
     /// nothing is outstanding.
     pub fn deadline(&mut self, now: Time) -> Time {
@@ -334,6 +340,9 @@ impl Requester {
         let (offset, bytes) = (offset + u64::from(part.offset), part.len);
         let good = completion.status == Status::Successful;
         let running = &mut self.flows[flow];
+        if !good {
+            running.failed.get_or_insert(completion.status);
+        }
         let whole = running.answered(request, bytes);
         let lead = usize::from(completion.lower_address) % 4;
         let intact = good

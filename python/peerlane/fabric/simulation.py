@@ -19,7 +19,7 @@ from peerlane.fabric.vector import Vector
 from peerlane.models.engine import RequestError
 from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
-from peerlane.programs.access import Access, Sleep
+from peerlane.programs.access import Access, Sleep, refuse_foreign
 from peerlane.programs.host_thread import HostThread
 from peerlane.results.document import decode
 from peerlane.results.run import IncidentResult, RunResult
@@ -291,8 +291,7 @@ class Simulation:
             TypeError: `threads` is not a whole number, or "auto".
             ValueError: `threads` is less than 1.
         """
-        with _alone():
-            return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
+        return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
 
     @property
     def fewer_threads(self) -> str | None:
@@ -307,8 +306,7 @@ class Simulation:
 
         The next call goes on from there. Returns whether nothing is left to happen.
         """
-        with _alone():
-            return self._core.run_while(goes_on)
+        return self._core.run_while(goes_on)
 
     def run_until(self, time_ns: float) -> bool:
         """Runs to `time_ns`; false when nothing is left to happen."""
@@ -326,8 +324,7 @@ class Simulation:
         if not 0.0 <= time_ns <= LONGEST_NS:
             message = f"{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
             raise ValueError(message)
-        with _alone():
-            return _core.run_to(self._core, time_ns, progress)
+        return _core.run_to(self._core, time_ns, progress)
 
     def checkpoint_to(self, path: str | PathLike[str]) -> None:
         """Writes the simulation as it is now to `path`, for `resume`.
@@ -399,7 +396,7 @@ class Simulation:
     def collect(self) -> None:
         """Gives the accesses that have ended their outcomes."""
         for number, time_ns, data, error in _core.take_outcomes(self._core):
-            failed = None if error is None else RequestError(str(error))
+            failed = None if error is None else RequestError(*str(error).split(": ", 1))
             # The core gives the bytes of a write back.
             value = b"" if number in self._writes else data
             self._writes.discard(number)
@@ -413,7 +410,9 @@ class Simulation:
         Raises:
             RuntimeError: Nothing is left to happen, and an access has not ended.
             ModelError: A device model of one's own has failed.
+            ValueError: An access is one of another simulation.
         """
+        self._refuse_foreign(accesses)
         for access in accesses:
             while not access.is_done:
                 if not self._pass(until_ns):
@@ -426,12 +425,25 @@ class Simulation:
         """Lets time pass until one of `accesses` has ended; those that have. As `wait` otherwise.
 
         If `until_ns` comes first, the list is empty.
+
+        Raises:
+            ValueError: There is no access, or one of another simulation.
         """
+        if not accesses:
+            raise ValueError("there is nothing to wait for; give at least one access in flight")
+        self._refuse_foreign(accesses)
         while True:
             self.collect()
             ended = [one for one in accesses if one.has_outcome()]
             if ended or not self._pass(until_ns):
                 return ended
+
+    def _refuse_foreign(self, accesses: Sequence[object]) -> None:
+        for access in accesses:
+            if not isinstance(access, Access):
+                right = "give what begin_read, begin_write and others return"
+                raise TypeError(f"{access!r} is no access in flight; {right}")
+            refuse_foreign(access, self)
 
     def _pass(self, until_ns: float | None) -> bool:
         """Lets time pass until something has ended; false if `until_ns` has come."""
@@ -442,7 +454,13 @@ class Simulation:
         return True
 
     def sleep(self, ns: float) -> Sleep:
-        """The time in `ns` nanoseconds, for `await` in a program of `peerlane.run_programs`."""
+        """The time in `ns` nanoseconds, for `await` in a program of `peerlane.run_programs`.
+
+        Raises:
+            ValueError: `ns` is not a possible time.
+        """
+        if not 0.0 <= ns <= LONGEST_NS:
+            raise ValueError(f"{ns} ns is not a possible time to sleep; give 0 to 1e13 ns")
         return Sleep(self, self.now_ns + ns)
 
     def call_device(self, device: str) -> None:
@@ -519,11 +537,17 @@ class Simulation:
         return self._core.allocate(host, size, alignment)
 
     def free(self, host: str, address: int, size: int) -> None:
-        """Frees memory that `allocate` returned."""
+        """Frees the `size` bytes that were allocated at `address`, all together and once.
+
+        Raises:
+            ValueError: They are not allocated, or more or fewer bytes are.
+        """
         self._core.free(host, address, size)
 
     def host_thread(self, host: str) -> HostThread:
-        """A new thread of `host`, driven from outside; the thread occupies a core.
+        """A new thread of `host`, driven from outside.
+
+        There may be more threads than cores: a thread has one only while it loads, stores or works.
 
         Raises:
             ValueError: There is no such host.
@@ -597,25 +621,6 @@ class Simulation:
     def noticeable_incidents(self) -> list[IncidentResult]:
         """The incidents so far that a program may notice: all but those that links repair."""
         return decode(list[IncidentResult], self._core.noticeable_incidents())
-
-
-_BORROWED = ("Already borrowed", "Already mutably borrowed")
-"""What PyO3 says of an object that another call uses."""
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Explains the error of a call that uses a simulation while it runs."""
-    try:
-        yield
-    except RuntimeError as error:
-        if str(error) not in _BORROWED:
-            raise
-        message = (
-            "the simulation is running: its callbacks and other threads of Python cannot use it "
-            "until the run has returned; let run_while return to look at it meanwhile"
-        )
-        raise RuntimeError(message) from error
 
 
 _MOST_THREADS = 1 << 20

@@ -19,8 +19,9 @@ _Waited = "int | Task[Any] | Signal"
 class RequestError(Exception):
     """A request of a device has no data.
 
-    `why` is "unsupported request", "completer abort", "completion timeout" or "poisoned data"; the
-    message also names the request.
+    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data" or
+    "reset", if the requester was reset; of a write that was dropped on its way also what
+    `RunResult.errors` says, such as "malformed TLP". The message also names the request.
     """
 
     def __init__(self, why: str, request: str = "") -> None:

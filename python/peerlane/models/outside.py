@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 class Simulated(Protocol):
     """The part of `peerlane.Simulation` that a device outside uses."""
 
+    def collect(self) -> None:
+        """Gives the accesses that have ended their outcomes."""
+
     def call_device(self, device: str) -> None:
         """Calls the model of a device, now."""
 
@@ -211,12 +214,12 @@ class OutsideDevice(Device):
         if wrong := wrong_number(address=address):
             raise wrong
         data = operand_bytes(operation, size, *operands)
-        access = AtomicAccess(None, f"the {operation} at {address:#x}")
+        access = AtomicAccess(self._simulation, f"the {operation} at {address:#x}")
         self._ask(access, lambda tag: self._shell.atomic(tag, operation, address, data, 0))
         return access
 
     def _begin_access(self, what: str, ask: Callable[[int], None]) -> Access[bytes]:
-        access: Access[bytes] = Access(None, what)
+        access: Access[bytes] = Access(self._simulation, what)
         self._ask(access, ask)
         return access
 
@@ -288,7 +291,7 @@ class OutsideDevice(Device):
 
     def _reset(self, function: int) -> None:
         for access in self._in_flight.values():
-            access.end(self.now_ns, None, RequestError("the device was reset"))
+            access.end(self.now_ns, None, RequestError("reset", "the device was reset"))
         self._in_flight.clear()
         self._open.clear()
         self.accesses.clear()
@@ -329,6 +332,14 @@ class NextAccess:
 
     def __init__(self, device: OutsideDevice) -> None:
         self._device = device
+
+    @property
+    def simulation(self) -> object | None:
+        """The simulation of the device; `None` on a bench."""
+        return self._device._simulation  # noqa: SLF001 - of this file
+
+    def __repr__(self) -> str:
+        return f"<the next access to {self._device!r}>"
 
     @property
     def is_done(self) -> bool:

@@ -36,12 +36,32 @@ class Accelerator:
         return self.place.interrupts
 
     async def load(self, offset: int, length: int = 8) -> int:
-        """A register of 4 or 8 bytes."""
-        return await self.thread.load(self._base + offset, length)
+        """A register of 4 or 8 bytes.
+
+        Raises:
+            ValueError: `offset` and `length` are no register.
+        """
+        return await self.thread.load(self._address(offset, length, (4, 8)), length)
 
     async def store(self, offset: int, value: int, length: int = 8) -> None:
-        """Sets a register of 4 or 8 bytes."""
-        await self.thread.store(self._base + offset, value, length)
+        """Sets a register of 4 or 8 bytes, or 64 bytes by one store.
+
+        Raises:
+            ValueError: `offset` and `length` are no register, or `value` has more bytes.
+        """
+        await self.thread.store(self._address(offset, length, (4, 8, 64)), value, length)
+
+    def _address(self, offset: int, length: int, lengths: tuple[int, ...]) -> int:
+        """The address of a register."""
+        size = self.place.registers_size
+        if length not in lengths or offset % length or not 0 <= offset <= size - length:
+            right = (
+                f"give a multiple of the length, {' or '.join(map(str, lengths))}, below {size:#x}"
+            )
+            raise ValueError(
+                f"{length} bytes at {offset:#x} of {self.name} are no register; {right}"
+            )
+        return self._base + offset
 
     async def uuid(self) -> int:
         """The ID of its function: 128 bits."""
@@ -88,6 +108,8 @@ class Place:
     """The UUID of the loaded accelerator."""
     registers: int
     """Bus address of the accelerator's registers."""
+    registers_size: int
+    """Bytes of the accelerator's registers."""
     port_control: int
     """Bus address of the register that resets the port."""
     counters: int

@@ -22,9 +22,24 @@ class Waitable(Protocol):
     def until_ns(self) -> float | None:
         """The simulated time at which it ends, in nanoseconds, if that is known."""
 
+    @property
+    def simulation(self) -> object | None:
+        """The simulation in which it ends, if it is in one."""
+
+
+def refuse_foreign(waited: Waitable, simulation: object) -> None:
+    """Refuses to wait in `simulation` for what ends in another one.
+
+    Raises:
+        ValueError: It does.
+    """
+    if waited.simulation is not None and waited.simulation is not simulation:
+        right = "wait for it by that one"
+        raise ValueError(f"{waited!r} belongs to another simulation; {right}")
+
 
 class Source(Protocol):
-    """Where the outcomes of accesses come from."""
+    """The simulation, from which the outcomes of accesses come."""
 
     def collect(self) -> None:
         """Gives the accesses that have ended their outcomes."""
@@ -47,6 +62,11 @@ class Access(Generic[Result]):
         self._ended_ns: float | None = None
 
     @property
+    def simulation(self) -> object | None:
+        """The simulation that it is made in; `None` for one of a device on a bench."""
+        return self._source
+
+    @property
     def is_done(self) -> bool:
         """Whether the last byte has arrived, or the access has failed."""
         if self._ended_ns is None and self._source is not None:
@@ -55,7 +75,7 @@ class Access(Generic[Result]):
 
     @property
     def ended_ns(self) -> float | None:
-        """The simulated time of its end, in nanoseconds; `None` before."""
+        """The simulated time of its last byte or its failure, in nanoseconds; `None` before."""
         return self._ended_ns if self.is_done else None
 
     def has_outcome(self) -> bool:
@@ -103,6 +123,14 @@ class Sleep:
     def __init__(self, clock: Clock, until_ns: float) -> None:
         self._clock = clock
         self.until_ns = until_ns
+
+    @property
+    def simulation(self) -> object:
+        """The simulation whose time it is."""
+        return self._clock
+
+    def __repr__(self) -> str:
+        return f"<the time {self.until_ns} ns>"
 
     @property
     def is_done(self) -> bool:

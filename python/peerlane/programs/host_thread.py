@@ -8,10 +8,13 @@ awaits a call of its `HostThread`; its own computing takes no time unless it cal
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from operator import index
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from peerlane.programs.access import refuse_foreign
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
     from typing import Any, NoReturn
 
     from peerlane import _core
@@ -47,13 +50,18 @@ class Machine(Protocol):
 
 
 class HostThread:
-    """A thread on a core of a host: `Simulation.host_thread`."""
+    """A thread of a host: `Simulation.host_thread`.
+
+    It has a core of the host while it loads, stores or works, and waits in turn for one if all
+    are taken. While its program does something else, or has ended, others have the core.
+    """
 
     def __init__(self, simulation: Machine, host: str, core: _core.HostThread) -> None:
         self._simulation = simulation
         self._host = host
         self._core = core
         self._costs = dict(core.costs())
+        self._is_awaited = False
 
     @property
     def now_ns(self) -> float:
@@ -62,18 +70,17 @@ class HostThread:
 
     async def load(self, address: int, length: int = 8) -> int:
         """Loads 1 to 64 bytes, little-endian, by one read request: all ones if nobody answers."""
-        self._core.begin_load(address, length)
-        return int.from_bytes(await _Done(self._core), "little")
+        loaded = await self._done(lambda: self._core.begin_load(address, length))
+        return int.from_bytes(loaded, "little")
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
         """Stores 1 to 64 bytes, little-endian, by one posted write, which can stall the core."""
-        self._core.begin_store(address, number_bytes(value, length))
-        await _Done(self._core)
+        data = number_bytes(value, length)
+        await self._done(lambda: self._core.begin_store(address, data))
 
     async def work(self, ns: float) -> None:
         """Occupies the core for so many nanoseconds."""
-        self._core.begin_work(ns)
-        await _Done(self._core)
+        await self._done(lambda: self._core.begin_work(ns))
 
     async def system_call(self) -> None:
         """Occupies the core for the time of a system call: `system_call` of the host."""
@@ -103,15 +110,13 @@ class HostThread:
 
     async def written(self, address: int) -> None:
         """Polls a byte until a device writes it; each write ends one call."""
-        self._core.begin_written(address)
-        await _Done(self._core)
+        await self._done(lambda: self._core.begin_written(address))
         await self.work(self._costs["poll"])
 
     async def interrupt(self, message: int) -> None:
         """Sleeps in a system call until an interrupt with this message comes."""
         await self.system_call()
-        self._core.begin_interrupt(message)
-        await _Done(self._core)
+        await self._done(lambda: self._core.begin_interrupt(message))
         await self.work(self._costs["interrupt_latency"])
 
     @asynccontextmanager
@@ -129,6 +134,19 @@ class HostThread:
         finally:
             self._simulation.free(self._host, address, size)
 
+    async def _done(self, begin: Callable[[], None]) -> bytes:
+        """Waits for the end of an operation; withdraws it if the program is closed before."""
+        if self._is_awaited:
+            right = "make a thread for each program: Simulation.host_thread"
+            raise RuntimeError(f"another program awaits this thread of {self._host}; {right}")
+        begin()
+        self._is_awaited = True
+        try:
+            return await _Done(self._core)
+        finally:
+            self._is_awaited = False
+            self._core.withdraw()
+
     def run(self, program: Coroutine[Any, Any, _Result]) -> _Result:
         """Runs a program of this thread to its end; returns its value."""
         return run_programs(self._simulation, [program])[0]
@@ -138,8 +156,10 @@ def number_bytes(value: int, length: int) -> bytes:
     """A little-endian number of `length` bytes.
 
     Raises:
+        TypeError: It is no whole number.
         ValueError: The number has more bytes, or is negative.
     """
+    value = index(value)
     try:
         return value.to_bytes(length, "little")
     except OverflowError:
@@ -159,11 +179,14 @@ class _Done:
         return (yield self._core)
 
 
-def _refuse_functions(programs: Sequence[object]) -> None:
-    for program in programs:
+def _check(programs: Sequence[object]) -> None:
+    for number, program in enumerate(programs):
         if not hasattr(program, "send"):
             right = "give the call of an async function, such as thread.run(driver())"
             raise TypeError(f"{program!r} is no program; {right}")
+        if any(program is other for other in programs[:number]):
+            right = "call the async function once for each program"
+            raise ValueError(f"{program!r} is given twice; {right}")
 
 
 def run_programs(
@@ -183,12 +206,13 @@ def run_programs(
         watch: A program that ends with the others, or ends them by an exception.
 
     Raises:
-        RuntimeError: A program waits, and nothing is left to happen.
+        RuntimeError: A program waits, and nothing is left to happen; or two use one thread at once.
         TypeError: A program is not the call of an async function, or awaits something else.
+        ValueError: A program is given twice, or awaits something of another simulation.
     """
     started = programs if watch is None else [*programs, watch]
-    _refuse_functions(started)
-    running = _Running(started)
+    _check(started)
+    running = _Running(simulation, started)
     try:
         for number in range(len(started)):
             # The first step of a coroutine takes nothing.
@@ -211,7 +235,10 @@ def run_programs(
 class _Running(Generic[_Result]):
     """Programs, and what each of them waits for."""
 
-    def __init__(self, programs: Sequence[Coroutine[Any, Any, _Result]]) -> None:
+    def __init__(
+        self, simulation: Machine, programs: Sequence[Coroutine[Any, Any, _Result]]
+    ) -> None:
+        self.simulation = simulation
         self.programs = programs
         self.results: dict[int, _Result] = {}
         self.threads: dict[int, _core.HostThread] = {}
@@ -230,6 +257,7 @@ class _Running(Generic[_Result]):
             self.results[number] = end.value
             return
         if hasattr(waited, "is_done"):
+            refuse_foreign(waited, self.simulation)
             self.others[number] = waited
         elif hasattr(waited, "begin_load"):
             self.threads[number] = waited

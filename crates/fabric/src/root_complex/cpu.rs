@@ -23,6 +23,8 @@ pub trait Cpu: Debug {
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken>;
     /// Takes a completion of a program's load. False when no load waits for it.
     fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool;
+    /// Ends a load of a program whose completion timeout has passed; returns its address, and the number of bytes that have not come.
+    fn give_up_load(&mut self, now: Time) -> Option<(u64, u32)>;
     /// Takes the end of a round trip of `flow`. False when no round trip of this flow is outstanding.
     fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool;
     /// Limits the payload of its packets to `max_payload` bytes from now on.

@@ -2,7 +2,7 @@
 
 use kernel::{Effects, Port, Time};
 use link::LinkEnd;
-use packet::{FlowId, Observation, PacketId};
+use packet::{Observation, PacketId};
 use protocol::{Kind, MemoryRequest, Status};
 use transaction::{FunctionPlace, Next, arrived, written};
 
@@ -23,6 +23,10 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some((address, bytes)) = self.cpu.give_up_load(fx.now()) {
+            self.record_timeout(address, fx);
+            fx.observe(Observation::gave_up(bytes));
+        }
         if self.requests.is_blocked() && self.requests.is_open() {
             self.send_waiting(fx);
         }
@@ -33,7 +37,9 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
-                    self.record_timeout(flow, fx);
+                    if let Some(address) = self.cpu.address_of(flow) {
+                        self.record_timeout(address, fx);
+                    }
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {
@@ -163,10 +169,9 @@ impl<C: Cpu> RootComplex<C> {
         self.settle(sent, fx);
     }
 
-    /// Records a completion timeout of a read of the CPU in the root port that sent it.
-    pub(super) fn record_timeout(&mut self, flow: FlowId, fx: &mut Effects<'_, Self>) {
-        let address = self.cpu.address_of(flow);
-        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
+    /// Records a completion timeout of a read of the CPU at this address in the root port that sent it.
+    fn record_timeout(&mut self, address: u64, fx: &mut Effects<'_, Self>) {
+        if let Route::Down(port) = self.routes.of_address(address) {
             self.functions
                 .record_timeout(FunctionPlace::Port(port.index()), fx);
             self.report_errors(fx);

@@ -178,3 +178,45 @@ fn a_thread_that_pauses_keeps_its_core_until_it_is_told_to_go_on() {
     assert!(!processor.is_waiting(paused));
     assert_eq!(watch(&mut processor, at(20)), [(at(20), 1), (at(30), 2)]);
 }
+
+#[test]
+fn a_thread_without_a_program_holds_no_core() {
+    let mut processor = processor(1);
+    let idle = processor.add_thread();
+    worker(&mut processor, 1, 0, 10);
+    assert_eq!(watch(&mut processor, at(0)), [(at(10), 1)]);
+    for name in 2..=3 {
+        processor.begin(idle, |system| async move { say(&system, name).await });
+        assert!(!processor.has_ended(idle));
+        assert_eq!(watch(&mut processor, at(20)), [(at(20), name)]);
+        assert!(processor.has_ended(idle));
+    }
+}
+
+#[test]
+fn a_wait_that_is_withdrawn_takes_nothing_from_others() {
+    let mut processor = processor(1);
+    let withdrawn = processor.add_thread();
+    processor.begin(withdrawn, |system| async move { system.interrupt(7).await });
+    assert_eq!(watch(&mut processor, at(0)), []);
+    processor.withdraw(withdrawn);
+    assert!(processor.has_ended(withdrawn));
+    processor.spawn(at(5), |system| async move {
+        system.interrupt(7).await;
+        say(&system, 1).await;
+    });
+    assert_eq!(watch(&mut processor, at(5)), []);
+    processor.interrupt(7);
+    assert_eq!(watch(&mut processor, at(9)), [(at(9), 1)]);
+}
+
+#[test]
+fn a_program_that_is_withdrawn_before_it_has_a_core_never_begins() {
+    let mut processor = processor(1);
+    worker(&mut processor, 1, 0, 10);
+    let withdrawn = processor.add_thread();
+    processor.begin(withdrawn, |system| async move { say(&system, 2).await });
+    processor.withdraw(withdrawn);
+    assert!(processor.has_ended(withdrawn));
+    assert_eq!(watch(&mut processor, at(0)), [(at(10), 1)]);
+}

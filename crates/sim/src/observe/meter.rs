@@ -82,6 +82,10 @@ pub struct FlowMeter {
     pub missing: Vec<(u64, u64)>,
     /// Bytes that a severed fibre may have lost or delivered.
     pub unsure: u64,
+    /// The reason for which the first lost packet was dropped.
+    pub lost_as: Option<Refusal>,
+    /// Time of the last end of the flow.
+    pub ended: Time,
     /// Time of the system call that moves the flow.
     pub called: Option<Time>,
     /// Time when the system call returned.
@@ -127,6 +131,8 @@ impl FlowMeter {
             refused: 0,
             missing: Vec::new(),
             unsure: 0,
+            lost_as: None,
+            ended: Time::ZERO,
             intact: true,
             sent: None,
             called: None,
@@ -422,6 +428,7 @@ impl Meter {
                 offset,
             } => self.change(flow, now, |meter| {
                 meter.lose(bytes, offset);
+                meter.lost_as.get_or_insert(why);
                 meter.timed_out |= why == Refusal::CompletionTimeout;
             }),
             Observation::Failed {
@@ -522,6 +529,7 @@ impl Meter {
         change(meter);
         let is_over = meter.is_complete() || meter.forgotten && !meter.is_interrupted;
         if is_over && !std::mem::replace(&mut meter.closed, true) {
+            meter.ended = now;
             self.open -= 1;
             self.ends += 1;
             self.open_parts -= usize::from((flow.0 as usize) < self.parts);

@@ -185,7 +185,7 @@ fn share(busy: Span, bounds: Option<&(Reading, Reading)>) -> f64 {
     })
 }
 
-fn name_of(why: Refusal) -> &'static str {
+pub(crate) fn name_of(why: Refusal) -> &'static str {
     match why {
         Refusal::UnsupportedRequest => "unsupported request",
         Refusal::MalformedTlp => "malformed TLP",

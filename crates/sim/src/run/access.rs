@@ -2,12 +2,14 @@
 
 use device::{Afu, FpgaCard};
 use kernel::{ComponentId, Frequency, Span};
-use packet::FlowId;
+use packet::{FlowId, Refusal};
+use protocol::Status;
 use thiserror::Error;
 use transaction::{Addresses, Content, Direction, Extent, Flow};
 
 use crate::observe::coherence;
 use crate::plan::NodePlan;
+use crate::result::name_of;
 use crate::run::in_flight::InFlight;
 use crate::run::simulation::{CHUNK, Simulation};
 use crate::scenario::advice;
@@ -82,6 +84,14 @@ pub enum AccessError {
         "no cables lead from the controller of {0} to that of {1}; write [[cables]] between them"
     )]
     NoWay(String, String),
+    /// Only memory that is allocated can be freed.
+    #[error(
+        "{0} has no memory allocated at {1:#x}; free what was allocated there by its first address, once"
+    )]
+    NotAllocated(String, u64),
+    /// What was allocated is freed as a whole.
+    #[error("{0} has {2} bytes allocated at {1:#x}, not {3}; free all of them together")]
+    OtherSize(String, u64, u64, u64),
     /// The host has too little free memory.
     #[error("{0} has no {1} bytes of memory left together; write a larger memory for it")]
     NoRoom(String, u64),
@@ -111,18 +121,73 @@ pub enum AccessError {
     /// A register is 1, 2 or 4 aligned bytes of a configuration space.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
     NoRegister(u64, u64),
+    /// A write to a register has as many bytes as the register.
+    #[error(
+        "{0:#x} is not a value of {1} bytes; give one without its upper bits, or a larger size"
+    )]
+    TooWide(u32, u64),
     /// The caller has left the access.
     #[error("the access was left before its end")]
     Interrupted,
     /// The access has no bytes.
     #[error("an access moves at least one byte")]
     Empty,
-    /// The fabric answered with an error.
+    /// The fabric answered with Unsupported Request.
     #[error("unsupported request: nobody answers at {0:#x}")]
     UnsupportedRequest(u64),
+    /// The completer answered with Completer Abort.
+    #[error("completer abort: the completer at {0:#x} cannot carry the request out")]
+    CompleterAbort(u64),
+    /// The data came poisoned.
+    #[error("poisoned data: what was read at {0:#x} cannot be used")]
+    PoisonedData(u64),
     /// No completion came in time, or no event was left.
-    #[error("no answer came from {0:#x} in time")]
+    #[error("completion timeout: no answer came from {0:#x} in time")]
     NoAnswer(u64),
+    /// The requester was reset, and has forgotten the access.
+    #[error("reset: the requester was reset before its access to {0:#x} had ended")]
+    Reset(u64),
+    /// A packet was dropped for another reason.
+    #[error("{0}: a packet of the access to {1:#x} was lost")]
+    Lost(&'static str, u64),
+}
+
+impl AccessError {
+    /// Whether the access was made, and has failed in the fabric.
+    pub fn is_failure(&self) -> bool {
+        use AccessError::{
+            CompleterAbort, Lost, NoAnswer, PoisonedData, Reset, UnsupportedRequest,
+        };
+        matches!(
+            self,
+            UnsupportedRequest(_)
+                | CompleterAbort(_)
+                | PoisonedData(_)
+                | NoAnswer(_)
+                | Reset(_)
+                | Lost(..)
+        )
+    }
+
+    /// The failure of a read that a completion with this status has ended.
+    fn of_status(status: Status, address: u64) -> Self {
+        match status {
+            Status::CompleterAbort => AccessError::CompleterAbort(address),
+            Status::Poisoned => AccessError::PoisonedData(address),
+            _ => AccessError::UnsupportedRequest(address),
+        }
+    }
+
+    /// The failure of an access of which a packet was dropped.
+    fn of_refusal(why: Refusal, address: u64) -> Self {
+        match why {
+            Refusal::UnsupportedRequest => AccessError::UnsupportedRequest(address),
+            Refusal::CompleterAbort => AccessError::CompleterAbort(address),
+            Refusal::PoisonedTlp => AccessError::PoisonedData(address),
+            Refusal::CompletionTimeout => AccessError::NoAnswer(address),
+            other => AccessError::Lost(name_of(other), address),
+        }
+    }
 }
 
 /// The outcome of an access: the bytes, or the reason why it failed.
@@ -187,16 +252,22 @@ impl Simulation {
             address,
         } = access;
         let meter = self.meter.flow(flow);
-        if meter.timed_out || !meter.is_complete() {
+        let Some(requester) = self.models[node].requester_mut() else {
             return Err(AccessError::NoAnswer(address));
+        };
+        if meter.is_delivered() {
+            let bytes = requester.take_bytes(flow);
+            return bytes.ok_or(AccessError::NoAnswer(address));
         }
-        if meter.refused > 0 {
-            return Err(AccessError::UnsupportedRequest(address));
-        }
-        let bytes = self.models[node]
-            .requester_mut()
-            .and_then(|requester| requester.take_bytes(flow));
-        bytes.ok_or(AccessError::NoAnswer(address))
+        // The requester knows the status of a completion, and of its own reset and time-outs more than of what became of its packets.
+        Err(match (requester.failure(flow), meter.lost_as) {
+            _ if meter.forgotten => AccessError::Reset(address),
+            (Some(status), _) => AccessError::of_status(status, address),
+            (None, Some(why)) if !meter.timed_out => AccessError::of_refusal(why, address),
+            // A write that has arrived poisoned.
+            (None, None) if meter.is_complete() => AccessError::PoisonedData(address),
+            _ => AccessError::NoAnswer(address),
+        })
     }
 
     pub(super) fn inject(

@@ -46,11 +46,14 @@ impl Simulation {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<(), AccessError> {
         let (register, shift) = place(offset, size)?;
+        if value & !mask(size) != 0 {
+            return Err(AccessError::TooWide(value, size));
+        }
         let access = ConfigAccess {
             target: function,
             register,
             action: Action::Write {
-                value: (value & mask(size)) << shift,
+                value: value << shift,
                 enables: ((1 << size) - 1) << (shift / 8),
             },
         };

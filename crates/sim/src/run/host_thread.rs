@@ -1,4 +1,5 @@
-//! A host thread whose program runs outside: it gets its next order when it has finished the last one.
+//! A host thread whose program runs outside: it gets its next order when it has finished the last one. Between orders it has no program,
+//! and holds no core.
 //!
 //! Simulated time passes only while the thread works or waits. A program uses memory that it shares with devices without an access,
 //! as the bytes are its own, and itself states the time that this takes ([`HostThread::work`]).
@@ -61,19 +62,10 @@ pub enum Order {
     Written(u64),
 }
 
-/// An order and its outcome.
-#[derive(Debug, Default)]
-struct Slot {
-    order: Option<Order>,
-    /// Whether an order is being carried out.
-    is_at_work: bool,
-    bytes: Option<Vec<u8>>,
-}
-
-/// A slot shared by both sides, only one of which is at work at a time.
+/// The outcome of an order, shared by both sides, only one of which is at work at a time.
 #[derive(Clone, Debug, Default)]
 struct Desk {
-    slot: Arc<Mutex<Slot>>,
+    bytes: Arc<Mutex<Option<Vec<u8>>>>,
     /// Whether an order is done and its bytes are not taken.
     is_done: Arc<AtomicBool>,
 }
@@ -82,16 +74,18 @@ struct Desk {
 const REST: Span = Span::from_us(1000);
 
 impl HostThread {
-    /// Starts a thread of `host`, which keeps a core of it.
+    /// Makes a thread of `host`. It needs a core while it loads, stores or works, and waits for one if all are taken.
     pub fn new(simulation: &mut Simulation, host: &str) -> Result<Self, AccessError> {
-        let desk = Desk::default();
+        simulation.start();
         let costs = simulation.costs(host)?;
-        let (orders, store) = (desk.clone(), costs.register_write);
-        let thread = simulation.spawn(host, move |system| serve(system, orders, store))?;
+        let node = simulation.node(host)?;
+        let Some(root) = simulation.models[node].host_mut() else {
+            return Err(AccessError::NoProcessor(host.to_owned()));
+        };
         Ok(HostThread {
-            host: simulation.node(host)?,
-            thread,
-            desk,
+            host: node,
+            thread: root.cpu_mut().add_thread(),
+            desk: Desk::default(),
             costs,
         })
     }
@@ -162,24 +156,32 @@ impl HostThread {
     }
 
     /// Begins to carry out `order`. Time advances only if the last order is still under way and has to end first.
+    /// An order that waits for ever has to be [withdrawn](Self::withdraw) before.
     pub fn begin(&self, simulation: &mut Simulation, order: Order) {
-        while self.desk.slot().is_at_work
-            && !simulation.has_stopped
-            && simulation.step_until(Time::NEVER)
-        {}
+        while !self.processor(simulation).has_ended(self.thread) {
+            if simulation.has_stopped || !simulation.step_until(Time::NEVER) {
+                return;
+            }
+        }
         self.take();
-        self.desk.slot().order = Some(order);
-        let now = simulation.now();
-        self.processor(simulation).go_on(self.thread, now);
+        let (desk, store) = (self.desk.clone(), self.costs.register_write);
+        let program = |system| carry_out(system, order, desk, store);
+        self.processor(simulation).begin(self.thread, program);
         let (host, id) = (self.host, ComponentId(self.host as u32));
         simulation.models[host].ask(id, &mut simulation.world);
         simulation.listen();
     }
 
+    /// Withdraws an order that has not begun, or that waits for an interrupt or a write: it takes no later one from others. Any other order
+    /// is carried out to its end.
+    pub fn withdraw(&self, simulation: &mut Simulation) {
+        self.processor(simulation).withdraw(self.thread);
+    }
+
     /// The bytes that the ended order has loaded, if any; `None` before its end.
     pub fn take(&self) -> Option<Vec<u8>> {
         self.desk.is_done.store(false, Ordering::Relaxed);
-        self.desk.slot().bytes.take()
+        self.desk.bytes().take()
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -316,48 +318,27 @@ impl Simulation {
 }
 
 impl Desk {
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bytes(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Carries out the orders at `desk`; a store occupies the core for `store`.
-async fn serve(system: System, desk: Desk, store: Span) {
-    loop {
-        let order = desk.slot().order.take();
-        desk.slot().is_at_work = order.is_some();
-        let bytes = match order {
-            None => {
-                system.pause().await;
-                continue;
-            }
-            Some(Order::Load(address, len)) => {
-                let mut bytes = system.read(address, len).await;
-                bytes.resize(len as usize, 0xff);
-                bytes
-            }
-            Some(Order::Store(address, bytes)) => {
-                system.store(address, &bytes).await;
-                system.work(store).await;
-                Vec::new()
-            }
-            Some(Order::Work(span)) => {
-                system.work(span).await;
-                Vec::new()
-            }
-            Some(Order::Interrupt(message)) => {
-                system.interrupt(message).await;
-                Vec::new()
-            }
-            Some(Order::Written(address)) => {
-                system.written(address).await;
-                Vec::new()
-            }
-        };
-        let mut slot = desk.slot();
-        slot.bytes = Some(bytes);
-        slot.is_at_work = false;
-        drop(slot);
-        desk.is_done.store(true, Ordering::Relaxed);
+/// Carries out an order, whose outcome is put on `desk`; a store occupies the core for `store`.
+async fn carry_out(system: System, order: Order, desk: Desk, store: Span) {
+    let mut bytes = Vec::new();
+    match order {
+        Order::Load(address, len) => {
+            bytes = system.read(address, len).await;
+            bytes.resize(len as usize, 0xff);
+        }
+        Order::Store(address, stored) => {
+            system.store(address, &stored).await;
+            system.work(store).await;
+        }
+        Order::Work(span) => system.work(span).await,
+        Order::Interrupt(message) => system.interrupt(message).await,
+        Order::Written(address) => system.written(address).await,
     }
+    *desk.bytes() = Some(bytes);
+    desk.is_done.store(true, Ordering::Relaxed);
 }

@@ -1,12 +1,11 @@
 //! The accesses from outside that are in flight.
 
 use packet::FlowId;
-use serde::{Deserialize, Serialize};
 
 use crate::observe::meter::Meter;
 
 /// An access that has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InFlight {
     pub(crate) node: usize,
     pub(crate) flow: FlowId,
@@ -14,7 +13,7 @@ pub(crate) struct InFlight {
 }
 
 /// The accesses in flight.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Accesses {
     all: Vec<InFlight>,
     /// The number of ends of flows when all accesses were last looked at.
@@ -29,9 +28,10 @@ impl Accesses {
         self.all.push(access);
     }
 
-    /// Whether no access is in flight.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+    /// Whether an access has not ended.
+    pub(crate) fn any_is_open(&self, meter: &Meter) -> bool {
+        let mut all = self.all.iter();
+        all.any(|one| !meter.flow(one.flow).is_closed())
     }
 
     /// Takes the accesses that have ended.

@@ -50,15 +50,19 @@ impl Simulation {
         Ok(flow.0)
     }
 
-    /// Takes the outcomes of the accesses that have ended, each with its number and the time of its last byte.
+    /// Takes the outcomes of the accesses that have ended, each with its number and the time of its last byte, or of its failure.
     pub fn take_outcomes(&mut self) -> Vec<(u32, Time, Outcome)> {
         let ended = self.in_flight.take_ended(&self.meter);
-        let now = self.now();
         ended
             .into_iter()
             .map(|one| {
-                let last = self.meter.flow(one.flow).arrived.map(|(_, last)| last);
-                (one.flow.0, last.unwrap_or(now), self.outcome(one))
+                let outcome = self.outcome(one);
+                let meter = self.meter.flow(one.flow);
+                let time = match meter.arrived {
+                    Some((_, last)) if outcome.is_ok() => last,
+                    _ => meter.ended,
+                };
+                (one.flow.0, time, outcome)
             })
             .collect()
     }

@@ -79,11 +79,15 @@ impl Simulation {
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
-    /// Frees the `size` allocated bytes at `address`.
+    /// Frees the `size` bytes that were allocated at `address`.
     pub fn free(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
-        self.spare[node].give_back(address, size);
-        Ok(())
+        let host = || host.to_owned();
+        match self.spare[node].give_back(address, size) {
+            Ok(()) => Ok(()),
+            Err(None) => Err(AccessError::NotAllocated(host(), address)),
+            Err(Some(taken)) => Err(AccessError::OtherSize(host(), address, taken, size)),
+        }
     }
 
     /// Backs the `size` allocated bytes of the memory of `host` at `address` with `backing` from now on; both are multiples of

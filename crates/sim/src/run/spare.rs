@@ -6,9 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Region;
 
-/// Free ranges of a host's memory: the length of each by its first address. No two ranges touch.
+/// The memory of a host for programs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Spare(BTreeMap<u64, u64>);
+pub struct Spare {
+    /// Free ranges, which are whole pages: the length of each by its first address. No two ranges touch.
+    free: BTreeMap<u64, u64>,
+    /// Allocated ranges: the bytes asked for by the first address.
+    taken: BTreeMap<u64, u64>,
+}
 
 /// Page size of allocations.
 const PAGE: u64 = 4096;
@@ -16,51 +21,54 @@ const PAGE: u64 = 4096;
 impl Spare {
     /// All of `region`, which is whole pages, as free memory.
     pub fn of(region: Region) -> Self {
-        Self(BTreeMap::from([(region.base, region.size)]))
+        Spare {
+            free: BTreeMap::from([(region.base, region.size)]),
+            taken: BTreeMap::new(),
+        }
     }
 
     /// Takes the first free `size` bytes, aligned to a page.
     pub fn take(&mut self, size: u64) -> Option<u64> {
-        let size = pages(size)?;
-        let fits = |(_, free): &(&u64, &u64)| **free >= size;
-        let (&base, &free) = self.0.iter().find(fits)?;
-        self.0.remove(&base);
-        self.add(base + size, free - size);
-        Some(base)
+        self.take_aligned(size, PAGE)
     }
 
-    /// Takes the first free `size` bytes, aligned to `alignment`, a power of two.
-    pub fn take_aligned(&mut self, size: u64, alignment: u64) -> Option<u64> {
-        let size = pages(size)?;
+    /// Takes the first free bytes, `asked` of them, aligned to `alignment`, a power of two.
+    pub fn take_aligned(&mut self, asked: u64, alignment: u64) -> Option<u64> {
+        let size = pages(asked)?;
         let start_in = |(base, free): (&u64, &u64)| {
             let start = base.checked_next_multiple_of(alignment)?;
             let end = start.checked_add(size)?;
             (end <= base + free).then_some((*base, *free, start))
         };
-        let (base, free, start) = self.0.iter().find_map(start_in)?;
-        self.0.remove(&base);
+        let (base, free, start) = self.free.iter().find_map(start_in)?;
+        self.free.remove(&base);
         self.add(base, start - base);
         self.add(start + size, base + free - (start + size));
+        self.taken.insert(start, asked);
         Some(start)
     }
 
-    /// Frees the `size` bytes at `base`.
-    pub fn give_back(&mut self, base: u64, size: u64) {
-        let Some(mut size) = pages(size) else {
-            return;
-        };
-        if let Some(behind) = self.0.remove(&(base + size)) {
+    /// Frees the `size` bytes that were taken at `base`. An error has the number of bytes that were taken there, if there are any.
+    pub fn give_back(&mut self, base: u64, size: u64) -> Result<(), Option<u64>> {
+        let taken = *self.taken.get(&base).ok_or(None)?;
+        if taken != size {
+            return Err(Some(taken));
+        }
+        self.taken.remove(&base);
+        let mut size = size.next_multiple_of(PAGE);
+        if let Some(behind) = self.free.remove(&(base + size)) {
             size += behind;
         }
-        match self.0.range_mut(..base).next_back() {
+        match self.free.range_mut(..base).next_back() {
             Some((before, free)) if before + *free == base => *free += size,
             _ => self.add(base, size),
         }
+        Ok(())
     }
 
     fn add(&mut self, base: u64, size: u64) {
         if size > 0 {
-            self.0.insert(base, size);
+            self.free.insert(base, size);
         }
     }
 }
@@ -99,13 +107,15 @@ mod tests {
                     taken.push((base, size));
                 } else {
                     let (base, size) = taken.swap_remove(which.index(taken.len()));
-                    spare.give_back(base, size);
+                    prop_assert_eq!(spare.give_back(base, size + 1), Err(Some(size)));
+                    prop_assert_eq!(spare.give_back(base, size), Ok(()));
+                    prop_assert_eq!(spare.give_back(base, size), Err(None));
                 }
             }
             for (base, size) in taken {
-                spare.give_back(base, size);
+                prop_assert_eq!(spare.give_back(base, size), Ok(()));
             }
-            prop_assert_eq!(spare.0, Spare::of(region()).0);
+            prop_assert_eq!(spare.free, Spare::of(region()).free);
         }
     }
 

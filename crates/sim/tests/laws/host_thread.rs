@@ -54,6 +54,25 @@ fn work_and_waits_take_as_long_as_they_say() {
 }
 
 #[test]
+fn more_threads_than_cores_work_in_turn_and_threads_at_rest_hold_no_core() {
+    let text = PAIR.replace("memory", "cores = 2\nmemory");
+    let mut simulation = Simulation::read(&text, "pair", None).expect("a fabric of two");
+    let thread = |simulation: &mut Simulation| HostThread::new(simulation, "h0").expect("a host");
+    let threads: Vec<HostThread> = (0..9).map(|_| thread(&mut simulation)).collect();
+    let before = simulation.now();
+    for thread in &threads[4..] {
+        thread.begin(&mut simulation, sim::Order::Work(Span::from_ns(100)));
+    }
+    let mut ends = Vec::new();
+    let mut working: Vec<&HostThread> = threads[4..].iter().collect();
+    while let Some(done) = simulation.advance(&working, &mut || true) {
+        working.remove(done);
+        ends.push(simulation.now().since(before));
+    }
+    assert_eq!(ends, [100, 100, 200, 200, 300].map(Span::from_ns));
+}
+
+#[test]
 fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
     let (mut simulation, thread, _) = pair();
     let base = simulation.allocate("h0", 8192).expect("room");

@@ -264,7 +264,8 @@ impl Simulation {
     /// Frees memory of a host.
     pub(super) fn give_back(&mut self, host: usize, items: &[Item]) {
         for item in items {
-            self.spare[host].give_back(item.address, u64::from(item.len));
+            let freed = self.spare[host].give_back(item.address, u64::from(item.len));
+            debug_assert_eq!(freed, Ok(()), "an item is allocated as a whole");
         }
     }
 }

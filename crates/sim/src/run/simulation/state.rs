@@ -17,7 +17,6 @@ use crate::observe::meter::Meter;
 use crate::observe::series::Series;
 use crate::observe::waits::Waits;
 use crate::result::Refusals;
-use crate::run::in_flight::Accesses;
 use crate::run::spare::Spare;
 use crate::scenario::{NodeKind, ScenarioError};
 use crate::workload::Watchers;
@@ -50,11 +49,10 @@ impl Simulation {
     /// The state, to be written within a [`Scope`](kernel::checkpoint::Scope), or the reason for which there is none.
     pub fn state(&mut self) -> Result<impl Serialize, &'static str> {
         self.unite();
-        if self.in_flight.is_empty() {
-            Ok(State::of(self))
-        } else {
-            Err("an access from outside is under way")
+        if self.in_flight.any_is_open(&self.meter) {
+            return Err("an access from outside is under way");
         }
+        Ok(State::of(self))
     }
 
     /// The state of each component, with its name and what it is.
@@ -129,7 +127,6 @@ state! {
         spare: Vec<Spare>,
         opened: Vec<QueuePairId>,
         meter: Meter,
-        in_flight: Accesses,
         watchers: Watchers,
         refusals: Refusals,
         log: Log,
@@ -144,5 +141,5 @@ state! {
         has_stopped: bool,
         stuck: bool,
         old: (Time, Option<Vec<u64>>),
-    } without plan, patience, origin, pause_at, regions, threads, may_wait, unheard, captures
+    } without plan, in_flight, patience, origin, pause_at, regions, threads, may_wait, unheard, captures
 }
