@@ -661,6 +661,14 @@ impl Transmitter {
         self.replay_buffer.clear(cx);
     }
 
+    /// Ends with these counters, because the link has failed: nothing more is due on the wire.
+    #[cold]
+    pub(crate) fn end(&mut self, counters: Counters) {
+        self.counters = counters;
+        self.stalled_since = None;
+        self.skips = Skips::SUSPENDED;
+    }
+
     /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A corrupt packet has
     /// none to report, because it never was in the receive buffer of its ingress.
     pub(crate) fn drop_next(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Finished> {
@@ -668,9 +676,6 @@ impl Transmitter {
         let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
         self.waiting -= 1;
         let wire_len = cx.packets()[waiting.packet].wire_len();
-        // Ordered sets that have been counted on the idle wire stay counted.
-        let (_, skips) = self.skips.pass(at, self.busy_until, &self.timing);
-        self.counters.skip(skips, &self.timing);
         self.busy_until = at + self.timing.length(wire_len);
         cx.packets().release(waiting.packet);
         let charge = waiting.charge;
