@@ -237,7 +237,7 @@ def _port(random: Random) -> list[str]:
         if name != "nonposted" and random.random() < 0.8:
             lines.append(f'{name}_data = "{payload * random.choice([1, 1, 2, 5, 32])} B"')
     if random.random() < 0.5:
-        lines.append(f'replay_buffer = "{payload * random.choice([1, 3, 32])} B"')
+        lines.append(f'replay_buffer = "{(payload + 32) * random.choice([1, 3, 32])} B"')
     if random.random() < 0.5:
         lines.append(f"update_fc_share = {random.choice([0.0, 0.1, 0.5, 1.0])}")
     if random.random() < 0.5:

@@ -375,6 +375,9 @@ impl LinkEnd {
     fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.transmitter.forget_kept(cx);
         let now = cx.now();
+        if now >= self.fails_at && self.transmitter.is_streaming() {
+            self.end_at_failure();
+        }
         let mut dropped = self.transmitter.on_wire.take();
         if dropped.is_none() && now >= self.transmitter.busy_until {
             dropped = self.transmitter.drop_next(now, cx);

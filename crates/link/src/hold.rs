@@ -81,7 +81,7 @@ impl Transmitter {
                 class,
                 headers: !budget.headers.allows(1),
             }
-        } else if self.is_replay_buffer_full() {
+        } else if !self.can_keep(waiting.wire_len) {
             Hold::ReplayBuffer
         } else {
             // An older packet of another class is in its way, or the next event sends it.

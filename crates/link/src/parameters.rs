@@ -43,7 +43,8 @@ kernel::parameters! {
         completion_headers: Option<u32> = None, within None..=Some(2032), from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 1024 headers, in proportion; 64 at least";
         /// Buffer for data of completions, unless the port has infinite credit for completions by rule; 0 is infinite.
         completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 2048 words of 32 B, in proportion; 16 KiB at least";
-        /// Size of the replay buffer; no new packet is sent while it is full.
+        /// Size of the replay buffer, which holds TLPs until they are acknowledged, with framing, sequence number and LCRC. A new TLP is
+        /// sent only if it fits.
         replay_buffer: Option<Bytes> = None, from "our choice, by rate and width: 64 KiB at 32 GT/s x16, in proportion; 32 KiB at least";
         /// Time from the pins to the data link layer and the receive buffer, through the PHY and the pipeline behind it. It applies
         /// to DLLPs, too.

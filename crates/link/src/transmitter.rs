@@ -7,7 +7,7 @@ mod replay_buffer;
 use std::mem::offset_of;
 
 use kernel::{Span, Time};
-use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp};
+use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp, TLP_FRAMING};
 use serde::{Deserialize, Serialize};
 
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
@@ -91,6 +91,12 @@ pub(crate) enum Turn {
     NotBefore(Time),
     Nothing,
 }
+
+/// The bytes on the wire of a packet that the link itself makes: a message without data.
+const OWN_BYTES: u16 = 16 + TLP_FRAMING as u16;
+
+/// The bytes on the wire of the smallest packet, with a header of three doublewords.
+const SMALLEST: u16 = 12 + TLP_FRAMING as u16;
 
 /// The number of sequence numbers, which have 12 bits.
 pub(crate) const SEQUENCES: u16 = 1 << 12;
@@ -292,10 +298,9 @@ impl Transmitter {
         channels.map(|channel| (&channel.queue, &channel.budgets))
     }
 
-    /// Whether no new packet may be sent before one is acknowledged.
-    #[inline]
-    pub(crate) fn is_replay_buffer_full(&self) -> bool {
-        self.replay_buffer.is_full()
+    /// Whether the replay buffer has space for a packet of `wire_len` bytes on the wire.
+    pub(crate) fn can_keep(&self, wire_len: u16) -> bool {
+        self.replay_buffer.fits(wire_len)
     }
 
     /// The packet that was sent last, of those that are not acknowledged.
@@ -352,7 +357,7 @@ impl Transmitter {
     /// Whether a packet of the link itself can take the wire, which is free.
     pub(crate) fn can_send_own(&self) -> bool {
         let posted = &self.channels[0].budgets[Class::Posted.index()];
-        !self.is_replaying() && !self.is_replay_buffer_full() && posted.allows(0)
+        !self.is_replaying() && self.can_keep(OWN_BYTES) && posted.allows(0)
     }
 
     /// Sends a posted packet without data that the link itself has made, ahead of those that wait. It
@@ -376,7 +381,7 @@ impl Transmitter {
             self.send_again(at, kept, cx);
             return Turn::Sent;
         }
-        if self.is_replay_buffer_full() {
+        if !self.replay_buffer.fits_any() && !self.can_keep_next(at, cx.packets()) {
             return Turn::Nothing;
         }
         let (channel, source, waiting) = match self.take_only(at) {
@@ -400,6 +405,20 @@ impl Transmitter {
         };
         self.send_taken(at, (channel, waiting), (source, 0), cx);
         Turn::Sent
+    }
+
+    /// Whether the replay buffer has space for the packet that leaves next; if none can leave, for the smallest one.
+    #[cold]
+    #[inline(never)]
+    fn can_keep_next(&mut self, at: Time, packets: &Packets) -> bool {
+        let (channel, pick) = self.pick(at, packets);
+        let queue = &self.channels[channel].queue;
+        let wire_len = match pick {
+            Pick::Packet(source, class) => queue.wire_len(source, class, 0),
+            Pick::Passing(source, class, place) => queue.wire_len(source, class, place),
+            Pick::NotBefore(_) | Pick::NoCredit | Pick::Empty => SMALLEST,
+        };
+        self.can_keep(wire_len)
     }
 
     /// Takes the packet that leaves, where packets of only one class of one source of one channel wait, with its source.
@@ -661,6 +680,14 @@ impl Transmitter {
         self.replay_buffer.clear(cx);
     }
 
+    /// Ends with these counters, because the link has failed: nothing more is due on the wire.
+    #[cold]
+    pub(crate) fn end(&mut self, counters: Counters) {
+        self.counters = counters;
+        self.stalled_since = None;
+        self.skips = Skips::SUSPENDED;
+    }
+
     /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A corrupt packet has
     /// none to report, because it never was in the receive buffer of its ingress.
     pub(crate) fn drop_next(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Finished> {
@@ -668,9 +695,6 @@ impl Transmitter {
         let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
         self.waiting -= 1;
         let wire_len = cx.packets()[waiting.packet].wire_len();
-        // Ordered sets that have been counted on the idle wire stay counted.
-        let (_, skips) = self.skips.pass(at, self.busy_until, &self.timing);
-        self.counters.skip(skips, &self.timing);
         self.busy_until = at + self.timing.length(wire_len);
         cx.packets().release(waiting.packet);
         let charge = waiting.charge;

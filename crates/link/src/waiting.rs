@@ -420,6 +420,12 @@ impl Queue {
             .count()
     }
 
+    /// The bytes on the wire of the packet at `place` of a class of a source.
+    pub(crate) fn wire_len(&self, source: u16, class: Class, place: usize) -> u16 {
+        let packets = &self.sources[usize::from(source)].classes[class.index()];
+        packets[place].waiting.wire_len
+    }
+
     /// Takes the oldest packet of a class of a source.
     #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {

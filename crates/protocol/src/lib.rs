@@ -46,7 +46,7 @@ pub use network::{NetworkError, NetworkHeader, PacketType, QueuePairId};
 pub use ordering::{Passing, Row, may_pass};
 pub use pasid::Pasid;
 pub use request::{AddressType, ConfigKind, ConfigRequest, MemoryRequest};
-pub use tlp::{Header, Kind, TLP_FRAMING};
+pub use tlp::{Header, Kind, MAX_TLP_OVERHEAD, TLP_FRAMING};
 pub use translation::{
     Access, CompletionCount, InvalidateTag, InvalidateTags, Invalidation, Page, PageGroup,
     PageRange, PageRequest, PageResponse, Translation,

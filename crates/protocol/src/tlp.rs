@@ -16,6 +16,9 @@ use crate::{
 /// Bytes that the link adds to a TLP: STP, sequence number, LCRC and END, or STP token and LCRC.
 pub const TLP_FRAMING: u32 = 8;
 
+/// The most bytes on the wire that a TLP has besides its data: framing, a PASID prefix, a header of four doublewords and the TLP digest.
+pub const MAX_TLP_OVERHEAD: u32 = TLP_FRAMING + 4 + 16 + 4;
+
 /// Header of a TLP (PCIe Base 2.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Header {

@@ -109,7 +109,8 @@ class Port(Repeated, total=False):
     """Buffer for data of completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (B; default none)"""
     replay_buffer: Setting
-    """Size of the replay buffer; no new packet is sent while it is full. (B; default none)"""
+    """Size of the replay buffer, which holds TLPs until they are acknowledged, with framing,
+    sequence number and LCRC. A new TLP is sent only if it fits. (B; default none)"""
     receive_pipeline: Setting
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
@@ -765,7 +766,8 @@ class Profile(Repeated, total=False):
     """Buffer for data of completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (B; default none)"""
     replay_buffer: Setting
-    """Size of the replay buffer; no new packet is sent while it is full. (B; default none)"""
+    """Size of the replay buffer, which holds TLPs until they are acknowledged, with framing,
+    sequence number and LCRC. A new TLP is sent only if it fits. (B; default none)"""
     receive_pipeline: Setting
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
@@ -1359,7 +1361,8 @@ class Controller(Repeated, total=False):
     """Buffer for data of completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (B; default none)"""
     replay_buffer: Setting
-    """Size of the replay buffer; no new packet is sent while it is full. (B; default none)"""
+    """Size of the replay buffer, which holds TLPs until they are acknowledged, with framing,
+    sequence number and LCRC. A new TLP is sent only if it fits. (B; default none)"""
     receive_pipeline: Setting
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""

@@ -22,6 +22,8 @@ impl LinkEnd {
     /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
     /// time the part before `now`.
     pub fn counters(&self, now: Time) -> Counters {
+        // A link that has failed sends nothing.
+        let now = now.min(self.fails_at);
         let (mut counters, remaining) = if self.refresh.is_dormant() {
             let refreshes = self.receiver.skipped_refreshes(now, self.refreshes());
             let refreshes = refreshes.into_iter().map(|(_, last)| last);
@@ -31,16 +33,24 @@ impl LinkEnd {
             (self.transmitter.counters(now), remaining)
         };
         // What a link drops that is down takes its time, but not on the wire.
-        if !self.is_outside_l0(now) || self.is_linked(now) {
+        if self.transmitter.is_streaming() || self.is_linked(now) {
             counters.busy = counters.busy.saturating_sub(remaining);
         }
-        (counters.in_l1, counters.l1_entries) = self.power.time_in_l1(now.min(self.fails_at));
+        (counters.in_l1, counters.l1_entries) = self.power.time_in_l1(now);
         counters
+    }
+
+    /// Keeps the counters of the link's failure, before what waits is dropped.
+    pub(super) fn end_at_failure(&mut self) {
+        let counters = self.counters(self.fails_at);
+        self.transmitter.end(counters);
+        self.refresh.wake_up();
     }
 
     /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID; none at a port without the Virtual
     /// Channel capability.
     pub fn channel_counters(&self, now: Time) -> impl Iterator<Item = (u8, ChannelCounters)> {
+        let now = now.min(self.fails_at);
         let channels = (0..).zip(self.transmitter.channel_counters(now));
         let ids = if self.has_channel_capability {
             self.enabled | 1

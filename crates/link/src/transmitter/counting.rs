@@ -16,6 +16,11 @@ struct WireState {
 }
 
 impl Transmitter {
+    /// Whether the wire carries a data stream, with ordered sets in it.
+    pub(crate) fn is_streaming(&self) -> bool {
+        !self.skips.are_suspended()
+    }
+
     /// The counters at `now`, including a stall that still lasts and the ordered sets of an idle wire.
     pub(crate) fn counters(&self, now: Time) -> Counters {
         self.counters_of(self.wire_state(), now)

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use packet::{PacketId, TlpFrame};
+use protocol::MAX_TLP_OVERHEAD;
 use serde::{Deserialize, Serialize};
 
 use super::SEQUENCES;
@@ -28,11 +29,14 @@ pub(super) struct ReplayBuffer {
     kept: VecDeque<Kept>,
     /// The bytes of all packets on the wire.
     bytes: u64,
-    /// The number of bytes from which on the buffer is full.
+    /// The bytes that the buffer holds.
     capacity: u64,
     /// The place of the next packet to replay.
     replaying: Option<usize>,
 }
+
+/// The bytes on the wire of the largest packet with the largest payload that PCI Express has.
+const LARGEST: u64 = 4096 + MAX_TLP_OVERHEAD as u64;
 
 impl ReplayBuffer {
     pub(super) fn new(capacity: u64) -> Self {
@@ -62,9 +66,23 @@ impl ReplayBuffer {
         self.kept.is_empty()
     }
 
+    /// Whether there is space for any packet.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.bytes >= self.capacity || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
+    pub(super) fn fits_any(&self) -> bool {
+        self.bytes + LARGEST <= self.capacity && self.has_sequence()
+    }
+
+    /// Whether there is space for a packet of `wire_len` bytes. An empty buffer takes one that is larger, a malformed one: it would wait for
+    /// ever.
+    pub(super) fn fits(&self, wire_len: u16) -> bool {
+        let has_space = self.bytes + u64::from(wire_len) <= self.capacity;
+        (has_space || self.is_empty()) && self.has_sequence()
+    }
+
+    /// Whether a sequence number is free: at most half of them are of packets that are not acknowledged.
+    #[inline]
+    fn has_sequence(&self) -> bool {
+        self.kept.len() < usize::from(SEQUENCES / 2 - 1)
     }
 
     #[inline]

@@ -310,6 +310,43 @@ fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
     assert_eq!(pair.packets_in_use(), 0);
 }
 
+/// PCIe Base 3.6.2: the buffer holds whole TLPs.
+#[test]
+fn a_packet_that_does_not_fit_into_the_replay_buffer_waits_for_an_acknowledgement() {
+    let held = |bytes: u64, then: u32| {
+        let setup = Setup {
+            parameters: PortParameters {
+                replay_buffer: Some(Bytes(bytes)),
+                ..PortParameters::default()
+            },
+            ..Setup::default()
+        };
+        let mut pair = Pair::ready(&setup);
+        pair.wish(|side, _| {
+            if side == Right {
+                Fate::Lose
+            } else {
+                Fate::Pass
+            }
+        });
+        for len in [128, 128, 128, then] {
+            pair.send(Left, write(len));
+        }
+        pair.run_for(Span::from_ns(600));
+        let sent = pair.tlps(Left).len();
+        pair.wish(|_, _| Fate::Pass);
+        pair.run();
+        assert_eq!(pair.numbers(Right), [0, 1, 2, 3]);
+        sent
+    };
+    // 148 bytes with framing, sequence number and LCRC; 24 with one doubleword of data.
+    assert_eq!([4 * 148, 4 * 148 - 1].map(|bytes| held(bytes, 128)), [4, 3]);
+    assert_eq!(
+        [3 * 148 + 24, 3 * 148 + 23].map(|bytes| held(bytes, 4)),
+        [4, 3]
+    );
+}
+
 #[test]
 fn a_nullified_packet_is_dropped_without_nak_and_uses_no_sequence_number() {
     let mut pair = Pair::ready(&Setup::default());

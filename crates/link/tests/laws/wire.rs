@@ -1,6 +1,6 @@
 //! The use of the wire, and transmission times (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
 
-use kernel::Span;
+use kernel::{Span, Time};
 use protocol::Generation;
 
 use crate::pair::*;
@@ -36,6 +36,30 @@ fn a_packet_is_given_when_its_last_bit_has_flown() {
     let given = &pair.given[Right as usize][0];
     assert_eq!(given.at, start + length + Span::from_ns(17));
     assert_eq!(given.complete, given.at);
+}
+
+#[test]
+fn a_failed_link_sends_nothing() {
+    let counters = |sent_later: u32, is_watched: bool| {
+        let mut pair = Pair::ready(&Setup {
+            fails_at: Time::ZERO + READY + Span::from_us(50),
+            is_watched,
+            ..Setup::default()
+        });
+        pair.send(Left, write(128));
+        pair.run_for(Span::from_us(50));
+        let at_failure = pair.counters(Left);
+        // These are dropped.
+        for _ in 0..sent_later {
+            pair.run_for(Span::from_us(50));
+            pair.send(Left, write(128));
+        }
+        pair.run_for(Span::from_us(3000));
+        assert!(at_failure.ordered_set_bytes > 0);
+        assert_eq!(pair.counters(Left), at_failure);
+        at_failure
+    };
+    assert_eq!(counters(0, true), counters(3, false));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Checks of payload sizes, read request sizes, buffers and memory.
 
 use kernel::{Bytes, Quantity};
+use protocol::MAX_TLP_OVERHEAD;
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
@@ -30,19 +31,20 @@ pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), Scenar
     Ok(())
 }
 
-/// Checks that the buffers of a port hold one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit).
+/// Checks that the buffers of a port hold one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit; 3.6.2, the replay
+/// buffer).
 pub(crate) fn check_buffers(
     scenario: &Scenario,
     node: &Node,
     max_payload: u32,
 ) -> Result<(), ScenarioError> {
-    let least = Bytes(u64::from(max_payload));
+    let data = Bytes(u64::from(max_payload));
     let buffers = [
-        ("posted_data", node.port.posted_data),
-        ("completion_data", node.port.completion_data),
-        ("replay_buffer", node.port.replay_buffer),
+        ("posted_data", node.port.posted_data, data),
+        ("completion_data", node.port.completion_data, data),
+        ("replay_buffer", node.port.replay_buffer, kept(data)),
     ];
-    for (key, size) in buffers {
+    for (key, size, least) in buffers {
         let Some(size) = size else { continue };
         if size < least && (size.0 > 0 || key == "replay_buffer") {
             let message = format!(
@@ -55,6 +57,11 @@ pub(crate) fn check_buffers(
         }
     }
     check_operands(scenario, node)
+}
+
+/// The bytes that a replay buffer has at least to hold one packet with this much data.
+pub(crate) fn kept(data: Bytes) -> Bytes {
+    Bytes(data.0 + u64::from(MAX_TLP_OVERHEAD))
 }
 
 /// Checks that a port that routes or completes atomic operations holds the largest operands, the two of a compare and swap of 16 bytes

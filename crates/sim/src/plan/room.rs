@@ -9,6 +9,7 @@ use crate::scenario::{Flow, Node, NodeKind, Scenario, ScenarioError, Target};
 use super::NodePlan;
 use super::address::show;
 use super::controllers::{Attachment, ControllerPlan, Controllers, nic};
+use super::payload::kept;
 
 /// A buffer on the way of packets between controllers.
 struct RouteBuffer {
@@ -150,14 +151,15 @@ pub(crate) fn for_replays(
         let Some(largest) = largest.max().filter(|_| !plan.cables.is_empty()) else {
             continue;
         };
+        let least = kept(largest);
         if let Some(size) = plan.port.replay_buffer
-            && size < largest
+            && size < least
         {
             let message = format!(
                 "{}.replay_buffer: {} does not hold the largest packet on its cables; write {} at least",
                 plan.name,
                 size.show(),
-                largest.show()
+                least.show()
             );
             return Err(scenario.error(controller.lines.of("replay_buffer"), message));
         }

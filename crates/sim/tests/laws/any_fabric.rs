@@ -307,7 +307,7 @@ fn port() -> impl Strategy<Value = String> {
             setting("completion_headers", headers),
             multiple("posted_data", payload, data),
             multiple("completion_data", payload, data),
-            multiple("replay_buffer", payload, &[32, 3, 1, 1]),
+            multiple("replay_buffer", payload + 32, &[32, 3, 1, 1]),
             setting("update_fc_share", &["0.0", "0.1", "0.5", "1.0"]),
             setting("ack_limit_fraction", &["0.0", "0.3", "1.0"]),
             weighted(0.3, select(&[50, 900][..])),

@@ -46,6 +46,22 @@ fn writes_over_a_link_that_has_failed_do_not_arrive_and_others_do() {
 }
 
 #[test]
+fn the_wire_of_a_failed_link_is_idle() {
+    for measured in ["25 us", "1000 us"] {
+        let window = format!("[measure]\nfrom = \"{measured}\"\nuntil = \"1500 us\"\n");
+        let flow = "duration = \"1600 us\"\ninterval = \"5 us\"";
+        let result = run(&(window + &two("write").replace("size = \"256 KiB\"", flow)));
+        assert!(result.measured_ns.is_some());
+        for direction in ["up", "down"] {
+            let failed = result.link("h0-d0", direction);
+            assert!(failed.utilisation <= 0.0, "{failed:?}");
+            assert_eq!(failed.ordered_set_bytes + failed.dllp_bytes, 0);
+            assert!(result.link("h0-d1", direction).ordered_set_bytes > 0);
+        }
+    }
+}
+
+#[test]
 fn what_was_under_way_to_a_host_by_a_link_that_fails_is_let_go_of() {
     let mut simulation = simulation(&two("read").replace("20 us", "18 us"));
     assert!(simulation.run(&mut |_| true));

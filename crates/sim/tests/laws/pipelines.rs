@@ -45,8 +45,8 @@ fn credit_crosses_the_pipelines_twice() {
 
 #[test]
 fn an_ack_crosses_the_pipelines_twice() {
-    // Packets of 148 bytes: a fourth is sent when three are in the replay buffer.
-    let buffer = "max_payload_supported = \"128 B\"\nreplay_buffer = \"512 B\"\n";
+    // Packets of 148 bytes, four of which fit into the replay buffer.
+    let buffer = "max_payload_supported = \"128 B\"\nreplay_buffer = \"600 B\"\n";
     let with = |transmit: u32, receive: u32| {
         let pipelines =
             format!("transmit_pipeline = \"{transmit} ns\"\nreceive_pipeline = \"{receive} ns\"");

@@ -541,11 +541,15 @@ fn a_value_of_the_wrong_shape_is_refused() {
 fn a_buffer_holds_the_largest_packet_of_its_class() {
     let with =
         |line: &str| refusal(&PAIR.replace("[switches.s0]", &format!("[switches.s0]\n{line}")));
-    for key in ["posted_data", "completion_data", "replay_buffer"] {
+    for (key, least) in [
+        ("posted_data", 512),
+        ("completion_data", 512),
+        ("replay_buffer", 544),
+    ] {
         assert_eq!(
             with(&format!("{key} = \"128 B\"")),
             format!(
-                "bad.toml:3: s0.{key}: 128 B does not hold one packet of the max payload size; write 512 B at least"
+                "bad.toml:3: s0.{key}: 128 B does not hold one packet of the max payload size; write {least} B at least"
             )
         );
     }

@@ -291,15 +291,15 @@ fn the_replay_buffer_of_a_cable_holds_its_largest_packet() {
         let settings = format!("[controllers.d]\nreplay_buffer = \"{size}\"");
         joined().replace("[controllers.d]", &settings)
     };
-    for size in ["0 B", "511 B"] {
+    for size in ["0 B", "543 B"] {
         assert_eq!(
             refusal(&of(size)),
             format!(
-                "bad.toml:5: d.replay_buffer: {size} does not hold the largest packet on its cables; write 512 B at least"
+                "bad.toml:5: d.replay_buffer: {size} does not hold the largest packet on its cables; write 544 B at least"
             )
         );
     }
-    assert!(Plan::read(&of("512 B"), "bad.toml").is_ok());
+    assert!(Plan::read(&of("544 B"), "bad.toml").is_ok());
     // A controller without cables has no use for it.
     let alone = HOSTS.replace("ports = 2", "ports = 2\nreplay_buffer = \"0 B\"");
     assert!(Plan::read(&alone, "bad.toml").is_ok());
