@@ -491,6 +491,62 @@ def test_virtual_functions_of_a_device_are_told_apart() -> None:
         fabric(Many, virtual_functions=4).simulation()
 
 
+def extended(simulation: Simulation, function: str, number: int) -> int:
+    """The offset of the extended capability with this number."""
+    at = 0x100
+    while (header := simulation.config_read("h0", function, at)) & 0xFFFF != number:
+        at = header >> 20
+    return at
+
+
+def test_virtual_functions_that_software_ends_are_reset_and_their_engines_end() -> None:
+    class Reader(Device):
+        bars = {0: "4 KiB"}
+        virtual_functions = 2
+        log: list[tuple[int, str]] = []
+
+        def on_reset(self) -> None:
+            self.log.append((self.function, "reset"))
+            self.start(self.beat())
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return self.function
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None]:
+            return self.copy()
+
+        async def beat(self) -> None:
+            await self.sleep(1_000)
+            self.log.append((self.function, "beat"))
+
+        async def copy(self) -> None:
+            try:
+                await self.dma_read(0x10_0000, 1 << 20)
+                self.log.append((self.function, "read"))
+            finally:
+                self.log.append((self.function, "ended"))
+
+    device = Reader()
+    device.log = []
+    simulation = fabric(device, virtual_functions=2).simulation()
+    node = simulation.tree().nodes["ssd"]
+    bases = {region.what: region.base for region in node.regions}
+    control = extended(simulation, node.id, 0x10) + 8
+    simulation.write("h0", bases["bar0"], b"1234")
+    simulation.write("h0", bases["vf-bar0"], b"1234")
+    simulation.run_until(simulation.now_ns + 20_000)
+    assert device.log == [(0, "reset"), (0, "beat")]
+    enabled = simulation.config_read("h0", node.id, control, size=2)
+    simulation.config_write("h0", node.id, control, enabled & ~1, size=2)
+    simulation.run_until(simulation.now_ns + 10_000)
+    # A function that is gone begins nothing.
+    assert device.log[2:] == [(1, "ended"), (1, "reset"), (2, "reset")]
+    simulation.config_write("h0", node.id, control, enabled, size=2)
+    assert simulation.read("h0", bases["vf-bar0"], 1) == b"\1"
+    simulation.run_until(simulation.now_ns + 1_000_000)
+    assert device.log[5:] == [(0, "read"), (0, "ended")]
+
+
 def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
     class Senders(Device):
         bars = {0: "4 KiB"}

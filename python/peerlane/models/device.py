@@ -91,6 +91,8 @@ class Device:
         """Puts the device into the state after power-on; the first call, repeated after each reset.
 
         Its engines were ended before. `function` is the function that is reset; 0 stands for all.
+        A virtual function is also reset when software clears VF Enable: it is gone then, and what
+        it begins is dropped.
         """
 
     def on_read(

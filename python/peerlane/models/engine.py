@@ -127,7 +127,11 @@ class Tasks:
         """Ends the engines of a function without resuming them; all engines for function 0."""
         for task in [one for one in self._running if function in (0, one.function)]:
             self._running.pop(task, None)
-            task.coroutine.close()
+            outer, self.function = self.function, task.function
+            try:
+                task.coroutine.close()
+            finally:
+                self.function = outer
         self._by_tag = {tag: task for tag, task in self._by_tag.items() if task in self._running}
 
     def _go_on(self, task: Task[Any], value: object, error: Exception | None = None) -> None:

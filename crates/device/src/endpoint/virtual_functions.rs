@@ -116,7 +116,7 @@ impl Endpoint {
         requester.configure(self.id_of(place), sizes, tags, self.is_bus_master_at(place));
     }
 
-    fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {
+    pub(super) fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {
         let there = self.functions.places().any(|one| one == place);
         there.then(|| self.functions.space(place))
     }

@@ -164,9 +164,13 @@ impl Core {
         }
     }
 
-    /// Drops all requests, timers and unanswered reads of a function; those of all functions, if it is the physical one.
-    pub(super) fn forget(&mut self, place: FunctionPlace, packets: &mut Packets) {
-        let is_kept = |one: FunctionPlace| place != FunctionPlace::Own && one != place;
+    /// Drops all requests, timers and unanswered reads of some functions.
+    pub(super) fn forget(
+        &mut self,
+        is_forgotten: impl Fn(FunctionPlace) -> bool,
+        packets: &mut Packets,
+    ) {
+        let is_kept = |one: FunctionPlace| !is_forgotten(one);
         self.posted.retain(|(_, posted)| is_kept(posted.place()));
         let slots = &mut self.slots;
         for slot in slots.iter_mut() {

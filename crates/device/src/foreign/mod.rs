@@ -73,11 +73,17 @@ impl Leaf for Foreign {
     }
 
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
-        self.core.forget(place, fx.store());
+        let is_reset = |one| place == FunctionPlace::Own || one == place;
+        self.core.forget(is_reset, fx.store());
         self.core.outstanding.allow(self.endpoint.tags_allowed());
-        self.count_functions();
         let function = function_of(place);
+        // A model may begin work at a reset, also as a virtual function that is gone, whose work is dropped.
+        self.core.virtual_functions = usize::from(u8::MAX);
         self.call(fx.now(), |model, shell| model.reset(function, shell));
+        self.count_functions();
+        let there = self.core.virtual_functions;
+        let is_gone = |one| usize::from(function_of(one)) > there;
+        self.core.forget(is_gone, fx.store());
     }
 
     /// Handles arrived packets, advances timers and sends packets, until nothing more can be done now.
@@ -104,7 +110,7 @@ impl Leaf for Foreign {
         }
         if self.core.failed.is_some() && self.failed_at.is_none() {
             self.failed_at = Some(fx.now());
-            self.core.forget(FunctionPlace::Own, fx.store());
+            self.core.forget(|_| true, fx.store());
             fx.observe(Observation::Stopped);
         }
         let due = self.core.next_timer();
