@@ -595,6 +595,41 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
         assert device.done[3:] == [step.format(blocked) for step in own]
 
 
+def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
+    class Readers(Device):
+        bars = {0: "4 KiB"}
+        virtual_functions = 2
+        tags = 4
+        ended: list[int] = []
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return 0
+
+        async def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            await self.dma_read(0x10_0000, int.from_bytes(data, "little"))
+            self.ended.append(self.function)
+
+    device = Readers()
+    device.ended = []
+    simulation = fabric(device, virtual_functions=2).simulation()
+    node = simulation.tree().nodes["ssd"]
+    first = next(region.base for region in node.regions if region.what == "vf-bar0")
+
+    def ask(number: int, length: int) -> None:
+        simulation.write("h0", first + number * 4096, length.to_bytes(4, "little"))
+        simulation.run_until(simulation.now_ns + 10_000)
+
+    # The first function has all of its tags in use, for longer than the other one needs.
+    ask(0, 1 << 20)
+    ask(1, 4096)
+    assert device.ended == [2]
+    virtual = node.virtual_functions[0]
+    control = express(simulation, virtual) + 8
+    simulation.config_write("h0", virtual, control, 1 << 15, size=2)
+    ask(1, 4096)
+    assert device.ended == [2, 2]
+
+
 def test_a_device_reports_an_error_of_its_own() -> None:
     class Ill(Device):
         bars = {0: "4 KiB"}

@@ -65,7 +65,7 @@ class Device:
     msix_vectors: ClassVar[int] = 0
     """Interrupt vectors; their table is in a BAR of its own."""
     tags: ClassVar[int] = 32
-    """Most reads and atomic operations of memory that are outstanding at once, as packets."""
+    """Most reads and atomic operations that each function has outstanding at once, as packets."""
     virtual_functions: ClassVar[int] = 0
     """Most virtual functions (SR-IOV) that a device can have."""
 

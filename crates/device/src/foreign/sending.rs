@@ -86,11 +86,10 @@ impl Foreign {
             } else {
                 self.endpoint.is_bus_master_at(one.place)
             };
-            if is_allowed && !self.is_behind_posted(one) {
-                // Tags are common to all functions.
-                let (address, len) = self.next_range(one);
-                let fits = self.core.outstanding.fits(address, len, fx.now());
-                return fits.then_some(at);
+            let may_send = is_allowed && !self.is_behind_posted(one);
+            let range = self.next_range(one);
+            if may_send && self.core.tags.fits(one.place, range, fx.now()) {
+                return Some(at);
             }
             if !self.has_virtual_functions {
                 return None;
@@ -129,19 +128,19 @@ impl Foreign {
         let Some(one) = &mut self.core.slots[slot] else {
             return;
         };
-        if one.bytes.is_empty() {
-            one.bytes = vec![0; one.len as usize];
-        }
         let part = Part {
             slot,
             offset: one.asked,
             place: one.place,
         };
+        if one.bytes.is_empty() {
+            one.bytes = vec![0; one.len as usize];
+        }
         one.asked += u64::from(len);
         if one.asked == one.len {
             self.core.to_send.remove(at);
         }
-        let tag = self.core.outstanding.begin(part, (address, len), fx.now());
+        let tag = self.core.tags.begin(part, (address, len), fx.now());
         let id = self.endpoint.id_of(one.place);
         let packet = fx.store().claim();
         let content = &mut fx.store()[packet];

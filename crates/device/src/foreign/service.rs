@@ -40,8 +40,7 @@ impl Foreign {
             _ => {
                 self.endpoint.serve(packet, fx);
                 if header.is_config() {
-                    self.core.outstanding.allow(self.endpoint.tags_allowed());
-                    self.count_functions();
+                    self.apply_registers();
                 }
             }
         }
@@ -188,9 +187,8 @@ impl Foreign {
     }
 
     fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
-        let part = self.core.outstanding.take(completion);
         let requester = self.endpoint.functions().place_of(completion.requester);
-        let part = part.filter(|part| requester == Some(part.what.place));
+        let part = requester.and_then(|place| self.core.tags.take(place, completion));
         let Some(part) = part else {
             return self
                 .endpoint
@@ -255,7 +253,7 @@ impl Foreign {
     /// Ends requests that have timed out; returns whether there were any.
     pub(super) fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
-        while let Some(part) = self.core.outstanding.give_up(fx.now()) {
+        while let Some(part) = self.core.tags.give_up(fx.now()) {
             self.endpoint.record_timeout(part.what.place, fx);
             fx.observe(Observation::gave_up(part.len));
             self.lose(&part, Failure::TimedOut);
