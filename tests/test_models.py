@@ -595,6 +595,43 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
         assert device.done[3:] == [step.format(blocked) for step in own]
 
 
+def test_an_atomic_without_permission_fails_and_reads_go_on() -> None:
+    class Adder(Device):
+        bars = {0: "4 KiB"}
+        log: list[str] = []
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return 0
+
+        async def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            adding = self.start(self.add())
+            self.log.append(f"read {int.from_bytes(await self.dma_read(0x1000, 4), 'little')}")
+            await adding
+
+        async def add(self) -> None:
+            try:
+                self.log.append(f"added to {await self.fetch_add(0x1000, 1)}")
+            except RequestError as error:
+                self.log.append(error.why)
+
+    device = Adder()
+    device.log = []
+    simulation = fabric(device).simulation()
+    function = simulation.tree().nodes["ssd"].id
+    control = express(simulation, function) + 0x28
+    enabled = simulation.config_read("h0", function, control, size=2)
+    steps = {
+        enabled & ~(1 << 6): ["atomic operations not enabled", "read 0"],
+        enabled: ["added to 0", "read 1"],
+    }
+    for value, log in steps.items():
+        device.log.clear()
+        simulation.config_write("h0", function, control, value, size=2)
+        simulation.write("h0", base(simulation), b"1234")
+        simulation.run()
+        assert device.log == log
+
+
 def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
     class Readers(Device):
         bars = {0: "4 KiB"}

@@ -114,6 +114,8 @@ pub enum Failure {
     TimedOut,
     /// The data is poisoned.
     Poisoned,
+    /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so that none is sent.
+    NotEnabled,
 }
 
 impl fmt::Display for Failure {
@@ -123,6 +125,7 @@ impl fmt::Display for Failure {
             Failure::Aborted => "completer abort",
             Failure::TimedOut => "completion timeout",
             Failure::Poisoned => "poisoned data",
+            Failure::NotEnabled => "atomic operations not enabled",
         })
     }
 }

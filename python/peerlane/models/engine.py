@@ -19,8 +19,8 @@ _Waited = "int | Task[Any] | Signal"
 class RequestError(Exception):
     """A request of a device has no data.
 
-    `why` is "unsupported request", "completer abort", "completion timeout" or "poisoned data"; the
-    message also names the request.
+    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data" or
+    "atomic operations not enabled"; the message also names the request.
     """
 
     def __init__(self, why: str, request: str = "") -> None:

@@ -2,7 +2,7 @@
 
 use kernel::Effects;
 use packet::{PacketId, Stamp};
-use peerlane_device::{Operation, Severity};
+use peerlane_device::{Failure, Operation, Severity};
 use protocol::{AtomicOperation, FunctionId, Header, MemoryRequest, Tag};
 use transaction::FunctionPlace;
 
@@ -81,12 +81,7 @@ impl Foreign {
             if held.has(one.place) {
                 continue;
             }
-            let is_allowed = if one.atomic.is_some() {
-                self.endpoint.is_atomic_requester_at(one.place)
-            } else {
-                self.endpoint.is_bus_master_at(one.place)
-            };
-            let may_send = is_allowed && !self.is_behind_posted(one);
+            let may_send = self.endpoint.is_bus_master_at(one.place) && !self.is_behind_posted(one);
             let range = self.next_range(one);
             if may_send && self.core.tags.fits(one.place, range, fx.now()) {
                 return Some(at);
@@ -118,7 +113,8 @@ impl Foreign {
         (address, left.min(room) as u32)
     }
 
-    /// Sends the next packet of the read or the atomic operation at this place in the queue.
+    /// Sends the next packet of the read or the atomic operation at this place in the queue. An atomic operation without permission is
+    /// not sent, and fails (PCIe Base 7.5.3.16).
     fn send_part(&mut self, at: usize, fx: &mut Effects<'_, Self>) {
         let slot = self.core.to_send[at];
         let Some(one) = &self.core.slots[slot] else {
@@ -133,6 +129,9 @@ impl Foreign {
             offset: one.asked,
             place: one.place,
         };
+        if one.atomic.is_some() && !self.endpoint.is_atomic_requester_at(one.place) {
+            return self.fail(part, Failure::NotEnabled, fx);
+        }
         if one.bytes.is_empty() {
             one.bytes = vec![0; one.len as usize];
         }

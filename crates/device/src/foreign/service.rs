@@ -227,6 +227,18 @@ impl Foreign {
         }
     }
 
+    /// Ends a request of which nothing was sent.
+    pub(super) fn fail(&mut self, what: Part, why: Failure, fx: &mut Effects<'_, Self>) {
+        let part = AnsweredPart {
+            what,
+            offset: 0,
+            len: 0,
+            last: true,
+        };
+        self.lose(&part, why);
+        self.end_part(&part, fx);
+    }
+
     /// Counts a part that has come or is lost; the last one ends the request.
     fn end_part(&mut self, part: &AnsweredPart<Part>, fx: &mut Effects<'_, Self>) {
         let slot = part.what.slot;
