@@ -39,8 +39,10 @@ const ECRC_GENERATION: u32 = 1 << 6;
 const ECRC_CHECK: u32 = 1 << 8;
 /// ECRC Generation Enable and ECRC Check Enable.
 pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
-/// Data link protocol, flow control protocol, receiver overflow and malformed TLP are fatal (PCIe Base 7.8.4.4).
-const SEVERITY_RESET: u32 = 0x0006_2010;
+/// Data link protocol, flow control protocol and receiver overflow: every function has their bits, and no link of the model has the errors.
+const OF_LINK_PROTOCOL: u32 = 1 << 4 | 1 << 13 | 1 << 17;
+/// Those and malformed TLP are fatal (PCIe Base 7.8.4.4).
+const SEVERITY_RESET: u32 = OF_LINK_PROTOCOL | 1 << UncorrectableError::MalformedTlp as u32;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
 /// A port of a switch that supports prefixes may block them.
@@ -286,7 +288,7 @@ impl ConfigSpace {
             0
         };
         let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED;
-        let modelled = modelled & !absent | surprise_down | violation | blocked;
+        let modelled = modelled & !absent | surprise_down | violation | blocked | OF_LINK_PROTOCOL;
         let all = CorrectableError::ALL.iter();
         let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
@@ -597,6 +599,29 @@ mod tests {
             (first_error(&space), space.read(HEADER_LOG)),
             (18, 0x0202_0202)
         );
+    }
+
+    #[test]
+    fn the_bits_of_the_errors_of_links_can_be_masked_and_have_severities_everywhere() {
+        for port in [
+            PortType::Endpoint,
+            PortType::Upstream,
+            PortType::Downstream,
+            PortType::RootPort,
+        ] {
+            let mut space = ConfigSpace::empty();
+            space.declare_errors(port, false);
+            assert_eq!(
+                space.read(UNCORRECTABLE_SEVERITY) & OF_LINK_PROTOCOL,
+                OF_LINK_PROTOCOL
+            );
+            for register in [UNCORRECTABLE_MASK, UNCORRECTABLE_SEVERITY] {
+                space.write(register, u32::MAX, 0xf);
+                assert_eq!(space.read(register) & OF_LINK_PROTOCOL, OF_LINK_PROTOCOL);
+                space.write(register, 0, 0xf);
+                assert_eq!(space.read(register), 0, "{port:?}");
+            }
+        }
     }
 
     #[test]
