@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -680,6 +680,56 @@ def test_a_device_reports_an_error_of_its_own() -> None:
     assert status(simulation, function) == 0
     simulation.read("h0", base(simulation), 4)
     assert status(simulation, function) == 2
+
+
+@pytest.mark.parametrize(
+    ("severity", "name", "registers", "recovery"),
+    [
+        ("correctable", "Corrected Internal Error", (0, 1 << 14), []),
+        ("non-fatal", "Uncorrectable Internal Error", (1 << 22, 0), []),
+        (
+            "fatal",
+            "Uncorrectable Internal Error",
+            (1 << 22, 0),
+            ["link reset after a fatal error", "Secondary Bus Reset", "link down", "hot reset"],
+        ),
+    ],
+)
+def test_an_error_of_a_device_is_in_its_registers_and_in_the_log_and_a_host_recovers(
+    severity: Literal["correctable", "non-fatal", "fatal"],
+    name: str,
+    registers: tuple[int, int],
+    recovery: list[str],
+) -> None:
+    class Ill(Device):
+        bars = {0: "4 KiB"}
+
+        def on_write(self, bar: int, offset: int, data: bytes) -> None:
+            self.report_error(severity)
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return 0
+
+    def run(**host: bool) -> Simulation:
+        begun = Fabric("own").host("h0", **host).switch("s0", "h0")
+        simulation = begun.device("ssd", "s0", model=Ill).simulation()
+        simulation.write("h0", base(simulation), b"1234")
+        simulation.run_until(simulation.now_ns + 400e6)
+        return simulation
+
+    quiet = run()
+    function = quiet.tree().nodes["ssd"].id
+    aer = extended(quiet, function, 1)
+    read = tuple(quiet.config_read("h0", function, aer + at) for at in (0x4, 0x10))
+    assert read == registers
+    assert [one.what for one in quiet.result().incidents] == [name]
+    served = run(error_reporting=True, driver_recovery=True)
+    message = {"correctable": "ERR_COR", "non-fatal": "ERR_NONFATAL", "fatal": "ERR_FATAL"}
+    log = [one.what for one in served.result().incidents]
+    expected = [name, f"served {message[severity]} of {function}, {name}", *recovery]
+    assert log[: len(expected)] == expected
+    assert ("set up again" in log) == bool(recovery)
+    assert served.result().incidents[0].reported_to is not None
 
 
 def status(simulation: Simulation, function: str) -> int:

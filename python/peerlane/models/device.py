@@ -219,7 +219,7 @@ class Device:
         self._shell.interrupt(vector, self._tasks.function)
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
-        """Reports an error of the device itself, by a message if software has enabled it."""
+        """Reports an error of the device itself (Internal Error), by a message if it is enabled."""
         self._shell.report(severity, self._tasks.function)
 
     def _reset(self, function: int) -> None:

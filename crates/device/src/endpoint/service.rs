@@ -208,7 +208,7 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) -> Option<PacketId> {
         self.space_of(place)?;
-        let report = self.functions.own_error(place, severity)?;
+        let report = self.functions.own_error(place, severity, fx)?;
         Some(self.functions.error_message(report, fx.store()))
     }
 
