@@ -92,14 +92,6 @@ pub(super) struct NonPosted {
     pub(super) atomic: Option<(Operation, Vec<u8>)>,
 }
 
-/// The part of a request that one packet asks for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) slot: usize,
-    pub(super) offset: u64,
-    pub(super) place: FunctionPlace,
-}
-
 /// A read of registers that waits for the model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {

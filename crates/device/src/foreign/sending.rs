@@ -6,7 +6,8 @@ use peerlane_device::{Failure, Operation, Severity};
 use protocol::{AtomicOperation, FunctionId, Header, MemoryRequest, Tag};
 use transaction::FunctionPlace;
 
-use super::core::{NonPosted, Part, Posted};
+use super::core::{NonPosted, Posted};
+use super::tags::Part;
 use super::{Foreign, function_of};
 
 /// The functions whose next request may not be sent.

@@ -6,7 +6,8 @@ use peerlane_device::{Access, Answer, Failure, Ticket};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{AnsweredPart, FunctionPlace, written};
 
-use super::core::{Open, Part};
+use super::core::Open;
+use super::tags::Part;
 use super::{Foreign, PAGE, function_of};
 
 /// The registers that a request is for.

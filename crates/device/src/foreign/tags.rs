@@ -4,9 +4,16 @@ use kernel::Time;
 use protocol::{Completion, Tag};
 use transaction::{AnsweredPart, FunctionPlace, Outstanding, OutstandingLimits};
 
-use super::core::Part;
 use super::{function_of, place_of};
 use crate::Endpoint;
+
+/// The part of a request that one packet asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) slot: usize,
+    pub(super) offset: u64,
+    pub(super) place: FunctionPlace,
+}
 
 /// The outstanding requests of each function that has existed, the physical one first.
 #[derive(Debug)]
