@@ -2,7 +2,7 @@
 //! clears their status (PCIe Base 6.2.4.1).
 
 use packet::{Incident, Observation, Site};
-use protocol::{FunctionId, Severity, register};
+use protocol::{FunctionId, Severity, UncorrectableError, register};
 use transaction::{Action, ConfigAccess};
 
 use kernel::Span;
@@ -60,12 +60,12 @@ impl Service<'_> {
             }
             any = true;
             if status & bit << 1 == 0 {
-                served.extend(self.clear(FunctionId(source), bit).await);
+                served.extend(self.clear(FunctionId(source), bit, status).await);
                 continue;
             }
-            served.extend(self.clear(root, bit).await);
+            served.extend(self.clear(root, bit, status).await);
             for function in &self.port.below {
-                served.extend(self.clear(*function, bit).await);
+                served.extend(self.clear(*function, bit, status).await);
             }
         }
         (any, served)
@@ -98,9 +98,14 @@ impl Service<'_> {
         }
     }
 
-    /// Reads and clears the status of a function; `received` says which: correctable or uncorrectable errors.
-    /// Returns the function with the severity, if there was an error.
-    async fn clear(&self, function: FunctionId, received: u32) -> Option<(FunctionId, Severity)> {
+    /// Reads and clears the status of a function; `received` says which: correctable or uncorrectable errors; `root` is the status of
+    /// the root port. Returns the function with the severity, if there was an error.
+    async fn clear(
+        &self,
+        function: FunctionId,
+        received: u32,
+        root: u32,
+    ) -> Option<(FunctionId, Severity)> {
         let is_correctable = received == register::CORRECTABLE_RECEIVED;
         let register = if is_correctable {
             register::CORRECTABLE_STATUS
@@ -116,7 +121,13 @@ impl Service<'_> {
         }
         let severity = match self.read(function, register::UNCORRECTABLE_SEVERITY).await {
             _ if is_correctable => Severity::Correctable,
-            Some(fatal) if fatal & status != 0 => Severity::Fatal,
+            // An error of the device itself is as severe as its message says, whatever the register of severities has for it.
+            Some(fatal)
+                if fatal & status & !INTERNAL != 0
+                    || status & INTERNAL != 0 && root & register::FATAL_RECEIVED != 0 =>
+            {
+                Severity::Fatal
+            }
             _ => Severity::NonFatal,
         };
         self.write(function, register, status).await;
@@ -158,6 +169,8 @@ impl Service<'_> {
         self.system.configure(access).await
     }
 }
+
+const INTERNAL: u32 = 1 << UncorrectableError::Internal as u32;
 
 /// The time for which a secondary bus is held in reset, as Linux does.
 const RESET_HOLD: Span = Span::from_us(2_000);

@@ -184,6 +184,7 @@ impl Model for Device {
             Err(Failure::Aborted) => 2,
             Err(Failure::TimedOut) => 3,
             Err(Failure::Poisoned) => 4,
+            Err(Failure::NotEnabled) => 5,
         };
         let bytes = outcome.unwrap_or_default();
         with_shell(shell, |shell| {

@@ -19,7 +19,7 @@ pub struct Description {
     pub bars: Vec<Bar>,
     /// Number of MSI-X vectors of each function; their table is in a BAR of its own.
     pub vectors: u16,
-    /// Most outstanding reads and atomic operations, 1 to 768.
+    /// Most outstanding reads and atomic operations of each function, 1 to 768.
     pub tags: u16,
     /// Most virtual functions (SR-IOV) that a device of the model can have.
     pub virtual_functions: u8,

@@ -485,6 +485,7 @@ unsafe extern "C" fn completed<M: Declare>(
         1 => Err(Failure::Unsupported),
         2 => Err(Failure::Aborted),
         3 => Err(Failure::TimedOut),
+        5 => Err(Failure::NotEnabled),
         _ => Err(Failure::Poisoned),
     };
     // SAFETY: the simulator's shell is valid during this call.

@@ -10,8 +10,9 @@ use crate::{Description, Settings, Shell, Ticket};
 /// timer, or goes on when its request is answered.
 pub trait Model: Send {
     /// Puts the whole device (`function` 0) or a virtual function into the state after power-on. It is the first call, and comes again after
-    /// each reset, by the link or by a function level reset. The shell has dropped the requests and timers of the function before, and
-    /// makes no further call for them.
+    /// each reset, by the link or by a function level reset, and when software ends a virtual function by VF Enable. The shell has dropped
+    /// the requests and timers of the function before, and makes no further call for them; it drops those of a virtual function that is
+    /// gone, too.
     fn reset(&mut self, function: u8, shell: &mut Shell<'_>);
 
     /// Answers a read of registers by software or by another device. `into` has as many bytes as are read, all of them zero.
@@ -113,6 +114,8 @@ pub enum Failure {
     TimedOut,
     /// The data is poisoned.
     Poisoned,
+    /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so that none is sent.
+    NotEnabled,
 }
 
 impl fmt::Display for Failure {
@@ -122,6 +125,7 @@ impl fmt::Display for Failure {
             Failure::Aborted => "completer abort",
             Failure::TimedOut => "completion timeout",
             Failure::Poisoned => "poisoned data",
+            Failure::NotEnabled => "atomic operations not enabled",
         })
     }
 }

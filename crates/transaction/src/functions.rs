@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 use kernel::{Component, Effects};
 use packet::{Incident, Observation, Packet, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
-    Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord,
-    FunctionId, Header, Kind, Message, Pasid, Severity, Status, TriggerReason, UncorrectableError,
+    Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, CorrectableError, EndpointFunction,
+    ErrorControl, ErrorRecord, FunctionId, Header, Kind, Message, Pasid, Severity, Status,
+    TriggerReason, UncorrectableError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -466,10 +467,7 @@ impl Functions {
         header: Option<Logged>,
         fx: &mut Effects<'_, C>,
     ) {
-        let control = match place {
-            FunctionPlace::Virtual(_) => self.own.error_control(),
-            FunctionPlace::Own | FunctionPlace::Port(_) => self.space(place).error_control(),
-        };
+        let control = self.error_control_of(place);
         let record = ErrorRecord {
             error,
             header: header.map(|logged| logged.header),
@@ -490,15 +488,34 @@ impl Functions {
         self.reports.push_back(ErrorReport { place, severity });
     }
 
-    /// Records an error that the function at `place` has found in itself, which no register describes. None if software has not enabled
-    /// messages about such errors.
-    pub fn own_error(&mut self, place: FunctionPlace, severity: Severity) -> Option<ErrorReport> {
-        let control = match place {
+    /// The control of the function at `place` over its errors; that of a virtual one is its physical function's (PCIe Base 9.4.2).
+    fn error_control_of(&self, place: FunctionPlace) -> ErrorControl {
+        match place {
             FunctionPlace::Virtual(_) => self.own.error_control(),
             FunctionPlace::Own | FunctionPlace::Port(_) => self.space(place).error_control(),
+        }
+    }
+
+    /// Records an error that the function at `place` has found in itself. None if software has not enabled messages about such errors.
+    pub fn own_error<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        severity: Severity,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<ErrorReport> {
+        let control = self.error_control_of(place);
+        let detected = self.space_mut(place).record_own_error(severity, control);
+        let what = match severity {
+            Severity::Correctable => Incident::Correctable(CorrectableError::Internal),
+            Severity::NonFatal | Severity::Fatal => {
+                Incident::Uncorrectable(UncorrectableError::Internal, detected)
+            }
         };
-        let is_reported = self.space_mut(place).record_own_error(severity, control);
-        is_reported.then_some(ErrorReport { place, severity })
+        let site = self.site(place);
+        fx.observe(Observation::Incident { site, what });
+        detected
+            .is_reported
+            .then_some(ErrorReport { place, severity })
     }
 
     /// Takes the next error that its function reports. The component sends the message.

@@ -71,7 +71,7 @@ class Device:
     msix_vectors: ClassVar[int] = 0
     """Interrupt vectors; their table is in a BAR of its own."""
     tags: ClassVar[int] = 32
-    """Most reads and atomic operations of memory that are outstanding at once, as packets."""
+    """Most reads and atomic operations that each function has outstanding at once, as packets."""
     virtual_functions: ClassVar[int] = 0
     """Most virtual functions (SR-IOV) that a device can have."""
 
@@ -97,6 +97,8 @@ class Device:
         """Puts the device into the state after power-on; the first call, repeated after each reset.
 
         Its engines were ended before. `function` is the function that is reset; 0 stands for all.
+        A virtual function is also reset when software clears VF Enable: it is gone then, and what
+        it begins is dropped.
         """
 
     def on_read(
@@ -244,7 +246,7 @@ class Device:
             raise wrong_vector(vector) or error from None
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
-        """Reports an error of the device itself, by a message if software has enabled it."""
+        """Reports an error of the device itself (Internal Error), by a message if it is enabled."""
         try:
             self._shell.report(severity, self._tasks.function)
         except TypeError:

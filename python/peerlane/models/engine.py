@@ -20,8 +20,9 @@ class RequestError(Exception):
     """A request of a device has no data.
 
     `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data" or
-    "reset", if the requester was reset; of a write that was dropped on its way also what
-    `RunResult.errors` says, such as "malformed TLP". The message also names the request.
+    "atomic operations not enabled", or "reset", if the requester was reset; of a write that was
+    dropped on its way also what `RunResult.errors` says, such as "malformed TLP". The message also
+    names the request.
     """
 
     def __init__(self, why: str, request: str = "") -> None:

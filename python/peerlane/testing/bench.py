@@ -140,7 +140,8 @@ class Bench:
 
         Args:
             asked: The request.
-            why: "unsupported request", "completer abort", "completion timeout" or "poisoned data".
+            why: "unsupported request", "completer abort", "completion timeout", "poisoned data" or
+                "atomic operations not enabled".
 
         Raises:
             ValueError: The request does not wait for data, or there is no such reason.

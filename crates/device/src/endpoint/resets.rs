@@ -1,11 +1,11 @@
-//! Resets of an endpoint: function level resets of its functions (PCIe Base 6.6.2), and the reset of all of them when the link goes down
-//! (PCIe Base 2.9.1): registers, interrupts, and packets on their way.
+//! Resets of an endpoint: function level resets of its functions (PCIe Base 6.6.2), the end of virtual functions (9.3.3.3.1), and the
+//! reset of all functions when the link goes down (2.9.1): registers, interrupts, and packets on their way.
 //!
 //! The engine takes each reset when the event with the request is over, and forgets what it did for the function.
 
 use kernel::{Effects, Time};
 use link::DownCause;
-use packet::{Incident, Observation, PacketId, Site};
+use packet::{Incident, Observation, PacketId, Packets, Site};
 use protocol::{FunctionId, Kind};
 use serde::{Deserialize, Serialize};
 use transaction::FunctionPlace;
@@ -58,6 +58,32 @@ impl Endpoint {
         });
     }
 
+    /// Resets the virtual functions that a write has ended, if fewer are left than the `before` that there were. They cease to exist at
+    /// once, and others in their initial state take their places when software enables them again (PCIe Base 9.3.3.3.1).
+    pub(super) fn end_virtual_functions<C: Device>(
+        &mut self,
+        before: usize,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let left = self.functions.virtual_places().count();
+        if left >= before {
+            return;
+        }
+        let (functions, packets) = (&self.functions, fx.store());
+        self.answers.retain(|(_, packet)| {
+            let is_kept = functions.place_of(completer(*packet, packets)).is_some();
+            if !is_kept {
+                packets.release(*packet);
+            }
+            is_kept
+        });
+        let resets = self.resets.get_or_insert_default();
+        for ended in (left..before).map(FunctionPlace::Virtual) {
+            resets.ends.retain(|(one, _)| *one != ended);
+            resets.pending.insert(0, ended);
+        }
+    }
+
     /// Begins a reset of all functions, because the link has gone down. A device that has taken it down itself was taken out, and has no
     /// power.
     #[cold]
@@ -98,11 +124,6 @@ impl Endpoint {
     fn drop_answers<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
         let own = self.functions.id_of(place);
         let packets = fx.store();
-        let completer =
-            |packet: PacketId, packets: &packet::Packets| match packets[packet].header().kind {
-                Kind::Completion(completion) => completion.completer,
-                _ => FunctionId::default(),
-            };
         self.answers.retain(|(_, packet)| {
             let is_kept = place != FunctionPlace::Own && completer(*packet, packets) != own;
             if !is_kept {
@@ -110,6 +131,14 @@ impl Endpoint {
             }
             is_kept
         });
+    }
+}
+
+/// The function that has made a completion.
+fn completer(packet: PacketId, packets: &Packets) -> FunctionId {
+    match packets[packet].header().kind {
+        Kind::Completion(completion) => completion.completer,
+        _ => FunctionId::default(),
     }
 }
 

@@ -185,11 +185,13 @@ impl Endpoint {
             return self.refuse(packet, Refusal::InReset, fx);
         }
         self.record_link(fx);
+        let virtual_functions = self.functions.virtual_places().count();
         let served = self.functions.serve(place, packet, fx.store());
         if served.initiates_reset {
             self.begin_reset(place, fx);
         } else if served.written {
             self.apply_registers();
+            self.end_virtual_functions(virtual_functions, fx);
             self.link.initialize_channels(&mut At::new(fx, PORT));
         }
         // The completion leaves before the reset (PCIe Base 6.6.2).
@@ -198,25 +200,28 @@ impl Endpoint {
     }
 
     /// The message about an error of this severity that the function at `place` has found in itself, to be handed over now. None if
-    /// software has not enabled such messages.
+    /// software has not enabled such messages, or the function is gone.
     pub(crate) fn own_error<C: Device>(
         &mut self,
         place: FunctionPlace,
         severity: Severity,
         fx: &mut Effects<'_, C>,
     ) -> Option<PacketId> {
-        let report = self.functions.own_error(place, severity)?;
+        self.space_of(place)?;
+        let report = self.functions.own_error(place, severity, fx)?;
         Some(self.functions.error_message(report, fx.store()))
     }
 
-    /// Records a completion timeout of the function at `place`.
+    /// Records a completion timeout of the function at `place`, if it is still there.
     pub(crate) fn record_timeout<C: Device>(
         &mut self,
         place: FunctionPlace,
         fx: &mut Effects<'_, C>,
     ) {
-        self.functions.record_timeout(place, fx);
-        self.report_errors(fx);
+        if self.space_of(place).is_some() {
+            self.functions.record_timeout(place, fx);
+            self.report_errors(fx);
+        }
     }
 
     /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.

@@ -108,15 +108,20 @@ impl Endpoint {
 
     /// Applies the registers of the function at `place` to a requester.
     pub fn configure_requester_of(&self, place: FunctionPlace, requester: &mut Requester) {
-        let tags = match place {
-            FunctionPlace::Virtual(_) => self.tags_allowed().min(EIGHT_BIT_TAGS),
-            FunctionPlace::Own | FunctionPlace::Port(_) => self.tags_allowed(),
-        };
         let sizes = (self.max_payload(), self.max_read_request());
-        requester.configure(self.id_of(place), sizes, tags, self.is_bus_master_at(place));
+        let (tags, may) = (self.tags_allowed_at(place), self.is_bus_master_at(place));
+        requester.configure(self.id_of(place), sizes, tags, may);
     }
 
-    fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {
+    /// Number of tags that the function at `place` may use.
+    pub(crate) fn tags_allowed_at(&self, place: FunctionPlace) -> u16 {
+        match place {
+            FunctionPlace::Virtual(_) => self.tags_allowed().min(EIGHT_BIT_TAGS),
+            FunctionPlace::Own | FunctionPlace::Port(_) => self.tags_allowed(),
+        }
+    }
+
+    pub(super) fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {
         let there = self.functions.places().any(|one| one == place);
         there.then(|| self.functions.space(place))
     }

@@ -7,8 +7,9 @@ use kernel::Time;
 use packet::{PacketId, Packets};
 use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
 use peerlane_device::{Failure, Misuse, Operation, Port, Request, Severity, Ticket};
-use transaction::{FunctionPlace, Outstanding, OutstandingLimits};
+use transaction::{FunctionPlace, OutstandingLimits};
 
+use super::tags::Tags;
 use super::{function_of, place_of};
 use crate::leaf::Engine;
 
@@ -31,7 +32,7 @@ pub(super) struct Core {
     /// Reads and atomic operations in progress.
     pub(super) slots: Vec<Option<NonPosted>>,
     pub(super) free_slots: Vec<usize>,
-    pub(super) outstanding: Outstanding<Part>,
+    pub(super) tags: Tags,
     /// Whether the next packet is a non-posted request, if there is one: they take turns with posted ones.
     pub(super) is_turn_of_reads: bool,
     /// Reads of registers that the model has not answered.
@@ -91,14 +92,6 @@ pub(super) struct NonPosted {
     pub(super) atomic: Option<(Operation, Vec<u8>)>,
 }
 
-/// The part of a request that one packet asks for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) slot: usize,
-    pub(super) offset: u64,
-    pub(super) place: FunctionPlace,
-}
-
 /// A read of registers that waits for the model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
@@ -119,7 +112,7 @@ impl Core {
             to_send: VecDeque::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
-            outstanding: Outstanding::new(limits),
+            tags: Tags::new(limits),
             is_turn_of_reads: false,
             open: BTreeMap::new(),
             answers: VecDeque::new(),
@@ -157,16 +150,29 @@ impl Core {
     pub(super) fn engine(&self, now: Time) -> Engine {
         if !self.is_busy() {
             Engine::Idle
-        } else if !self.to_send.is_empty() && !self.outstanding.is_open(now) {
+        } else if self.waits_for_tags(now) {
             Engine::Tags
         } else {
             Engine::Busy
         }
     }
 
-    /// Drops all requests, timers and unanswered reads of a function; those of all functions, if it is the physical one.
-    pub(super) fn forget(&mut self, place: FunctionPlace, packets: &mut Packets) {
-        let is_kept = |one: FunctionPlace| place != FunctionPlace::Own && one != place;
+    /// Whether there are requests to send, and no function with one has a free tag.
+    fn waits_for_tags(&self, now: Time) -> bool {
+        let mut waiting = self
+            .to_send
+            .iter()
+            .filter_map(|slot| self.slots[*slot].as_ref());
+        !self.to_send.is_empty() && waiting.all(|one| !self.tags.is_open(one.place, now))
+    }
+
+    /// Drops all requests, timers and unanswered reads of some functions.
+    pub(super) fn forget(
+        &mut self,
+        is_forgotten: impl Fn(FunctionPlace) -> bool,
+        packets: &mut Packets,
+    ) {
+        let is_kept = |one: FunctionPlace| !is_forgotten(one);
         self.posted.retain(|(_, posted)| is_kept(posted.place()));
         let slots = &mut self.slots;
         for slot in slots.iter_mut() {
@@ -179,7 +185,7 @@ impl Core {
             .rev()
             .filter(|slot| slots[*slot].is_none())
             .collect();
-        self.outstanding.forget(|part| !is_kept(part.place));
+        self.tags.forget(|one| !is_kept(one));
         let mut release = |open: &Open| {
             let kept = is_kept(open.place);
             if !kept {

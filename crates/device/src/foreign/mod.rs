@@ -8,6 +8,7 @@ mod core;
 mod model;
 mod sending;
 mod service;
+mod tags;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -69,15 +70,20 @@ impl Leaf for Foreign {
     }
 
     fn deadline(&mut self, now: Time) -> Time {
-        self.core.outstanding.next_change(now)
+        self.core.tags.next_change(now)
     }
 
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
-        self.core.forget(place, fx.store());
-        self.core.outstanding.allow(self.endpoint.tags_allowed());
-        self.count_functions();
+        let is_reset = |one| place == FunctionPlace::Own || one == place;
+        self.core.forget(is_reset, fx.store());
         let function = function_of(place);
+        // A model may begin work at a reset, also as a virtual function that is gone, whose work is dropped.
+        self.core.virtual_functions = usize::from(u8::MAX);
         self.call(fx.now(), |model, shell| model.reset(function, shell));
+        self.apply_registers();
+        let there = self.core.virtual_functions;
+        let is_gone = |one| usize::from(function_of(one)) > there;
+        self.core.forget(is_gone, fx.store());
     }
 
     /// Handles arrived packets, advances timers and sends packets, until nothing more can be done now.
@@ -85,7 +91,7 @@ impl Leaf for Foreign {
         if !self.is_started {
             self.is_started = true;
             self.core.has_vectors = self.endpoint.vectors_of(FunctionPlace::Own);
-            self.count_functions();
+            self.apply_registers();
             self.call(fx.now(), |model, shell| model.reset(0, shell));
         }
         loop {
@@ -104,14 +110,14 @@ impl Leaf for Foreign {
         }
         if self.core.failed.is_some() && self.failed_at.is_none() {
             self.failed_at = Some(fx.now());
-            self.core.forget(FunctionPlace::Own, fx.store());
+            self.core.forget(|_| true, fx.store());
             fx.observe(Observation::Stopped);
         }
         let due = self.core.next_timer();
         if due < Time::NEVER {
             self.endpoint.wake_engine(due, fx);
         }
-        let deadline = self.core.outstanding.next_change(fx.now());
+        let deadline = self.core.tags.next_change(fx.now());
         self.endpoint.wake_engine_in_background(deadline, fx);
     }
 }
@@ -129,7 +135,7 @@ impl Foreign {
         let made = parameters.make(name);
         let endpoint = Endpoint::new(config);
         let mut core = Core::new(outstanding);
-        core.outstanding.allow(endpoint.tags_allowed());
+        core.tags.apply_registers(&endpoint);
         let model = match made {
             Ok(model) => Some(Mutex::new(model)),
             Err(why) => {
@@ -181,8 +187,9 @@ impl Foreign {
         self.core.is_busy()
     }
 
-    /// Takes over the number of virtual functions that there are now.
-    fn count_functions(&mut self) {
+    /// Takes over the tags of the functions, and the number of virtual ones that there are now.
+    fn apply_registers(&mut self) {
+        self.core.tags.apply_registers(&self.endpoint);
         let functions = self.endpoint.functions();
         self.core.virtual_functions = functions.virtual_places().count();
     }

@@ -2,11 +2,12 @@
 
 use kernel::Effects;
 use packet::{PacketId, Stamp};
-use peerlane_device::{Operation, Severity};
+use peerlane_device::{Failure, Operation, Severity};
 use protocol::{AtomicOperation, FunctionId, Header, MemoryRequest, Tag};
 use transaction::FunctionPlace;
 
-use super::core::{NonPosted, Part, Posted};
+use super::core::{NonPosted, Posted};
+use super::tags::Part;
 use super::{Foreign, function_of};
 
 /// The functions whose next request may not be sent.
@@ -81,16 +82,10 @@ impl Foreign {
             if held.has(one.place) {
                 continue;
             }
-            let is_allowed = if one.atomic.is_some() {
-                self.endpoint.is_atomic_requester_at(one.place)
-            } else {
-                self.endpoint.is_bus_master_at(one.place)
-            };
-            if is_allowed && !self.is_behind_posted(one) {
-                // Tags are common to all functions.
-                let (address, len) = self.next_range(one);
-                let fits = self.core.outstanding.fits(address, len, fx.now());
-                return fits.then_some(at);
+            let may_send = self.endpoint.is_bus_master_at(one.place) && !self.is_behind_posted(one);
+            let range = self.next_range(one);
+            if may_send && self.core.tags.fits(one.place, range, fx.now()) {
+                return Some(at);
             }
             if !self.has_virtual_functions {
                 return None;
@@ -119,7 +114,8 @@ impl Foreign {
         (address, left.min(room) as u32)
     }
 
-    /// Sends the next packet of the read or the atomic operation at this place in the queue.
+    /// Sends the next packet of the read or the atomic operation at this place in the queue. An atomic operation without permission is
+    /// not sent, and fails (PCIe Base 7.5.3.16).
     fn send_part(&mut self, at: usize, fx: &mut Effects<'_, Self>) {
         let slot = self.core.to_send[at];
         let Some(one) = &self.core.slots[slot] else {
@@ -129,19 +125,22 @@ impl Foreign {
         let Some(one) = &mut self.core.slots[slot] else {
             return;
         };
-        if one.bytes.is_empty() {
-            one.bytes = vec![0; one.len as usize];
-        }
         let part = Part {
             slot,
             offset: one.asked,
             place: one.place,
         };
+        if one.atomic.is_some() && !self.endpoint.is_atomic_requester_at(one.place) {
+            return self.fail(part, Failure::NotEnabled, fx);
+        }
+        if one.bytes.is_empty() {
+            one.bytes = vec![0; one.len as usize];
+        }
         one.asked += u64::from(len);
         if one.asked == one.len {
             self.core.to_send.remove(at);
         }
-        let tag = self.core.outstanding.begin(part, (address, len), fx.now());
+        let tag = self.core.tags.begin(part, (address, len), fx.now());
         let id = self.endpoint.id_of(one.place);
         let packet = fx.store().claim();
         let content = &mut fx.store()[packet];

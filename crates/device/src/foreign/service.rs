@@ -6,7 +6,8 @@ use peerlane_device::{Access, Answer, Failure, Ticket};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{AnsweredPart, FunctionPlace, written};
 
-use super::core::{Open, Part};
+use super::core::Open;
+use super::tags::Part;
 use super::{Foreign, PAGE, function_of};
 
 /// The registers that a request is for.
@@ -40,8 +41,7 @@ impl Foreign {
             _ => {
                 self.endpoint.serve(packet, fx);
                 if header.is_config() {
-                    self.core.outstanding.allow(self.endpoint.tags_allowed());
-                    self.count_functions();
+                    self.apply_registers();
                 }
             }
         }
@@ -188,9 +188,8 @@ impl Foreign {
     }
 
     fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
-        let part = self.core.outstanding.take(completion);
         let requester = self.endpoint.functions().place_of(completion.requester);
-        let part = part.filter(|part| requester == Some(part.what.place));
+        let part = requester.and_then(|place| self.core.tags.take(place, completion));
         let Some(part) = part else {
             return self
                 .endpoint
@@ -229,6 +228,18 @@ impl Foreign {
         }
     }
 
+    /// Ends a request of which nothing was sent.
+    pub(super) fn fail(&mut self, what: Part, why: Failure, fx: &mut Effects<'_, Self>) {
+        let part = AnsweredPart {
+            what,
+            offset: 0,
+            len: 0,
+            last: true,
+        };
+        self.lose(&part, why);
+        self.end_part(&part, fx);
+    }
+
     /// Counts a part that has come or is lost; the last one ends the request.
     fn end_part(&mut self, part: &AnsweredPart<Part>, fx: &mut Effects<'_, Self>) {
         let slot = part.what.slot;
@@ -255,7 +266,7 @@ impl Foreign {
     /// Ends requests that have timed out; returns whether there were any.
     pub(super) fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
-        while let Some(part) = self.core.outstanding.give_up(fx.now()) {
+        while let Some(part) = self.core.tags.give_up(fx.now()) {
             self.endpoint.record_timeout(part.what.place, fx);
             fx.observe(Observation::gave_up(part.len));
             self.lose(&part, Failure::TimedOut);

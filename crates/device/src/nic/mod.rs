@@ -203,8 +203,12 @@ impl Leaf for Nic {
                 self.set_register(owner, offset::CONTROL, 0);
             }
         }
-        let id = self.shared.endpoint().id_of(reset);
-        let is_reset = |requester: FunctionId| reset == FunctionPlace::Own || requester == id;
+        let functions = self.shared.endpoint().functions();
+        let is_reset = |requester: FunctionId| {
+            let place = functions.place_of(requester);
+            // The ID of a virtual function that is gone is nobody's.
+            reset == FunctionPlace::Own || place.is_none_or(|place| place == reset)
+        };
         self.reads.forget(is_reset, fx.now());
     }
 

@@ -39,8 +39,12 @@ const ECRC_GENERATION: u32 = 1 << 6;
 const ECRC_CHECK: u32 = 1 << 8;
 /// ECRC Generation Enable and ECRC Check Enable.
 pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
-/// Data link protocol, flow control protocol, receiver overflow and malformed TLP are fatal (PCIe Base 7.8.4.4).
-const SEVERITY_RESET: u32 = 0x0006_2010;
+/// Data link protocol, flow control protocol and receiver overflow: every function has their bits, and no link of the model has the errors.
+const OF_LINK_PROTOCOL: u32 = 1 << 4 | 1 << 13 | 1 << 17;
+/// Those and malformed TLP are fatal (PCIe Base 7.8.4.4).
+const SEVERITY_RESET: u32 = OF_LINK_PROTOCOL | 1 << UncorrectableError::MalformedTlp as u32;
+/// An endpoint finds errors in itself; they are fatal after reset.
+const INTERNAL: u32 = 1 << UncorrectableError::Internal as u32;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
 /// A port of a switch that supports prefixes may block them.
@@ -117,13 +121,15 @@ pub enum UncorrectableError {
     UnsupportedRequest = 20,
     /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
     AcsViolation = 21,
+    /// A device has found an error in itself.
+    Internal = 22,
     /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
     PrefixBlocked = 25,
 }
 
 impl UncorrectableError {
     /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 10] = [
+    pub const ALL: [UncorrectableError; 11] = [
         UncorrectableError::SurpriseDown,
         UncorrectableError::PoisonedTlp,
         UncorrectableError::CompletionTimeout,
@@ -133,6 +139,7 @@ impl UncorrectableError {
         UncorrectableError::EcrcError,
         UncorrectableError::UnsupportedRequest,
         UncorrectableError::AcsViolation,
+        UncorrectableError::Internal,
         UncorrectableError::PrefixBlocked,
     ];
 
@@ -148,12 +155,13 @@ impl UncorrectableError {
             UncorrectableError::EcrcError => "ECRC Error",
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
             UncorrectableError::AcsViolation => "ACS Violation",
+            UncorrectableError::Internal => "Uncorrectable Internal Error",
             UncorrectableError::PrefixBlocked => "TLP Prefix Blocked",
         }
     }
 }
 
-/// A correctable error, which the link repairs; its number is its bit of the status register.
+/// A correctable error, which the link or the device repairs; its number is its bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CorrectableError {
     /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
@@ -166,16 +174,19 @@ pub enum CorrectableError {
     ReplayNumRollover = 8,
     /// No acknowledgement arrived in time.
     ReplayTimerTimeout = 12,
+    /// A device has corrected an error in itself.
+    Internal = 14,
 }
 
 impl CorrectableError {
     /// All errors of the model that are no advisory non-fatal errors, in the order of their bits.
-    pub const ALL: [CorrectableError; 5] = [
+    pub const ALL: [CorrectableError; 6] = [
         CorrectableError::ReceiverError,
         CorrectableError::BadTlp,
         CorrectableError::BadDllp,
         CorrectableError::ReplayNumRollover,
         CorrectableError::ReplayTimerTimeout,
+        CorrectableError::Internal,
     ];
 
     /// The name of the error, as the specification writes it.
@@ -186,6 +197,7 @@ impl CorrectableError {
             CorrectableError::BadDllp => "Bad DLLP",
             CorrectableError::ReplayNumRollover => "REPLAY_NUM Rollover",
             CorrectableError::ReplayTimerTimeout => "Replay Timer Timeout",
+            CorrectableError::Internal => "Corrected Internal Error",
         }
     }
 
@@ -285,15 +297,22 @@ impl ConfigSpace {
         } else {
             0
         };
-        let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED;
-        let modelled = modelled & !absent | surprise_down | violation | blocked;
+        let (internal, corrected) = if port == PortType::Endpoint {
+            (INTERNAL, CorrectableError::Internal.bit())
+        } else {
+            (0, 0)
+        };
+        let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED | INTERNAL;
+        let present = surprise_down | violation | blocked | internal | OF_LINK_PROTOCOL;
+        let modelled = modelled & !absent | present;
         let all = CorrectableError::ALL.iter();
         let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());
+        let correctable = correctable & !CorrectableError::Internal.bit() | corrected;
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
         self.declare(UNCORRECTABLE_MASK, 0, modelled, 0);
         self.declare(
             UNCORRECTABLE_SEVERITY,
-            SEVERITY_RESET | surprise_down,
+            SEVERITY_RESET | surprise_down | internal,
             modelled,
             0,
         );
@@ -318,9 +337,11 @@ impl ConfigSpace {
             | 1 << UncorrectableError::CompletionTimeout as u32
             | 1 << UncorrectableError::CompleterAbort as u32
             | 1 << UncorrectableError::UnexpectedCompletion as u32
-            | 1 << UncorrectableError::UnsupportedRequest as u32;
+            | 1 << UncorrectableError::UnsupportedRequest as u32
+            | INTERNAL;
+        let corrected = CorrectableError::Internal.bit();
         self.declare(UNCORRECTABLE_STATUS, 0, 0, detected);
-        self.declare(CORRECTABLE_STATUS, 0, 0, ADVISORY_NON_FATAL);
+        self.declare(CORRECTABLE_STATUS, 0, 0, ADVISORY_NON_FATAL | corrected);
     }
 
     /// Severities, masks and enables of this function, which also apply to its virtual functions (PCIe Base 9.4.2).
@@ -394,19 +415,36 @@ impl ConfigSpace {
         }
     }
 
-    /// Records an error under `control` that no bit of the error registers describes, such as one that a device finds in itself.
-    /// Returns whether the function sends a message.
-    pub fn record_own_error(&mut self, severity: Severity, control: ErrorControl) -> bool {
-        self.raise_device_status(match severity {
-            Severity::Correctable => CORRECTABLE_DETECTED,
-            Severity::NonFatal => NON_FATAL_DETECTED,
-            Severity::Fatal => FATAL_DETECTED,
-        });
-        let is_reported = control.enables(severity);
-        if is_reported {
-            self.signal(severity);
-        }
-        is_reported
+    /// Records an error under `control` that a device has found in itself (PCIe Base 6.2.9). Returns whether it sends a message. The device
+    /// knows the severity of each error, for which there is one bit of the status: its register does not count.
+    pub fn record_own_error(&mut self, severity: Severity, control: ErrorControl) -> Detected {
+        let bit = CorrectableError::Internal.bit();
+        let control = match severity {
+            Severity::Correctable => {
+                self.raise_correctable(bit);
+                let is_masked = control.correctable_masked & bit != 0;
+                let is_reported = !is_masked && control.enables(severity);
+                return Detected {
+                    severity,
+                    is_reported,
+                };
+            }
+            Severity::NonFatal => ErrorControl {
+                fatal: control.fatal & !INTERNAL,
+                ..control
+            },
+            Severity::Fatal => ErrorControl {
+                fatal: control.fatal | INTERNAL,
+                ..control
+            },
+        };
+        let record = ErrorRecord {
+            error: UncorrectableError::Internal,
+            header: None,
+            prefix: None,
+            advisory: false,
+        };
+        self.record(&record, control)
     }
 
     /// Records that the function sends or forwards a message of this severity (PCIe Base 7.5.1.1.4).
@@ -597,6 +635,48 @@ mod tests {
             (first_error(&space), space.read(HEADER_LOG)),
             (18, 0x0202_0202)
         );
+    }
+
+    #[test]
+    fn the_bits_of_the_errors_of_links_can_be_masked_and_have_severities_everywhere() {
+        for port in [
+            PortType::Endpoint,
+            PortType::Upstream,
+            PortType::Downstream,
+            PortType::RootPort,
+        ] {
+            let mut space = ConfigSpace::empty();
+            space.declare_errors(port, false);
+            assert_eq!(
+                space.read(UNCORRECTABLE_SEVERITY) & OF_LINK_PROTOCOL,
+                OF_LINK_PROTOCOL
+            );
+            for register in [UNCORRECTABLE_MASK, UNCORRECTABLE_SEVERITY] {
+                space.write(register, u32::MAX, 0xf);
+                assert_eq!(space.read(register) & OF_LINK_PROTOCOL, OF_LINK_PROTOCOL);
+                space.write(register, 0, 0xf);
+                assert_eq!(space.read(register), 0, "{port:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_device_itself_has_the_severity_that_the_device_says_and_a_mask() {
+        for severity in [Severity::NonFatal, Severity::Fatal] {
+            let mut space = space();
+            space.declare(express::DEVICE_CONTROL, 0, 0xf, 0);
+            space.write(express::DEVICE_CONTROL, 0xf, 0b0011);
+            let found = space.record_own_error(severity, space.error_control());
+            assert_eq!((found.severity, found.is_reported), (severity, true));
+            assert_eq!(space.read(UNCORRECTABLE_STATUS), INTERNAL);
+            assert_eq!(first_error(&space), 22);
+            space.write(UNCORRECTABLE_MASK, INTERNAL, 0xf);
+            let found = space.record_own_error(severity, space.error_control());
+            assert!(!found.is_reported);
+        }
+        let mut space = space();
+        space.record_own_error(Severity::Correctable, space.error_control());
+        assert_eq!(space.read(CORRECTABLE_STATUS), 1 << 14);
     }
 
     #[test]

@@ -142,6 +142,7 @@ impl ModelBench {
             Failure::Aborted,
             Failure::TimedOut,
             Failure::Poisoned,
+            Failure::NotEnabled,
         ];
         let failure = failures.into_iter().find(|one| one.to_string() == why);
         let failure = failure.ok_or_else(|| {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use kernel::Span;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use protocol::register::{
-    AER, NUM_VFS, SRIOV_CONTROL, SYSTEM_PAGE_SIZE, VF_ENABLE, VF_MEMORY_SPACE,
+    AER, BUS_MASTER, COMMAND, NUM_VFS, SRIOV_CONTROL, SYSTEM_PAGE_SIZE, VF_ENABLE, VF_MEMORY_SPACE,
 };
 use protocol::{FunctionId, UncorrectableError};
 use sim::AccessError;
@@ -128,6 +129,40 @@ fn a_virtual_function_records_what_it_refuses() {
         FunctionPlace::Virtual(2),
     ];
     assert_eq!(others.map(recorded), [0; 3]);
+}
+
+#[test]
+fn virtual_functions_that_are_ended_forget_their_work_and_others_take_their_places() {
+    let flow = |function: u32, direction: &str| {
+        format!(
+            "[[flows]]\nid = \"{direction}{function}\"\nfrom = \"b\"\nto = \"h0\"\nfunction = {function}\ndirection = \"{direction}\"\nsize = \"256 KiB\"\n"
+        )
+    };
+    let flows = [flow(0, "read"), flow(1, "read"), flow(2, "write")].concat();
+    let mut simulation = simulation(&format!("{PAIR}{flows}"));
+    let begun = simulation.now() + Span::from_us(5);
+    simulation.run_until(begun, &mut || true);
+    set(&mut simulation, SRIOV_CONTROL, 0);
+    set(&mut simulation, SRIOV_CONTROL, VF_ENABLE | VF_MEMORY_SPACE);
+    for function in 1..=2 {
+        let id = FunctionId::new(4, 0, function);
+        let place = (u64::from(COMMAND) * 4, 2);
+        let written = simulation.config_write("h0", id, place, BUS_MASTER, &mut || true);
+        written.expect("the function is there again");
+    }
+    while simulation.step() {}
+    let result = simulation.result();
+    assert!(result.flow("read0").intact);
+    for id in ["read1", "write2"] {
+        let flow = result.flow(id);
+        assert!(
+            !flow.completed && flow.bytes > 0 && flow.bytes < 256 << 10,
+            "{flow:?}"
+        );
+    }
+    // What comes for the requests of functions that are gone is nobody's.
+    assert!(result.errors("b", "unexpected completion") > 0);
+    assert_eq!(simulation.packets_in_use(), 0);
 }
 
 /// A host, a chain of switches, and at its end a device with virtual functions beside one without.

@@ -23,7 +23,8 @@ pub const UNCORRECTABLE_RECEIVED: u32 = 1 << 2;
 const MULTIPLE: u32 = 1;
 const FIRST_FATAL: u32 = 1 << 4;
 const NON_FATAL_RECEIVED: u32 = 1 << 5;
-const FATAL_RECEIVED: u32 = 1 << 6;
+/// Fatal Error Messages Received.
+pub const FATAL_RECEIVED: u32 = 1 << 6;
 const STATUS: u32 = 0x7f;
 
 impl ConfigSpace {
