@@ -19,8 +19,8 @@ _Waited = "int | Task[Any] | Signal"
 class RequestError(Exception):
     """A request of a device has no data.
 
-    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data" or
-    "atomic operations not enabled", or "reset", if the requester was reset; of a write that was
+    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",
+    "atomic operations not enabled" or "reset", if the requester was reset; of a write that was
     dropped on its way also what `RunResult.errors` says, such as "malformed TLP". The message also
     names the request.
     """
