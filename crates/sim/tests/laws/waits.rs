@@ -42,3 +42,57 @@ fn a_flow_behind_a_failed_link_waits_for_the_link() {
     assert!(share > 0.99, "{share}");
     assert_eq!(limit, "wire");
 }
+
+/// Devices `a` and `b` at the two sockets of a host, with a flow `near` from `a`, and `far` from `b`, each with its settings.
+fn two_sockets(host: &str, near: &str, far: &str) -> String {
+    let flow = |id: &str, from: &str, more: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"h0\"\nsize = \"128 KiB\"\n{more}\n"
+        )
+    };
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}sockets = 2\n{host}\n[devices.a]\nupstream = {{ to = \"h0\", socket = 0 }}\ntags = 64\n[devices.b]\nupstream = {{ to = \"h0\", socket = 1 }}\ntags = 64\n{}{}",
+        flow("near", "a", near),
+        flow("far", "b", far)
+    )
+}
+
+#[test]
+fn a_flow_waits_for_no_connection_of_sockets_that_its_packets_do_not_cross() {
+    let host = "socket_bandwidth = \"3 GB/s\"";
+    // Completions of `far` come from socket 0, writes go there.
+    for (near, far, connection) in [
+        ("socket = 0", "socket = 0\ndirection = \"read\"", "far"),
+        ("socket = 0", "socket = 0", "far"),
+        ("socket = 1", "socket = 0", "both"),
+        ("socket = 0\ndirection = \"read\"", "socket = 0", "far"),
+    ] {
+        let text = two_sockets(host, near, far);
+        let socket = |flow| share(&text, flow, "socket");
+        assert!(socket("far").0 > 0.8, "{far}: {:?}", socket("far"));
+        match connection {
+            "far" => {
+                let (waited, limit) = socket("near");
+                assert_eq!((waited, limit.as_str()), (0.0, "wire"), "{near}, {far}");
+            }
+            _ => assert!(socket("near").0 > 0.8, "{near}: {:?}", socket("near")),
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_lacks_credit_waits_for_no_connection_that_nobody_at_its_port_crosses() {
+    let host = "socket_bandwidth = \"3 GB/s\"\nposted_headers = 1";
+    let text = two_sockets(host, "socket = 0", "socket = 0\ndirection = \"read\"");
+    assert!(share(&text, "near", "socket").0 <= 0.0);
+    assert_eq!(share(&text, "near", "credit").1, "credit");
+}
+
+#[test]
+fn a_flow_waits_for_no_memory_of_another_socket() {
+    let host = "ingest_bandwidth = \"2 GB/s\"";
+    let near = "socket = 0\nrequest_size = \"256 B\"\ninterval = \"500 ns\"";
+    let text = two_sockets(host, near, "socket = 1");
+    assert!(share(&text, "far", "memory").0 > 0.8);
+    assert!(share(&text, "near", "memory").0 <= 0.0);
+}

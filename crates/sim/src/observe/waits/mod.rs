@@ -12,6 +12,7 @@ mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fabric::RootEnd;
 use kernel::{Span, Time};
 use link::LinkEnd;
 use packet::FlowId;
@@ -26,7 +27,7 @@ use crate::workload::flow::{Amount, FlowPlan};
 use super::meter::Meter;
 use super::stores::Stores;
 use cause::{Cause, Moment, Route};
-use path::{Station, Wire, Wires};
+use path::{RootEntries, Station, Wire, Wires};
 
 pub use told::FlowWaits;
 
@@ -45,6 +46,7 @@ const PART: u64 = 2048;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Waits {
     wires: Wires,
+    entries: RootEntries,
     ways: Vec<Way>,
     /// The number of the first way of each flow.
     first_ways: BTreeMap<FlowId, usize>,
@@ -96,6 +98,7 @@ impl Waits {
         }
         let mut waits = Waits {
             wires,
+            entries: entries(&ways),
             ways,
             first_ways,
             number: 0,
@@ -170,6 +173,7 @@ impl Waits {
     fn look_once(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
         let moment = Moment {
             wires: &self.wires,
+            entries: &self.entries,
             models,
             stores,
             now: self.due,
@@ -250,6 +254,22 @@ fn ways_of(
         }
     };
     parts.map(way).collect()
+}
+
+/// The ways through hosts of all flows, by the root ports where they come in.
+fn entries(ways: &[Way]) -> RootEntries {
+    let mut entries = RootEntries::new();
+    for station in ways.iter().flat_map(|way| &way.route.stations) {
+        if let Station::Root(host, way) = station
+            && let RootEnd::Port(port) = way.from
+        {
+            let known = entries.entry((*host, port.index())).or_default();
+            if !known.contains(way) {
+                known.push(*way);
+            }
+        }
+    }
+    entries
 }
 
 /// The slowest wire on the way of the data: of the answers, if the flow reads.
