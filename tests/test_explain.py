@@ -81,6 +81,14 @@ def across(lane_rate: str) -> Fabric:
     return up(fabric.fibre("ra", "rb"), source="ha", to="rb", window="64 KiB")
 
 
+def round_trips(**settings: Any) -> Fabric:
+    """A host whose writes a reflector sends back on a slow link."""
+    fabric = Fabric("explained").links(generation=1, lanes=1).host("h")
+    fabric.device("r", "h", model="reflector", bar="1 MiB")
+    ways: Settings = {"direction": "round-trip", "request_size": "48 B", "size": "14400 B"}
+    return up(fabric, source="h", to="r", **ways | settings)
+
+
 def sockets() -> Settings:
     """A host with memory behind a slow connection."""
     return {"sockets": 2, "socket_bandwidth": "2 GB/s"}
@@ -462,6 +470,15 @@ def test_a_key_that_makes_no_difference_is_named() -> None:
     assert parts(flow.limit)[:2] == ("memory", "r")
     assert flow.what_if == ()
     assert flow.not_lifted == ("devices.r.read_latency makes no difference",)
+
+
+def test_a_round_trip_waits_for_its_wires_as_long_as_these_are_slow() -> None:
+    (flow,) = explained(round_trips(), what_if=True).flows
+    assert parts(flow.limit)[:2] == ("wire", "h-r")
+    # Of 748 ns two packets take 272 ns each on the wire, with at most a DLLP of 32 ns behind each.
+    assert 544 / 748 - 0.02 < share_of(flow, "wire") < 608 / 748 + 0.02
+    lifted = flow.what_if[0]
+    assert (lifted.lift, parts(lifted.next)[:2]) == ("links.h-r.generation", ("memory", "r"))
 
 
 ERRORS: Settings = {"bit_error_rate": 2e-5}

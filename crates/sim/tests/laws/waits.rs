@@ -96,3 +96,19 @@ fn a_flow_waits_for_no_memory_of_another_socket() {
     assert!(share(&text, "far", "memory").0 > 0.8);
     assert!(share(&text, "near", "memory").0 <= 0.0);
 }
+
+/// Round trips of a host over a slow link; a round trip takes 748 ns, its two packets 272 ns each.
+fn round_trips(interval: &str) -> String {
+    format!(
+        "{HOST}[devices.r]\nmodel = \"reflector\"\nupstream = {{ to = \"h0\", generation = 1, lanes = 1 }}\n[[flows]]\nid = \"rt\"\nfrom = \"h0\"\nto = \"r\"\ndirection = \"round-trip\"\ncount = 300\nrequest_size = \"48 B\"\ninterval = \"{interval}\"\n"
+    )
+}
+
+#[test]
+fn a_round_trip_waits_for_the_wires_that_its_packet_is_on() {
+    let (on_wire, limit) = share(&round_trips("0 ns"), "rt", "wire");
+    // A DLLP of 32 ns may be right behind each.
+    let range = 544.0 / 748.0 - 0.02..608.0 / 748.0 + 0.02;
+    assert!(range.contains(&on_wire), "{on_wire}");
+    assert_eq!(limit, "wire");
+}

@@ -293,8 +293,11 @@ impl Moment<'_> {
             Some(Standing::CompletionBuffer) => {
                 self.data_on_wire(route).unwrap_or(Cause::Outstanding(node))
             }
-            // It waits for an answer, one at a time.
-            Some(Standing::Away) => Cause::Memory(route.to),
+            // One round trip at a time: its packet is on one of the wires, or with the target.
+            Some(Standing::Away) => self
+                .first_wire(route)
+                .or_else(|| self.on_any_wire(route))
+                .unwrap_or(Cause::Memory(route.to)),
             Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
             Some(_) => {
                 let leaf = self.models[node].leaf();
@@ -361,5 +364,13 @@ impl Moment<'_> {
         let wire = route.slowest?;
         self.is_on(wire, route.part)
             .then_some(Cause::Wire(wire.end))
+    }
+
+    /// The wire that a packet of the flow is on.
+    fn on_any_wire(&self, route: &Route) -> Option<Cause> {
+        route.stations.iter().find_map(|station| match *station {
+            Station::Wire(wire) if self.is_on(wire, route.part) => Some(Cause::Wire(wire.end)),
+            _ => None,
+        })
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::plan::FabricPlan;
-use crate::scenario::NodeKind;
+use crate::scenario::{Direction, NodeKind};
 use crate::workload::flow::FlowPlan;
 
 /// The number of a component and of its port.
@@ -113,7 +113,7 @@ impl Wires {
     }
 }
 
-/// The stations of the requests of `flow`, and then those of the answers, if it reads.
+/// The stations of the requests of `flow`, and then, if there are any, those of the answers or of the round trips on their way back.
 pub(super) fn stations(
     wires: &Wires,
     plan: &FabricPlan,
@@ -139,6 +139,12 @@ pub(super) fn stations(
         let answers = plan.nodes[target].memory.is_none();
         all.extend(answers.then_some(Station::Answers(target)));
         all.extend(way(wires, plan, (target, flow.from), &ends(RootEnd::Cpu)));
+    } else if flow.direction == Direction::RoundTrip {
+        let base = plan.nodes[flow.from].memory.map_or(0, |memory| memory.base);
+        let of_reply = flow.reply.map_or(RootEnd::Memory(None), |reply| {
+            memory(plan, flow.from, reply - base, flow.write_size)
+        });
+        all.extend(way(wires, plan, (target, flow.from), &ends(of_reply)));
     }
     all
 }
