@@ -194,9 +194,15 @@ KNOWN = {
     ),
     "the pace of the flow": Known(
         up(below_a_switch(), request_size="512 B", interval="500 ns"),
-        ("datapath", "a", None, None),
+        ("datapath", "a", None, "keeps the interval of the flow"),
         "flows.up.interval",
         WIRE_UP,
+    ),
+    "the pace of a flow of a host": Known(
+        round_trips(interval="3 us"),
+        ("datapath", "h", None, "keeps the interval of the flow"),
+        "flows.up.interval",
+        ("wire", "h-r", "down"),
     ),
     "the receive datapath of the target": Known(
         up(neighbour(receive_datapath="4 B"), to="b"),

@@ -112,3 +112,10 @@ fn a_round_trip_waits_for_the_wires_that_its_packet_is_on() {
     assert!(range.contains(&on_wire), "{on_wire}");
     assert_eq!(limit, "wire");
 }
+
+#[test]
+fn a_host_waits_for_the_interval_of_its_flow() {
+    let (paced, limit) = share(&round_trips("3 us"), "rt", "datapath");
+    close(paced, 1.0 - 748.0 / 3000.0, 5.0);
+    assert_eq!(limit, "datapath");
+}

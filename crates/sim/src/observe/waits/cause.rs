@@ -40,6 +40,8 @@ pub(super) enum Cause {
     Outstanding(usize),
     /// The datapath, or the pace, of a node.
     Datapath(usize),
+    /// The least time between the requests of the flow, which a node makes.
+    Interval(usize),
     /// The engine of a node, which keeps packets in its receive buffer.
     Holder(usize),
     /// The memory of a host, or the answer of a device.
@@ -298,6 +300,7 @@ impl Moment<'_> {
                 .first_wire(route)
                 .or_else(|| self.on_any_wire(route))
                 .unwrap_or(Cause::Memory(route.to)),
+            Some(Standing::Interval) => self.first_wire(route).unwrap_or(Cause::Interval(node)),
             Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
             Some(_) => {
                 let leaf = self.models[node].leaf();
