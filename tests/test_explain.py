@@ -214,7 +214,7 @@ KNOWN = {
         up(neighbour(datapath="4 B"), to="b", **READ),
         ("datapath", "b", None, None),
         "devices.b.datapath",
-        WIRE_DOWN,
+        ("wire", "s-b", "up"),
     ),
     "the datapath of a root port": Known(
         up(below_a_switch(host={"port_datapath": "1 B"})),
@@ -262,7 +262,7 @@ KNOWN = {
         up(at_the_host(host={"peer_bandwidth": "1 GB/s"}).device("b", "h", bar="1 MiB"), to="b"),
         ("datapath", "h", None, None),
         "hosts.h.peer_bandwidth",
-        ("wire", "h-b", "down"),
+        ("wire", "h-a", "up"),
     ),
     "the descriptors of an engine": Known(
         up(at_the_host(device={"model": "sg-dma", "descriptor_cycles": 500}), **READ),

@@ -119,3 +119,18 @@ fn a_host_waits_for_the_interval_of_its_flow() {
     close(paced, 1.0 - 748.0 / 3000.0, 5.0);
     assert_eq!(limit, "datapath");
 }
+
+/// A reader with few tags below a switch, and a flow of writes to it, which together use its wire for four fifths of the time.
+fn card() -> String {
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}[switches.s]\nupstream = \"h0\"\n[devices.nic]\nupstream = {{ to = \"s\", lanes = 4 }}\n[devices.fpga]\nupstream = \"s\"\nbar = \"1 MiB\"\ntags = 4\n[[flows]]\nid = \"packets\"\nfrom = \"nic\"\nto = \"fpga\"\nsize = \"1 MiB\"\n[[flows]]\nid = \"tables\"\nfrom = \"fpga\"\nto = \"h0\"\ndirection = \"read\"\nsize = \"1 MiB\"\n"
+    )
+}
+
+#[test]
+fn a_packet_that_is_still_on_its_way_through_a_switch_waits_for_no_other() {
+    // Without the writes the reads are 0.3 % faster.
+    let (others, limit) = share(&card(), "tables", "arbitration");
+    assert!(others < 0.03, "{others}");
+    assert_eq!(limit, "tags");
+}
