@@ -396,6 +396,14 @@ def test_the_share_of_tags_is_that_of_the_wire_that_is_left(count: int) -> None:
     assert share_of(flow, "wire") == pytest.approx(rates[0] / rates[1], abs=0.03)
 
 
+def test_the_shares_of_a_run_are_those_of_its_explanation() -> None:
+    for fabric in (crowd(4, "read"), KNOWN["tags"].fabric):
+        waits = fabric.run(watch_waits=True).waits
+        assert waits is not None
+        for flow in explained(fabric).flows:
+            assert flow.shares == waits[flow.id].shares
+
+
 def test_a_probe_changes_nothing_of_a_run() -> None:
     fabric = crowd(3, "read")
     watched = fabric.run(watch_waits=True).to_json()

@@ -208,9 +208,8 @@ impl Simulation {
         Err(PyValueError::new_err(message))
     }
 
-    #[pyo3(signature = (closely = false))]
-    fn watch_waits(&mut self, closely: bool) {
-        self.0.watch_waits(closely);
+    fn watch_waits(&mut self) {
+        self.0.watch_waits();
     }
 
     /// Runs on up to `threads` threads, or on as many as pay without a number.

@@ -5,7 +5,7 @@ use crate::fixture::*;
 /// The share of the time of `flow` that it waited for `kind`, with the limit that is told.
 fn share(text: &str, flow: &str, kind: &str) -> (f64, String) {
     let mut simulation = simulation(text);
-    simulation.watch_waits(true);
+    simulation.watch_waits();
     simulation.run(&mut |_| true);
     let waits = simulation.result().waits.expect("the run was watched");
     let told = waits.iter().find(|told| told.id == flow);

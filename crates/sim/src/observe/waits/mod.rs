@@ -31,8 +31,11 @@ use path::{RootEntries, Station, Wire, Wires};
 
 pub use told::FlowWaits;
 
-/// The shortest slot of long flows: several packets on a fast link.
-const LEAST_SLOT: Span = Span::from_ns(500);
+/// The shortest slot of long flows, of which there are not [`MANY`]: about a packet on a fast link.
+const LEAST_SLOT: Span = Span::from_ns(100);
+
+/// The number of ways of flows from which on slots are longer the more there are.
+const MANY: u64 = 16;
 
 /// The first slot after a flow has begun, and the part of the time since then that slots are until they have the length of
 /// [`LEAST_SLOT`]: a flow of a microsecond is seen some sixty times.
@@ -58,8 +61,6 @@ pub struct Waits {
     begin: Time,
     slot: Span,
     least_slot: Span,
-    /// Whether it looks at many flows as often as at one.
-    is_close: bool,
     /// The time of the next look.
     due: Time,
 }
@@ -78,20 +79,15 @@ struct Way {
 }
 
 impl Waits {
-    /// A probe that looks at the flows of `plan`, whose components are `models`. The more flows, the more seldom it does, unless it
-    /// looks `closely`, whatever that takes.
-    pub fn new(plan: &Plan, models: &[Model], closely: bool) -> Self {
+    /// A probe that looks at the flows of `plan`, whose components are `models`.
+    pub fn new(plan: &Plan, models: &[Model]) -> Self {
         let wires = Wires::of(plan);
         let workloads = plan.workloads.iter().enumerate();
         let flows = workloads.filter_map(|(number, one)| Some((number, one, one.workload.flow()?)));
         let ways: Vec<Way> = flows
             .flat_map(|(number, one, flow)| ways_of(&wires, plan, models, (number, one), flow))
             .collect();
-        let least_slot = if closely {
-            LEAST_SLOT
-        } else {
-            LEAST_SLOT * ways.len().max(1) as u64
-        };
+        let least_slot = LEAST_SLOT * (ways.len() as u64).div_ceil(MANY).max(1);
         let mut first_ways = BTreeMap::new();
         for (number, way) in ways.iter().enumerate() {
             first_ways.entry(way.route.part).or_insert(number);
@@ -107,16 +103,10 @@ impl Waits {
             begin: Time::ZERO,
             slot: FIRST_SLOT,
             least_slot,
-            is_close: closely,
             due: Time::ZERO,
         };
         waits.set_due();
         waits
-    }
-
-    /// Whether the probe looks closely.
-    pub fn is_close(&self) -> bool {
-        self.is_close
     }
 
     /// Whether there is a flow to look at.
@@ -163,10 +153,10 @@ impl Waits {
         self.slot = left.map_or(slot, |left| left.min(slot));
     }
 
-    /// Sets the time of the look within the slot, by multiples of the golden ratio.
+    /// Sets the time of the look within the slot, by mixed bits of the slot's number. Multiples of an irrational number would be spread
+    /// more evenly, and meet some rhythms of packets at a few of their phases alone.
     fn set_due(&mut self) {
-        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let within = u128::from(self.number.wrapping_mul(GOLDEN)) * u128::from(self.slot.as_fs());
+        let within = u128::from(mixed(self.number)) * u128::from(self.slot.as_fs());
         self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
     }
 
@@ -285,6 +275,14 @@ fn slowest(stations: &[Station], models: &[Model], is_read: bool) -> Option<Wire
         link.map(|link| link.timing().length(PAGE))
     };
     wires[of_data..].iter().copied().max_by_key(time)
+}
+
+/// The mixed bits of a number, by the generator `splitmix64`.
+fn mixed(number: u64) -> u64 {
+    let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
 
 /// Bytes whose time on the wire compares links.
