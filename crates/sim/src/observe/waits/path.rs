@@ -149,7 +149,7 @@ pub(super) fn stations(
     all
 }
 
-/// The memory of `host` from `offset` on, if `node` is a host.
+/// The memory of the socket that has these bytes of `host`; any memory if they are in several, or `host` is no host.
 fn memory(plan: &FabricPlan, host: usize, offset: u64, bytes: u64) -> RootEnd {
     let NodeKind::Host(parameters, _) = &plan.nodes[host].kind else {
         return RootEnd::Memory(None);
