@@ -81,6 +81,14 @@ def across(lane_rate: str) -> Fabric:
     return up(fabric.fibre("ra", "rb"), source="ha", to="rb", window="64 KiB")
 
 
+def round_trips(**settings: Any) -> Fabric:
+    """A host whose writes a reflector sends back on a slow link."""
+    fabric = Fabric("explained").links(generation=1, lanes=1).host("h")
+    fabric.device("r", "h", model="reflector", bar="1 MiB")
+    ways: Settings = {"direction": "round-trip", "request_size": "48 B", "size": "14400 B"}
+    return up(fabric, source="h", to="r", **ways | settings)
+
+
 def sockets() -> Settings:
     """A host with memory behind a slow connection."""
     return {"sockets": 2, "socket_bandwidth": "2 GB/s"}
@@ -186,9 +194,15 @@ KNOWN = {
     ),
     "the pace of the flow": Known(
         up(below_a_switch(), request_size="512 B", interval="500 ns"),
-        ("datapath", "a", None, None),
+        ("datapath", "a", None, "keeps the interval of the flow"),
         "flows.up.interval",
         WIRE_UP,
+    ),
+    "the pace of a flow of a host": Known(
+        round_trips(interval="3 us"),
+        ("datapath", "h", None, "keeps the interval of the flow"),
+        "flows.up.interval",
+        ("wire", "h-r", "down"),
     ),
     "the receive datapath of the target": Known(
         up(neighbour(receive_datapath="4 B"), to="b"),
@@ -200,7 +214,7 @@ KNOWN = {
         up(neighbour(datapath="4 B"), to="b", **READ),
         ("datapath", "b", None, None),
         "devices.b.datapath",
-        WIRE_DOWN,
+        ("wire", "s-b", "up"),
     ),
     "the datapath of a root port": Known(
         up(below_a_switch(host={"port_datapath": "1 B"})),
@@ -248,7 +262,7 @@ KNOWN = {
         up(at_the_host(host={"peer_bandwidth": "1 GB/s"}).device("b", "h", bar="1 MiB"), to="b"),
         ("datapath", "h", None, None),
         "hosts.h.peer_bandwidth",
-        ("wire", "h-b", "down"),
+        ("wire", "h-a", "up"),
     ),
     "the descriptors of an engine": Known(
         up(at_the_host(device={"model": "sg-dma", "descriptor_cycles": 500}), **READ),
@@ -382,6 +396,14 @@ def test_the_share_of_tags_is_that_of_the_wire_that_is_left(count: int) -> None:
     assert share_of(flow, "wire") == pytest.approx(rates[0] / rates[1], abs=0.03)
 
 
+def test_the_shares_of_a_run_are_those_of_its_explanation() -> None:
+    for fabric in (crowd(4, "read"), KNOWN["tags"].fabric):
+        waits = fabric.run(watch_waits=True).waits
+        assert waits is not None
+        for flow in explained(fabric).flows:
+            assert flow.shares == waits[flow.id].shares
+
+
 def test_a_probe_changes_nothing_of_a_run() -> None:
     fabric = crowd(3, "read")
     watched = fabric.run(watch_waits=True).to_json()
@@ -462,6 +484,15 @@ def test_a_key_that_makes_no_difference_is_named() -> None:
     assert parts(flow.limit)[:2] == ("memory", "r")
     assert flow.what_if == ()
     assert flow.not_lifted == ("devices.r.read_latency makes no difference",)
+
+
+def test_a_round_trip_waits_for_its_wires_as_long_as_these_are_slow() -> None:
+    (flow,) = explained(round_trips(), what_if=True).flows
+    assert parts(flow.limit)[:2] == ("wire", "h-r")
+    # Of 748 ns two packets take 272 ns each on the wire, with at most a DLLP of 32 ns behind each.
+    assert 544 / 748 - 0.02 < share_of(flow, "wire") < 608 / 748 + 0.02
+    lifted = flow.what_if[0]
+    assert (lifted.lift, parts(lifted.next)[:2]) == ("links.h-r.generation", ("memory", "r"))
 
 
 ERRORS: Settings = {"bit_error_rate": 2e-5}

@@ -71,7 +71,7 @@ impl Transmitter {
         let on_wire = self.on_wire(now, packets);
         let class = waiting.charge.class;
         let budget = &budgets[class.index()];
-        Some(if waiting.ready > now.max(self.busy_until) {
+        Some(if waiting.ready > now {
             Hold::NotBefore(waiting.ready)
         } else if let Some(transmission) = on_wire {
             Hold::Wire(transmission.flow)

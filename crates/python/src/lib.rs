@@ -241,10 +241,9 @@ impl Simulation {
         Err(PyValueError::new_err(message))
     }
 
-    #[pyo3(signature = (closely = false))]
-    fn watch_waits(&self, closely: bool) -> PyResult<()> {
+    fn watch_waits(&self) -> PyResult<()> {
         let this = &mut *self.idle()?;
-        this.0.watch_waits(closely);
+        this.0.watch_waits();
         Ok(())
     }
 

@@ -179,6 +179,15 @@ impl Running {
         }
     }
 
+    /// The time until which the interval of the flow keeps it from the next request.
+    pub(crate) fn interval_ends(&self) -> Time {
+        if self.left > 0 || self.request == 0 || self.flow.spread.is_some() {
+            Time::ZERO
+        } else {
+            self.born + self.flow.interval
+        }
+    }
+
     /// The time from the making of the next request to its first packet.
     #[inline]
     pub(crate) fn staging(&self, limits: &RequesterLimits) -> Span {

@@ -64,7 +64,7 @@ def explain(  # noqa: PLR0913 - each is an option
         simulation = Simulation(text, source=source, seed=seed)
     write_out(scenario, source)
     tree = simulation.tree()
-    simulation.watch_waits(closely=True)
+    simulation.watch_waits()
     planned = simulation.result()
     _check(planned, flow, source)
     share = 0.5 if what_if else 1.0

@@ -27,6 +27,9 @@ _TIMES = 3
 MOST_TAGS = (256, 768)
 """Tags with extended tags, and with 10-bit tags (PCIe Base 2.2.6.2)."""
 
+OF_FLOW = "keeps the interval of the flow"
+"""The detail of a datapath at which a flow waits for its own `interval`."""
+
 _MOST_GENERATION, _MOST_LANES = 5, 32
 
 _MOST_HEADERS, _MOST_DATA = 127, 2047 * 16
@@ -48,10 +51,9 @@ class Lifting:
 
 def liftings(present: Present, flow: dict[str, Any], name: str, limit: Cause) -> list[Lifting]:
     """What may lift the limit of a flow, by its table in the scenario; empty if no key does."""
-    found = list(_KINDS[limit.kind](present, limit))
-    if limit.kind == "datapath":
-        found = [*_of_flow(flow, name, limit), *found]
-    return found
+    if limit.detail == OF_FLOW:
+        return list(_of_flow(flow, name))
+    return list(_KINDS[limit.kind](present, limit))
 
 
 def without_errors(present: Present, limit: Cause) -> list[Lifting]:
@@ -173,11 +175,9 @@ def _freed(present: Present, node: str, keys: dict[str, Value]) -> Iterator[Lift
             yield _one(present.path(node, key), before, free)
 
 
-def _of_flow(flow: dict[str, Any], name: str, limit: Cause) -> Iterator[Lifting]:
+def _of_flow(flow: dict[str, Any], name: str) -> Iterator[Lifting]:
     """The pace of a flow itself."""
-    interval = flow.get("interval")
-    if interval is not None and flow.get("from") == limit.where:
-        yield _one(join_path(("flows", name, "interval")), interval, "0 ns")
+    yield _one(join_path(("flows", name, "interval")), flow.get("interval"), "0 ns")
 
 
 def _memory(present: Present, limit: Cause) -> Iterator[Lifting]:

@@ -183,7 +183,7 @@ class Case:
         simulation = variant(
             scenario, settings, source=self._source, seed=self._result.seed, warns=False
         )
-        simulation.watch_waits(closely=True)
+        simulation.watch_waits()
         return simulation.run().explain()
 
     def _table(self, flow: str) -> dict[str, Any]:

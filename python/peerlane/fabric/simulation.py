@@ -259,13 +259,9 @@ class Simulation:
         """
         self._core.watch_coherence(every)
 
-    def watch_waits(self, *, closely: bool = False) -> None:
-        """Finds out from now on what flows wait for: `RunResult.waits`, `RunResult.explain`.
-
-        Args:
-            closely: Whether to look at many flows as often as at one, which takes more time.
-        """
-        self._core.watch_waits(closely)
+    def watch_waits(self) -> None:
+        """Finds out from now on what flows wait for: `RunResult.waits`, `RunResult.explain`."""
+        self._core.watch_waits()
 
     def run(
         self,

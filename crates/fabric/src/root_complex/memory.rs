@@ -1,6 +1,7 @@
 //! A host's memory behind the controllers of its sockets: lines are served in order, reads have an additional latency.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
@@ -54,14 +55,15 @@ impl Ingest {
         begun
     }
 
-    fn is_late(&self, bytes: u64, now: Time, there: Time) -> bool {
+    fn is_late(&self, sockets: Range<usize>, bytes: u64, now: Time, there: Time) -> bool {
         let least = there + self.rate.time_of(bytes);
         let is_full = |done: &VecDeque<Time>| {
             self.buffers > 0
                 && done.len() == self.buffers
                 && done.front().is_some_and(|first| *first > now)
         };
-        self.free.iter().any(|free| *free > least) || self.done.iter().any(is_full)
+        let is_busy = self.free[sockets.clone()].iter().any(|free| *free > least);
+        is_busy || self.done[sockets].iter().any(is_full)
     }
 
     fn buffer(&mut self, socket: usize, taken: Time, done: Time) -> Time {
@@ -153,12 +155,18 @@ impl MemoryController {
         ingest.map_or(done, |ingest| ingest.buffer(socket, taken, done))
     }
 
-    /// Whether the memory of any socket has more work at `now` than a request for `bytes` that comes to it at `there`.
-    pub(super) fn is_late(&self, bytes: u64, now: Time, there: Time) -> bool {
+    /// Whether the memory of any of these sockets has more work at `now` than a request for `bytes` that comes to it at `there`.
+    pub(super) fn is_late(
+        &self,
+        sockets: Range<usize>,
+        bytes: u64,
+        now: Time,
+        there: Time,
+    ) -> bool {
         let taken = there + self.longest(bytes);
-        let is_busy = self.free.iter().any(|free| *free > taken);
+        let is_busy = self.free[sockets.clone()].iter().any(|free| *free > taken);
         let ingest = self.ingest.as_ref();
-        is_busy || ingest.is_some_and(|ingest| ingest.is_late(bytes, now, there))
+        is_busy || ingest.is_some_and(|ingest| ingest.is_late(sockets, bytes, now, there))
     }
 
     /// The longest time that a request for `bytes` takes in the memory, without any latency.

@@ -56,7 +56,7 @@ pub use cpu::{Cpu, INTERRUPTS};
 pub use memory::Ram;
 pub use parameters::RootComplexParameters;
 pub use profiles::{builtin_host, host_profiles};
-pub use standing::RootHold;
+pub use standing::{RootEnd, RootHold, RootWay};
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,

@@ -188,11 +188,16 @@ impl RootPorts {
         }
     }
 
-    /// Whether the datapaths of `port` have more work at `now` than a packet of `bytes`.
-    pub(super) fn is_late(&self, port: Port, bytes: u64, now: Time) -> bool {
-        let port = &self.ports[port.index()];
-        let mut both = [&port.incoming, &port.outgoing].into_iter();
-        both.any(|datapath| datapath.opens() > now + datapath.time_of(bytes))
+    /// Whether the datapath of packets that come in at `port` has more work at `now` than one of `bytes`.
+    pub(super) fn is_late_in(&self, port: Port, bytes: u64, now: Time) -> bool {
+        let incoming = &self.ports[port.index()].incoming;
+        incoming.opens() > now + incoming.time_of(bytes)
+    }
+
+    /// Whether the datapath of packets that go out at `port` has more work at `now` than one of `bytes`.
+    pub(super) fn is_late_out(&self, port: Port, bytes: u64, now: Time) -> bool {
+        let outgoing = &self.ports[port.index()].outgoing;
+        outgoing.opens() > now + outgoing.time_of(bytes)
     }
 
     /// Whether the link of `port` has failed by `now`.

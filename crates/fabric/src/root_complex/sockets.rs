@@ -3,6 +3,7 @@
 //! Such a packet is handled when it arrives at its socket, so packets that stay in their socket do not wait for it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use kernel::{Bandwidth, Port, Span, Time};
 use link::Counters;
@@ -131,16 +132,20 @@ impl Sockets {
         })
     }
 
-    /// The connection of the socket of `port` that has the most work at `now`, in either direction, if that is more than a packet of
+    /// The connection from one of these sockets to one of the others that has the most work at `now`, if that is more than a packet of
     /// `bytes`.
-    pub(super) fn busiest(&self, port: Port, bytes: u64, now: Time) -> Option<(usize, usize)> {
-        let own = self.of_ports[port.index()];
-        let others = (0..self.count).filter(|other| *other != own);
-        let pairs = others.flat_map(|other| [(own, other), (other, own)]);
+    pub(super) fn busiest(
+        &self,
+        from: Range<usize>,
+        to: &Range<usize>,
+        bytes: u64,
+        now: Time,
+    ) -> Option<(usize, usize)> {
+        let pairs = from.flat_map(|from| to.clone().map(move |to| (from, to)));
         let free = |(from, to): (usize, usize)| self.free[from * self.count + to];
         let least = now + self.bandwidth.time_of(bytes);
         pairs
-            .filter(|pair| free(*pair) > least)
+            .filter(|(from, to)| from != to && free((*from, *to)) > least)
             .max_by_key(|pair| free(*pair))
     }
 

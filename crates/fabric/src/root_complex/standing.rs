@@ -1,10 +1,14 @@
 //! The answer of a root complex to the probes: the reason why packets wait in it. They ask at times between two events.
 
-use kernel::{Port, Time};
+use std::ops::Range;
 
+use kernel::{Port, Time};
+use serde::{Deserialize, Serialize};
+
+use super::sockets::CPU;
 use super::{Cpu, RootComplex};
 
-/// The reason why packets that came in by a root port wait.
+/// The reason why packets wait in a root complex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootHold {
     /// The memory of a socket, which has more work than a packet's, or the ownership of a line.
@@ -17,30 +21,82 @@ pub enum RootHold {
     Translation,
 }
 
+/// An end of the way of packets through a root complex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RootEnd {
+    /// A root port.
+    Port(Port),
+    /// The memory of this socket, or of any socket.
+    Memory(Option<usize>),
+    /// The CPU.
+    Cpu,
+}
+
+impl RootEnd {
+    fn port(self) -> Option<Port> {
+        match self {
+            RootEnd::Port(port) => Some(port),
+            RootEnd::Memory(_) | RootEnd::Cpu => None,
+        }
+    }
+}
+
+/// The way of packets through a root complex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootWay {
+    /// The end where they come in.
+    pub from: RootEnd,
+    /// The end where they go out, or stay.
+    pub to: RootEnd,
+}
+
 impl<C: Cpu> RootComplex<C> {
-    /// Returns the reason, besides links, why packets of `bytes` that come in by `port`, or their answers, wait at `now`; `None` if no
-    /// part has more work than that of one such packet.
-    pub fn standing(&self, port: Port, bytes: u64, now: Time) -> Option<RootHold> {
-        if self.ports.is_late(port, bytes, now) {
+    /// Returns the reason, besides links, why packets of `bytes` that go this `way`, or the requests that they answer, wait at `now`;
+    /// `None` if no part of it has more work than that of one such packet.
+    pub fn standing(&self, way: RootWay, bytes: u64, now: Time) -> Option<RootHold> {
+        let (entry, exit) = (way.from.port(), way.to.port());
+        let is_late_in = entry.is_some_and(|port| self.ports.is_late_in(port, bytes, now));
+        let is_late_out = exit.is_some_and(|port| self.ports.is_late_out(port, bytes, now));
+        if is_late_in || is_late_out {
             return Some(RootHold::Datapath);
         }
-        let translation = self.translation.as_ref();
-        if translation.is_some_and(|agent| agent.is_late(port)) {
+        if let Some(agent) = &self.translation
+            && entry.or(exit).is_some_and(|port| agent.is_late(port))
+        {
             return Some(RootHold::Translation);
         }
-        if self.peers.is_late(bytes, now) {
+        if entry.is_some() && exit.is_some() && self.peers.is_late(bytes, now) {
             return Some(RootHold::Datapath);
         }
-        if let Some(sockets) = &self.sockets
-            && let Some((from, to)) = sockets.busiest(port, bytes, now)
-        {
-            return Some(RootHold::Socket(from, to));
+        if let Some(sockets) = &self.sockets {
+            let (from, to) = (self.sockets_of(way.from), self.sockets_of(way.to));
+            if let Some((from, to)) = sockets.busiest(from, &to, bytes, now) {
+                return Some(RootHold::Socket(from, to));
+            }
         }
+        let is_late = [way.from, way.to].into_iter().any(|end| {
+            matches!(end, RootEnd::Memory(_)) && self.is_memory_late((end, entry), bytes, now)
+        });
+        is_late.then_some(RootHold::Memory)
+    }
+
+    /// Whether the memory at `end` has more work than a request for `bytes` that comes in by the port `entry` at `now`, or a write
+    /// from that port waits for the ownership of a line.
+    fn is_memory_late(&self, (end, entry): (RootEnd, Option<Port>), bytes: u64, now: Time) -> bool {
         let there = now + self.parameters.latency;
         let taken = there + self.memory.longest(bytes);
-        let ownership = self.ownership.as_ref();
-        let waits = ownership.is_some_and(|ownership| ownership.after_all_writes(port) > taken);
-        let is_late = waits || self.memory.is_late(bytes, now, there);
-        is_late.then_some(RootHold::Memory)
+        let ownership = self.ownership.as_ref().zip(entry);
+        let waits = ownership.is_some_and(|(all, port)| all.after_all_writes(port) > taken);
+        waits || self.memory.is_late(self.sockets_of(end), bytes, now, there)
+    }
+
+    /// The sockets that an end may be in.
+    fn sockets_of(&self, end: RootEnd) -> Range<usize> {
+        match end {
+            RootEnd::Memory(None) => 0..self.parameters.sockets as usize,
+            RootEnd::Memory(Some(socket)) => socket..socket + 1,
+            RootEnd::Port(port) => self.socket_of(port)..self.socket_of(port) + 1,
+            RootEnd::Cpu => CPU..CPU + 1,
+        }
     }
 }

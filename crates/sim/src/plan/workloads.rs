@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
-use crate::workload::flow::{attributes, classes, overlap, pasid};
+use crate::workload::flow::{attributes, classes, overlap, pasid, places};
 use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
@@ -82,6 +82,7 @@ pub(super) fn plan(
     warnings.extend(attributes::warnings(scenario, nodes, &flows));
     warnings.extend(pasid::warnings(scenario, nodes, &flows));
     warnings.extend(classes::warnings(scenario, nodes, &flows));
+    warnings.extend(places::warnings(scenario, &flows));
     let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
     Ok(Planned {

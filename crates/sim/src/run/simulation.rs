@@ -607,11 +607,10 @@ impl Simulation {
         nodes.filter_map(told).collect()
     }
 
-    /// Finds out from now on what flows wait for. Where there are many flows, this costs more than a few percent of the time of a run if
-    /// it is to be done `closely`.
-    pub fn watch_waits(&mut self, closely: bool) {
+    /// Finds out from now on what flows wait for.
+    pub fn watch_waits(&mut self) {
         self.unite();
-        self.waits = Some(Box::new(Waits::new(&self.plan, &self.models, closely)));
+        self.waits = Some(Box::new(Waits::new(&self.plan, &self.models)));
         self.halt();
     }
 
@@ -640,8 +639,8 @@ impl Simulation {
         if let Some(interval) = self.sampled_each {
             again.sample(interval);
         }
-        if let Some(waits) = &self.waits {
-            again.watch_waits(waits.is_close());
+        if self.waits.is_some() {
+            again.watch_waits();
         }
     }
 

@@ -616,7 +616,7 @@ proptest! {
     #[test]
     fn the_time_of_a_flow_is_what_it_waited_for(scenario in scenario()) {
         let mut simulation = simulation(&scenario.text());
-        simulation.watch_waits(true);
+        simulation.watch_waits();
         simulation.run(&mut |_| true);
         let events = simulation.events();
         let result = simulation.result();
@@ -648,7 +648,7 @@ proptest! {
         }
         let outcome = assert_same_course(&scenario.text(), share, &|simulation| {
             if looks {
-                simulation.watch_waits(true);
+                simulation.watch_waits();
                 simulation.sample(Span::from_ns(700));
             }
         });

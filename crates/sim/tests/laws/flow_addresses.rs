@@ -195,3 +195,39 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_step_beyond_the_window_is_warned_of() {
+    let warnings = |places: &str| {
+        let flow = format!("count = 8\nrequest_size = \"64 B\"\nwindow = \"512 B\"\n{places}");
+        let simulation = simulation(&machine(&flow));
+        simulation.plan().warnings.clone()
+    };
+    for (places, key) in [
+        (
+            "addresses = \"random\"\nalignment = \"1 KiB\"",
+            "alignment: 1 KiB",
+        ),
+        (
+            "addresses = \"random\"\nalignment = \"449 B\"",
+            "alignment: 449 B",
+        ),
+        (
+            "addresses = \"strided\"\nstride = \"512 B\"",
+            "stride: 512 B",
+        ),
+    ] {
+        let warned = warnings(places);
+        assert_eq!(warned.len(), 1, "{places}: {warned:?}");
+        assert!(warned[0].contains(key), "{warned:?}");
+        assert!(warned[0].contains("write a larger window"), "{warned:?}");
+    }
+    for places in [
+        "",
+        "addresses = \"random\"",
+        "addresses = \"random\"\nalignment = \"448 B\"",
+        "addresses = \"strided\"\nstride = \"448 B\"",
+    ] {
+        assert_eq!(warnings(places), [""; 0], "{places}");
+    }
+}

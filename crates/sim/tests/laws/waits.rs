@@ -5,7 +5,7 @@ use crate::fixture::*;
 /// The share of the time of `flow` that it waited for `kind`, with the limit that is told.
 fn share(text: &str, flow: &str, kind: &str) -> (f64, String) {
     let mut simulation = simulation(text);
-    simulation.watch_waits(true);
+    simulation.watch_waits();
     simulation.run(&mut |_| true);
     let waits = simulation.result().waits.expect("the run was watched");
     let told = waits.iter().find(|told| told.id == flow);
@@ -41,4 +41,96 @@ fn a_flow_behind_a_failed_link_waits_for_the_link() {
     let (share, limit) = share(&text, "f", "wire");
     assert!(share > 0.99, "{share}");
     assert_eq!(limit, "wire");
+}
+
+/// Devices `a` and `b` at the two sockets of a host, with a flow `near` from `a`, and `far` from `b`, each with its settings.
+fn two_sockets(host: &str, near: &str, far: &str) -> String {
+    let flow = |id: &str, from: &str, more: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"h0\"\nsize = \"128 KiB\"\n{more}\n"
+        )
+    };
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}sockets = 2\n{host}\n[devices.a]\nupstream = {{ to = \"h0\", socket = 0 }}\ntags = 64\n[devices.b]\nupstream = {{ to = \"h0\", socket = 1 }}\ntags = 64\n{}{}",
+        flow("near", "a", near),
+        flow("far", "b", far)
+    )
+}
+
+#[test]
+fn a_flow_waits_for_no_connection_of_sockets_that_its_packets_do_not_cross() {
+    let host = "socket_bandwidth = \"3 GB/s\"";
+    // Completions of `far` come from socket 0, writes go there.
+    for (near, far, connection) in [
+        ("socket = 0", "socket = 0\ndirection = \"read\"", "far"),
+        ("socket = 0", "socket = 0", "far"),
+        ("socket = 1", "socket = 0", "both"),
+        ("socket = 0\ndirection = \"read\"", "socket = 0", "far"),
+    ] {
+        let text = two_sockets(host, near, far);
+        let socket = |flow| share(&text, flow, "socket");
+        assert!(socket("far").0 > 0.8, "{far}: {:?}", socket("far"));
+        match connection {
+            "far" => {
+                let (waited, limit) = socket("near");
+                assert_eq!((waited, limit.as_str()), (0.0, "wire"), "{near}, {far}");
+            }
+            _ => assert!(socket("near").0 > 0.8, "{near}: {:?}", socket("near")),
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_lacks_credit_waits_for_no_connection_that_nobody_at_its_port_crosses() {
+    let host = "socket_bandwidth = \"3 GB/s\"\nposted_headers = 1";
+    let text = two_sockets(host, "socket = 0", "socket = 0\ndirection = \"read\"");
+    assert!(share(&text, "near", "socket").0 <= 0.0);
+    assert_eq!(share(&text, "near", "credit").1, "credit");
+}
+
+#[test]
+fn a_flow_waits_for_no_memory_of_another_socket() {
+    let host = "ingest_bandwidth = \"2 GB/s\"";
+    let near = "socket = 0\nrequest_size = \"256 B\"\ninterval = \"500 ns\"";
+    let text = two_sockets(host, near, "socket = 1");
+    assert!(share(&text, "far", "memory").0 > 0.8);
+    assert!(share(&text, "near", "memory").0 <= 0.0);
+}
+
+/// Round trips of a host over a slow link; a round trip takes 748 ns, its two packets 272 ns each.
+fn round_trips(interval: &str) -> String {
+    format!(
+        "{HOST}[devices.r]\nmodel = \"reflector\"\nupstream = {{ to = \"h0\", generation = 1, lanes = 1 }}\n[[flows]]\nid = \"rt\"\nfrom = \"h0\"\nto = \"r\"\ndirection = \"round-trip\"\ncount = 300\nrequest_size = \"48 B\"\ninterval = \"{interval}\"\n"
+    )
+}
+
+#[test]
+fn a_round_trip_waits_for_the_wires_that_its_packet_is_on() {
+    let (on_wire, limit) = share(&round_trips("0 ns"), "rt", "wire");
+    // A DLLP of 32 ns may be right behind each.
+    let range = 544.0 / 748.0 - 0.02..608.0 / 748.0 + 0.02;
+    assert!(range.contains(&on_wire), "{on_wire}");
+    assert_eq!(limit, "wire");
+}
+
+#[test]
+fn a_host_waits_for_the_interval_of_its_flow() {
+    let (paced, limit) = share(&round_trips("3 us"), "rt", "datapath");
+    close(paced, 1.0 - 748.0 / 3000.0, 5.0);
+    assert_eq!(limit, "datapath");
+}
+
+/// A reader with few tags below a switch, and a flow of writes to it, which together use its wire for four fifths of the time.
+fn card() -> String {
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}[switches.s]\nupstream = \"h0\"\n[devices.nic]\nupstream = {{ to = \"s\", lanes = 4 }}\n[devices.fpga]\nupstream = \"s\"\nbar = \"1 MiB\"\ntags = 4\n[[flows]]\nid = \"packets\"\nfrom = \"nic\"\nto = \"fpga\"\nsize = \"1 MiB\"\n[[flows]]\nid = \"tables\"\nfrom = \"fpga\"\nto = \"h0\"\ndirection = \"read\"\nsize = \"1 MiB\"\n"
+    )
+}
+
+#[test]
+fn a_packet_that_is_still_on_its_way_through_a_switch_waits_for_no_other() {
+    // Without the writes the reads are 0.3 % faster.
+    let (others, limit) = share(&card(), "tables", "arbitration");
+    assert!(others < 0.03, "{others}");
+    assert_eq!(limit, "tags");
 }

@@ -11,7 +11,9 @@ use crate::flow::Direction;
 pub enum Standing {
     /// The flow has not begun.
     Early,
-    /// The least time between requests, of the flow or of its engine, or the time that the engine takes for a request.
+    /// The least time between the flow's own requests.
+    Interval,
+    /// The least time between requests of its engine, or the time that the engine takes for a request.
     Pacing(Time),
     /// A tag.
     Tags,
@@ -47,6 +49,9 @@ impl Requester {
         let is_read = running.flow.direction == Direction::Read;
         if is_read && !self.reads.is_open(now) {
             return Some(Standing::Tags);
+        }
+        if running.interval_ends() > now.max(self.held_until) {
+            return Some(Standing::Interval);
         }
         let next_at = running.next_at(running.staging(&self.limits));
         if next_at.max(self.held_until) > now {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use device::{Engine, Gate, Nic, Router, RouterHold};
-use fabric::{RootHold, UPSTREAM};
+use fabric::{RootEnd, RootHold, RootWay, UPSTREAM};
 use kernel::Time;
 use link::{Concern, Hold, LinkEnd};
 use packet::FlowId;
@@ -15,7 +15,7 @@ use crate::build;
 use crate::model::Model;
 
 use super::super::stores::Stores;
-use super::path::{End, Station, Wire, Wires};
+use super::path::{End, RootEntries, Station, Wire, Wires};
 
 /// A cause for which a flow waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub(super) enum Cause {
     Outstanding(usize),
     /// The datapath, or the pace, of a node.
     Datapath(usize),
+    /// The least time between the requests of the flow, which a node makes.
+    Interval(usize),
     /// The engine of a node, which keeps packets in its receive buffer.
     Holder(usize),
     /// The memory of a host, or the answer of a device.
@@ -58,6 +60,7 @@ pub(super) enum Cause {
 #[derive(Clone, Copy)]
 pub(super) struct Moment<'a> {
     pub(super) wires: &'a Wires,
+    pub(super) entries: &'a RootEntries,
     pub(super) models: &'a [Model],
     pub(super) stores: &'a Stores<'a>,
     pub(super) now: Time,
@@ -178,7 +181,7 @@ impl Moment<'_> {
                 let is_late = endpoint.is_answering_late(self.now);
                 is_late.then_some(Cause::Datapath(node))
             }
-            Station::Root(node, port) => self.in_root(route, (node, port)),
+            Station::Root(node, way) => self.in_root(route, node, way),
             Station::Router(node) => self.in_router(route, node),
         })
     }
@@ -213,15 +216,33 @@ impl Moment<'_> {
         )
     }
 
-    fn in_root(&self, route: &Route, (node, port): End) -> Option<Cause> {
+    fn in_root(&self, route: &Route, node: usize, way: RootWay) -> Option<Cause> {
         let host = self.models[node].host()?;
-        let port = kernel::Port(port as u16);
-        Some(match host.standing(port, route.request, self.now)? {
+        Some(match host.standing(way, route.request, self.now)? {
             RootHold::Memory => Cause::Memory(node),
             RootHold::Socket(from, to) => Cause::Socket(node, from, to),
             RootHold::Datapath => Cause::Datapath(node),
             RootHold::Translation => Cause::Translation(node),
         })
+    }
+
+    /// Returns the cause for which packets that come in by the root port `end` wait in its host, on the ways of all flows that come in
+    /// there. Packets of other workloads go to memory.
+    fn behind_root_port(&self, route: &Route, (node, port): End) -> Option<Cause> {
+        let known = self
+            .entries
+            .get(&(node, port))
+            .map_or(&[][..], Vec::as_slice);
+        let to_memory = RootWay {
+            from: RootEnd::Port(kernel::Port(port as u16)),
+            to: RootEnd::Memory(None),
+        };
+        let ways = if known.is_empty() {
+            &[to_memory]
+        } else {
+            known
+        };
+        ways.iter().find_map(|way| self.in_root(route, node, *way))
     }
 
     /// Returns the cause behind a link end's reason to wait; `None` for a latency, which all packets pass.
@@ -257,7 +278,7 @@ impl Moment<'_> {
                 .flatten()
         });
         on_wires
-            .or_else(|| self.in_root(route, end))
+            .or_else(|| self.behind_root_port(route, end))
             .or_else(|| self.is_late(node).then_some(Cause::Datapath(node)))
             .or_else(|| self.is_holding(node).then_some(Cause::Holder(node)))
     }
@@ -274,8 +295,12 @@ impl Moment<'_> {
             Some(Standing::CompletionBuffer) => {
                 self.data_on_wire(route).unwrap_or(Cause::Outstanding(node))
             }
-            // It waits for an answer, one at a time.
-            Some(Standing::Away) => Cause::Memory(route.to),
+            // One round trip at a time: its packet is on one of the wires, or with the target.
+            Some(Standing::Away) => self
+                .first_wire(route)
+                .or_else(|| self.on_any_wire(route))
+                .unwrap_or(Cause::Memory(route.to)),
+            Some(Standing::Interval) => self.first_wire(route).unwrap_or(Cause::Interval(node)),
             Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
             Some(_) => {
                 let leaf = self.models[node].leaf();
@@ -342,5 +367,13 @@ impl Moment<'_> {
         let wire = route.slowest?;
         self.is_on(wire, route.part)
             .then_some(Cause::Wire(wire.end))
+    }
+
+    /// The wire that a packet of the flow is on.
+    fn on_any_wire(&self, route: &Route) -> Option<Cause> {
+        route.stations.iter().find_map(|station| match *station {
+            Station::Wire(wire) if self.is_on(wire, route.part) => Some(Cause::Wire(wire.end)),
+            _ => None,
+        })
     }
 }

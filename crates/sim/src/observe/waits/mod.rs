@@ -12,6 +12,7 @@ mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fabric::RootEnd;
 use kernel::{Span, Time};
 use link::LinkEnd;
 use packet::FlowId;
@@ -26,12 +27,15 @@ use crate::workload::flow::{Amount, FlowPlan};
 use super::meter::Meter;
 use super::stores::Stores;
 use cause::{Cause, Moment, Route};
-use path::{Station, Wire, Wires};
+use path::{RootEntries, Station, Wire, Wires};
 
 pub use told::FlowWaits;
 
-/// The shortest slot of long flows: several packets on a fast link.
-const LEAST_SLOT: Span = Span::from_ns(500);
+/// The shortest slot of long flows, of which there are not [`MANY`]: about a packet on a fast link.
+const LEAST_SLOT: Span = Span::from_ns(100);
+
+/// The number of ways of flows from which on slots are longer the more there are.
+const MANY: u64 = 16;
 
 /// The first slot after a flow has begun, and the part of the time since then that slots are until they have the length of
 /// [`LEAST_SLOT`]: a flow of a microsecond is seen some sixty times.
@@ -45,6 +49,7 @@ const PART: u64 = 2048;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Waits {
     wires: Wires,
+    entries: RootEntries,
     ways: Vec<Way>,
     /// The number of the first way of each flow.
     first_ways: BTreeMap<FlowId, usize>,
@@ -56,8 +61,6 @@ pub struct Waits {
     begin: Time,
     slot: Span,
     least_slot: Span,
-    /// Whether it looks at many flows as often as at one.
-    is_close: bool,
     /// The time of the next look.
     due: Time,
 }
@@ -76,26 +79,22 @@ struct Way {
 }
 
 impl Waits {
-    /// A probe that looks at the flows of `plan`, whose components are `models`. The more flows, the more seldom it does, unless it
-    /// looks `closely`, whatever that takes.
-    pub fn new(plan: &Plan, models: &[Model], closely: bool) -> Self {
+    /// A probe that looks at the flows of `plan`, whose components are `models`.
+    pub fn new(plan: &Plan, models: &[Model]) -> Self {
         let wires = Wires::of(plan);
         let workloads = plan.workloads.iter().enumerate();
         let flows = workloads.filter_map(|(number, one)| Some((number, one, one.workload.flow()?)));
         let ways: Vec<Way> = flows
             .flat_map(|(number, one, flow)| ways_of(&wires, plan, models, (number, one), flow))
             .collect();
-        let least_slot = if closely {
-            LEAST_SLOT
-        } else {
-            LEAST_SLOT * ways.len().max(1) as u64
-        };
+        let least_slot = LEAST_SLOT * (ways.len() as u64).div_ceil(MANY).max(1);
         let mut first_ways = BTreeMap::new();
         for (number, way) in ways.iter().enumerate() {
             first_ways.entry(way.route.part).or_insert(number);
         }
         let mut waits = Waits {
             wires,
+            entries: entries(&ways),
             ways,
             first_ways,
             number: 0,
@@ -104,16 +103,10 @@ impl Waits {
             begin: Time::ZERO,
             slot: FIRST_SLOT,
             least_slot,
-            is_close: closely,
             due: Time::ZERO,
         };
         waits.set_due();
         waits
-    }
-
-    /// Whether the probe looks closely.
-    pub fn is_close(&self) -> bool {
-        self.is_close
     }
 
     /// Whether there is a flow to look at.
@@ -160,16 +153,17 @@ impl Waits {
         self.slot = left.map_or(slot, |left| left.min(slot));
     }
 
-    /// Sets the time of the look within the slot, by multiples of the golden ratio.
+    /// Sets the time of the look within the slot, by mixed bits of the slot's number. Multiples of an irrational number would be spread
+    /// more evenly, and meet some rhythms of packets at a few of their phases alone.
     fn set_due(&mut self) {
-        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let within = u128::from(self.number.wrapping_mul(GOLDEN)) * u128::from(self.slot.as_fs());
+        let within = u128::from(mixed(self.number)) * u128::from(self.slot.as_fs());
         self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
     }
 
     fn look_once(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
         let moment = Moment {
             wires: &self.wires,
+            entries: &self.entries,
             models,
             stores,
             now: self.due,
@@ -252,6 +246,22 @@ fn ways_of(
     parts.map(way).collect()
 }
 
+/// The ways through hosts of all flows, by the root ports where they come in.
+fn entries(ways: &[Way]) -> RootEntries {
+    let mut entries = RootEntries::new();
+    for station in ways.iter().flat_map(|way| &way.route.stations) {
+        if let Station::Root(host, way) = station
+            && let RootEnd::Port(port) = way.from
+        {
+            let known = entries.entry((*host, port.index())).or_default();
+            if !known.contains(way) {
+                known.push(*way);
+            }
+        }
+    }
+    entries
+}
+
 /// The slowest wire on the way of the data: of the answers, if the flow reads.
 fn slowest(stations: &[Station], models: &[Model], is_read: bool) -> Option<Wire> {
     let wires = stations.iter().filter_map(|station| match station {
@@ -265,6 +275,14 @@ fn slowest(stations: &[Station], models: &[Model], is_read: bool) -> Option<Wire
         link.map(|link| link.timing().length(PAGE))
     };
     wires[of_data..].iter().copied().max_by_key(time)
+}
+
+/// The mixed bits of a number, by the generator `splitmix64`.
+fn mixed(number: u64) -> u64 {
+    let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
 
 /// Bytes whose time on the wire compares links.

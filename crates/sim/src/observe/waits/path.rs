@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use fabric::{RootEnd, RootWay};
+use kernel::Port;
 use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::plan::FabricPlan;
+use crate::scenario::{Direction, NodeKind};
 use crate::workload::flow::FlowPlan;
 
 /// The number of a component and of its port.
@@ -31,9 +34,12 @@ pub(super) enum Station {
     Answers(usize),
     /// The crossbar of a router.
     Router(usize),
-    /// The parts of a host behind the root port with this number.
-    Root(usize, usize),
+    /// The parts of a host on this way through it.
+    Root(usize, RootWay),
 }
+
+/// The ways through a host of all flows that come in by a root port.
+pub(super) type RootEntries = BTreeMap<End, Vec<RootWay>>;
 
 /// All directions of all links, by their transmitters, and the nodes where packets leave a tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -107,32 +113,65 @@ impl Wires {
     }
 }
 
-/// The stations of the requests of `flow`, and then those of the answers, if it reads.
+/// The stations of the requests of `flow`, and then, if there are any, those of the answers or of the round trips on their way back.
 pub(super) fn stations(
     wires: &Wires,
     plan: &FabricPlan,
     flow: &FlowPlan,
-    has_answers: bool,
+    is_read: bool,
 ) -> Vec<Station> {
     let target = flow.to.unwrap_or(plan.nodes[flow.from].root);
-    let mut all = way(wires, plan, flow.from, target);
-    if has_answers {
-        all.extend(
-            plan.nodes[target]
-                .memory
-                .is_none()
-                .then_some(Station::Answers(target)),
-        );
-        all.extend(way(wires, plan, target, flow.from));
+    let of_target = match flow.to {
+        Some(_) => memory(plan, target, flow.offset, flow.window),
+        None => RootEnd::Memory(None),
+    };
+    let ends = |of_source| {
+        move |host| {
+            if host == flow.from {
+                of_source
+            } else {
+                of_target
+            }
+        }
+    };
+    let mut all = way(wires, plan, (flow.from, target), &ends(RootEnd::Cpu));
+    if is_read {
+        let answers = plan.nodes[target].memory.is_none();
+        all.extend(answers.then_some(Station::Answers(target)));
+        all.extend(way(wires, plan, (target, flow.from), &ends(RootEnd::Cpu)));
+    } else if flow.direction == Direction::RoundTrip {
+        let base = plan.nodes[flow.from].memory.map_or(0, |memory| memory.base);
+        let of_reply = flow.reply.map_or(RootEnd::Memory(None), |reply| {
+            memory(plan, flow.from, reply - base, flow.write_size)
+        });
+        all.extend(way(wires, plan, (target, flow.from), &ends(of_reply)));
     }
     all
 }
 
-/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers.
-fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station> {
+/// The memory of the socket that has these bytes of `host`; any memory if they are in several, or `host` is no host.
+fn memory(plan: &FabricPlan, host: usize, offset: u64, bytes: u64) -> RootEnd {
+    let NodeKind::Host(parameters, _) = &plan.nodes[host].kind else {
+        return RootEnd::Memory(None);
+    };
+    let last_socket = u64::from(parameters.sockets) - 1;
+    let socket = |offset: u64| (offset / parameters.memory_share()).min(last_socket) as usize;
+    let (first, last) = (socket(offset), socket(offset + bytes.max(1) - 1));
+    RootEnd::Memory((first == last).then_some(first))
+}
+
+/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` tells
+/// the end of the way at a host.
+fn way(
+    wires: &Wires,
+    plan: &FabricPlan,
+    (from, to): (usize, usize),
+    end_at: &dyn Fn(usize) -> RootEnd,
+) -> Vec<Station> {
     let root = |node: usize| plan.nodes[node].root;
+    let one_way = |from, to| one_way(wires, plan, (from, to), end_at);
     if root(from) == root(to) {
-        return one_way(wires, plan, from, to);
+        return one_way(from, to);
     }
     let networks = plan.networks.iter().zip(&wires.routers);
     let mut gates = networks.filter_map(|(network, routers)| {
@@ -140,7 +179,7 @@ fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station>
         Some((*exit, *entry, &network.routers))
     });
     if let Some((exit, entry, members)) = gates.next() {
-        let mut all = one_way(wires, plan, from, exit);
+        let mut all = one_way(from, exit);
         // Only those at both ends in a large network, where a look at every router would cost too much.
         let looked_at = if members.len() <= MOST_ROUTERS {
             members.clone()
@@ -148,15 +187,15 @@ fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station>
             vec![exit, entry]
         };
         all.extend(looked_at.into_iter().map(Station::Router));
-        all.extend(one_way(wires, plan, entry, to));
+        all.extend(one_way(entry, to));
         return all;
     }
     let attached = |node: usize| wires.nics.get(&root(node)).copied();
-    let mut all = attached(from).map_or_else(Vec::new, |exit| one_way(wires, plan, from, exit));
+    let mut all = attached(from).map_or_else(Vec::new, |exit| one_way(from, exit));
     all.extend(
         attached(to)
             .into_iter()
-            .flat_map(|entry| one_way(wires, plan, entry, to)),
+            .flat_map(|entry| one_way(entry, to)),
     );
     all
 }
@@ -164,21 +203,40 @@ fn way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station>
 /// Most routers of a network that are all looked at.
 const MOST_ROUTERS: usize = 64;
 
-fn one_way(wires: &Wires, plan: &FabricPlan, from: usize, to: usize) -> Vec<Station> {
+fn one_way(
+    wires: &Wires,
+    plan: &FabricPlan,
+    (from, to): (usize, usize),
+    end_at: &dyn Fn(usize) -> RootEnd,
+) -> Vec<Station> {
     let (up, down) = (wires.up(plan, from), wires.down(plan, to));
-    // Between root ports, or between the memory and a root port.
-    let (last, first) = (up.last(), down.first());
-    let root = last
-        .map(|wire| wire.far)
-        .or_else(|| first.map(|wire| wire.end));
-    let root = root.map(|(node, port)| Station::Root(node, port));
+    let (entry, exit) = (
+        up.last().map(|wire| wire.far),
+        down.first().map(|wire| wire.end),
+    );
+    let port = |end: End| RootEnd::Port(Port(end.1 as u16));
+    let ends = match (entry.map(port), exit.map(port)) {
+        // A device that takes data from memory, or leaves it there, for others.
+        (Some(entry), Some(exit)) if from == to => {
+            let memory = RootEnd::Memory(None);
+            vec![(entry, memory), (memory, exit)]
+        }
+        (Some(entry), Some(exit)) => vec![(entry, exit)],
+        (Some(entry), None) => vec![(entry, end_at(to))],
+        (None, Some(exit)) => vec![(end_at(from), exit)],
+        (None, None) => Vec::new(),
+    };
+    let host = plan.nodes[from].root;
+    let roots = ends
+        .into_iter()
+        .map(|(from, to)| Station::Root(host, RootWay { from, to }));
     let receive = plan.nodes[to]
         .memory
         .is_none()
         .then_some(Station::ReceivePath(to));
     let wires = |all: Vec<Wire>| all.into_iter().map(Station::Wire);
     wires(up)
-        .chain(root)
+        .chain(roots)
         .chain(wires(down))
         .chain(receive)
         .collect()

@@ -137,6 +137,10 @@ fn named(cause: cause::Cause, (plan, transmitters): (&Plan, &Transmitters)) -> C
         cause::Cause::Tags(node) => of_node("tags", node),
         cause::Cause::Outstanding(node) => of_node("outstanding", node),
         cause::Cause::Datapath(node) => of_node("datapath", node),
+        cause::Cause::Interval(node) => Cause {
+            detail: Some("keeps the interval of the flow".to_owned()),
+            ..of_node("datapath", node)
+        },
         cause::Cause::Holder(node) => Cause {
             detail: Some("keeps packets in its receive buffer".to_owned()),
             ..of_node("datapath", node)

@@ -8,7 +8,7 @@ pub(crate) mod overlap;
 pub(crate) mod pasid;
 mod passage;
 mod place;
-mod places;
+pub(crate) mod places;
 mod plan;
 mod result;
 pub(crate) mod section;

@@ -5,7 +5,8 @@ use kernel::Bytes;
 use crate::plan::Region;
 use crate::plan::address::show;
 use crate::plan::planner::Planner;
-use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, ScenarioError};
+use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, Scenario, ScenarioError};
+use crate::workload::Workload;
 
 use super::Places;
 
@@ -105,6 +106,36 @@ impl Planner<'_> {
         let size = size.min(parameters.memory_share());
         Ok(Some(Socket { begin, size }))
     }
+}
+
+/// A warning for each flow whose alignment or stride leads to no second place in its window. `flows` are those of `scenario`, in its order.
+pub(crate) fn warnings(scenario: &Scenario, flows: &[Workload]) -> Vec<String> {
+    let written = scenario.flows.iter().zip(flows);
+    let warning = |(written, workload): (&Flow, &Workload)| {
+        let flow = workload.flow()?;
+        let (key, step) = match flow.places {
+            Places::Sequential => return None,
+            Places::Strided(stride) => ("stride", stride),
+            Places::Random(alignment) => ("alignment", alignment),
+        };
+        let request = match (flow.direction.writes(), flow.direction.reads()) {
+            (true, true) => flow.write_size.min(flow.read_size),
+            (true, false) => flow.write_size,
+            (false, _) => flow.read_size,
+        };
+        let has_two = flow.window >= step.saturating_add(request);
+        if has_two || written.parameters.window.is_none() || !written.lines.has(key) {
+            return None;
+        }
+        let message = format!(
+            "flow {:?}, {key}: {} leads beyond its window of {}, so that all requests begin at its first byte; write a larger window",
+            flow.id,
+            show(step),
+            show(flow.window)
+        );
+        Some(scenario.error(written.lines.of(key), message).to_string())
+    };
+    written.filter_map(warning).collect()
 }
 
 const NOT_STRIDED: &str =

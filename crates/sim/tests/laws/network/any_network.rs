@@ -387,7 +387,7 @@ proptest! {
     #[test]
     fn a_network_goes_on_from_a_checkpoint(network in network(true), share in 0.0..1.0) {
         let text = network.text();
-        let outcome = assert_same_course(&text, share, &|simulation| simulation.watch_waits(false));
+        let outcome = assert_same_course(&text, share, &|simulation| simulation.watch_waits());
         match outcome {
             Outcome::WentOn(_) => {}
             // Nothing was to be carried: no flows, and no message of traffic became due within its duration.
