@@ -1521,7 +1521,8 @@ class Flow(Repeated, total=False):
     while there is one. (B; default none)"""
     window: Setting
     """Bytes of the target that are used again and again; none to use each byte once, or 1 MiB
-    with a duration. (B; default none)"""
+    with a duration. Requests of a router use the place of the first one, unless this says
+    more. (B; default none)"""
     addresses: Setting
     """Places in the window at which requests begin: 'sequential', each where the one before
     has ended, 'random', or 'strided', each a stride after the beginning of the one before.
@@ -1550,7 +1551,8 @@ class Flow(Repeated, total=False):
     """Messages of a nic that may be under way. (default none)"""
     smallest: Setting
     """Least size of messages of a nic, which are drawn evenly from this size to request_size;
-    none for request_size. (B; default none)"""
+    none for request_size. With it, the bytes of the flow are those of count messages of
+    request_size, and the latency is not measured. (B; default none)"""
     function: Setting
     """The function of a nic whose queue pair sends the messages: 0 is the physical one; none
     for any that is free. (default none)"""
