@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from peerlane import Device, Fabric, ModelError, Simulation
+from own_devices import base, fabric
+from peerlane import Device, ModelError
 from peerlane.testing import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
-
-
-def fabric(model: Device, **settings: str | int) -> Fabric:
-    return Fabric("own").host("h0").switch("s0", "h0").device("ssd", "s0", model=model, **settings)
-
-
-def base(simulation: Simulation) -> int:
-    return simulation.tree().nodes["ssd"].regions[0].base
 
 
 class Ended(Device):

@@ -1,0 +1,34 @@
+"""A fabric with a device in Python, `ssd`, and places in its configuration space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane import Fabric
+
+if TYPE_CHECKING:
+    from peerlane import Device, Simulation
+
+
+def fabric(model: type[Device] | Device, **settings: str | int) -> Fabric:
+    begun = Fabric("own").host("h0").switch("s0", "h0")
+    return begun.device("ssd", "s0", model=model, **settings)
+
+
+def base(simulation: Simulation) -> int:
+    """The address of its first region."""
+    return simulation.tree().nodes["ssd"].regions[0].base
+
+
+def express(simulation: Simulation, function: str) -> int:
+    """The offset of the PCI Express capability."""
+    spaces = range(0x40, 0x100, 4)
+    return next(at for at in spaces if simulation.config_read("h0", function, at) & 0xFF == 0x10)
+
+
+def extended(simulation: Simulation, function: str, number: int) -> int:
+    """The offset of the extended capability with this number."""
+    at = 0x100
+    while (header := simulation.config_read("h0", function, at)) & 0xFFFF != number:
+        at = header >> 20
+    return at
