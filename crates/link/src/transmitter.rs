@@ -2,6 +2,7 @@
 
 mod counting;
 mod ordered_sets;
+mod picking;
 mod replay_buffer;
 
 use std::mem::offset_of;
@@ -94,9 +95,6 @@ pub(crate) enum Turn {
 
 /// The bytes on the wire of a packet that the link itself makes: a message without data.
 const OWN_BYTES: u16 = 16 + TLP_FRAMING as u16;
-
-/// The bytes on the wire of the smallest packet, with a header of three doublewords.
-const SMALLEST: u16 = 12 + TLP_FRAMING as u16;
 
 /// The number of sequence numbers, which have 12 bits.
 pub(crate) const SEQUENCES: u16 = 1 << 12;
@@ -407,86 +405,12 @@ impl Transmitter {
         Turn::Sent
     }
 
-    /// Whether the replay buffer has space for the packet that leaves next; if none can leave, for the smallest one.
-    #[cold]
-    #[inline(never)]
-    fn can_keep_next(&mut self, at: Time, packets: &Packets) -> bool {
-        let (channel, pick) = self.pick(at, packets);
-        let queue = &self.channels[channel].queue;
-        let wire_len = match pick {
-            Pick::Packet(source, class) => queue.wire_len(source, class, 0),
-            Pick::Passing(source, class, place) => queue.wire_len(source, class, place),
-            Pick::NotBefore(_) | Pick::NoCredit | Pick::Empty => SMALLEST,
-        };
-        self.can_keep(wire_len)
-    }
-
-    /// Takes the packet that leaves, where packets of only one class of one source of one channel wait, with its source.
-    #[inline(always)]
-    fn take_only(&mut self, at: Time) -> Option<(u16, Waiting)> {
-        let Channel { queue, budgets, .. } = self.channels.only_mut()?;
-        queue.take_only(at, budgets)
-    }
-
     /// Replays a packet of the replay buffer.
     #[cold]
     fn send_again(&mut self, at: Time, kept: Kept, cx: &mut impl LinkContext) {
         self.counters.replays += 1;
         self.count_again(kept.packet, cx);
         self.transmit(at, kept, true, false, cx);
-    }
-
-    /// Chooses the next packet: the arbiter chooses among channels, and the queue of a channel among its packets.
-    #[inline(never)]
-    fn pick(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
-        if let Some(Channel { queue, budgets, .. }) = self.channels.only_mut() {
-            return (0, queue.pick(at, budgets, packets));
-        }
-        self.pick_channel(at, packets)
-    }
-
-    fn pick_channel(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
-        let mut outcome = Pick::Empty;
-        let channels = &mut self.channels;
-        let found = self.arbiter.first(channels.len(), |index| {
-            let Channel {
-                queue,
-                budgets,
-                count,
-            } = &mut channels[index];
-            match queue.pick(at, budgets, packets) {
-                picked @ (Pick::Packet(..) | Pick::Passing(..)) => {
-                    outcome = picked;
-                    true
-                }
-                why => {
-                    if matches!(why, Pick::NoCredit) {
-                        count.lack_credit(at);
-                    }
-                    outcome = outcome.or(why);
-                    false
-                }
-            }
-        });
-        (found.unwrap_or(0), outcome)
-    }
-
-    /// Ends the turn of the channel `index`, which sends `packet` at `at`; none if the packet is corrupt.
-    #[inline(never)]
-    fn end_turn(
-        &mut self,
-        index: usize,
-        (at, ready): (Time, Time),
-        packet: Option<PacketId>,
-        packets: &Packets,
-    ) {
-        self.arbiter.grant(index);
-        if let Some(packet) = packet {
-            let packet = &packets[packet];
-            let (payload, wire_len) = (packet.payload().len() as u64, packet.wire_len().into());
-            let count = &mut self.channels[index].count;
-            count.send(at, ready, payload, wire_len);
-        }
     }
 
     /// The counters of each channel at `now`, by VC ID.

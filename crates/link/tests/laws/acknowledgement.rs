@@ -280,11 +280,11 @@ fn clean_links_replay_nothing_however_busy_they_are() {
     }
 }
 
-#[test]
-fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
+/// A pair whose ends have replay buffers of so many bytes, and whose left end gets no acknowledgement.
+fn unacknowledged(replay_buffer: u64) -> Pair {
     let setup = Setup {
         parameters: PortParameters {
-            replay_buffer: Some(Bytes(3 * 148)),
+            replay_buffer: Some(Bytes(replay_buffer)),
             ..PortParameters::default()
         },
         ..Setup::default()
@@ -297,6 +297,12 @@ fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
             Fate::Pass
         }
     });
+    pair
+}
+
+#[test]
+fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
+    let mut pair = unacknowledged(3 * 148);
     for _ in 0..5 {
         pair.send(Left, write(128));
     }
@@ -314,21 +320,7 @@ fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
 #[test]
 fn a_packet_that_does_not_fit_into_the_replay_buffer_waits_for_an_acknowledgement() {
     let held = |bytes: u64, then: u32| {
-        let setup = Setup {
-            parameters: PortParameters {
-                replay_buffer: Some(Bytes(bytes)),
-                ..PortParameters::default()
-            },
-            ..Setup::default()
-        };
-        let mut pair = Pair::ready(&setup);
-        pair.wish(|side, _| {
-            if side == Right {
-                Fate::Lose
-            } else {
-                Fate::Pass
-            }
-        });
+        let mut pair = unacknowledged(bytes);
         for len in [128, 128, 128, then] {
             pair.send(Left, write(len));
         }
