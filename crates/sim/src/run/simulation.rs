@@ -6,13 +6,14 @@ mod incidents;
 mod models;
 mod pause;
 mod prefetching;
+mod probes;
 mod progress;
 mod readings;
 mod regions;
+mod results;
 mod state;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 
 use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
@@ -23,18 +24,17 @@ use protocol::QueuePairId;
 use crate::build::{self, errors, migration};
 use crate::model::Model;
 use crate::observe::capture::Captures;
-use crate::observe::coherence::{self, Incoherence, Watch};
+use crate::observe::coherence::Watch;
 use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
-use crate::observe::reading::{Reading, link_ends};
 use crate::observe::series::Series;
 use crate::observe::waits::Waits;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::Plan;
 use crate::result::wires::wires;
-use crate::result::{ErrorCount, Refusals, RunResult, Wires, gather, series};
+use crate::result::{Refusals, Wires};
 use crate::scenario::{Models, ScenarioError};
-use crate::workload::{Loading, Patience, Seen, Watchers};
+use crate::workload::{Loading, Patience, Watchers};
 
 use super::in_flight::Accesses;
 use super::spare::Spare;
@@ -331,17 +331,6 @@ impl Simulation {
         wires(&self.plan.fabric, &self.models, self.world.now())
     }
 
-    /// The links of which an end has not come up.
-    fn down(&self) -> Vec<String> {
-        let ends = link_ends(&self.plan.fabric, &self.models);
-        let mut down: Vec<String> = ends
-            .filter(|one| !one.end.is_up())
-            .map(|one| one.id.to_owned())
-            .collect();
-        down.dedup();
-        down
-    }
-
     #[inline(always)]
     fn is_open(&self) -> bool {
         if self.has_stopped {
@@ -596,106 +585,8 @@ impl Simulation {
         }
     }
 
-    /// The circuits that cannot go on, each with its device, the time and the reason.
-    #[cold]
-    fn stopped_circuits(&self) -> Vec<String> {
-        let nodes = self.plan.nodes.iter().zip(&self.models);
-        let told = |(node, model): (&NodePlan, &Model)| {
-            let (time, why) = model.stopped_circuit()?;
-            Some(format!("{} at {} ns: {why}", node.name, time.as_ns()))
-        };
-        nodes.filter_map(told).collect()
-    }
-
-    /// Finds out from now on what flows wait for.
-    pub fn watch_waits(&mut self) {
-        self.unite();
-        self.waits = Some(Box::new(Waits::new(&self.plan, &self.models)));
-        self.halt();
-    }
-
-    /// The reason for which a probe needs one order of all events, if one does.
-    pub(super) fn probe_of_one_thread(&self) -> Option<&'static str> {
-        if self.watch.is_some() {
-            Some("coherence is checked between events of the whole fabric")
-        } else if self
-            .captures
-            .as_ref()
-            .is_some_and(|all| all.need_one_thread())
-        {
-            Some("--perfetto, --vcd, --pcap and --address need one thread")
-        } else {
-            None
-        }
-    }
-
     /// Whether the run has come to its end.
     pub(super) fn has_ended(&self) -> bool {
         self.stuck || self.started && !self.is_open()
-    }
-
-    /// Gives a simulation of the same plan the probes of this one, but for its captures.
-    pub(super) fn renew_probes(&self, again: &mut Simulation) {
-        if let Some(interval) = self.sampled_each {
-            again.sample(interval);
-        }
-        if self.waits.is_some() {
-            again.watch_waits();
-        }
-    }
-
-    /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
-    pub fn check_coherence(&self) -> Result<usize, Incoherence> {
-        coherence::check((&self.plan, &self.models, self.world.now()))
-    }
-
-    /// Checks coherence after every `every` events from now on. The result holds the first violation. Returns false if no host is
-    /// coherent, because there is nothing to check.
-    pub fn watch_coherence(&mut self, every: NonZeroU64) -> bool {
-        self.unite();
-        let mut hosts = self.models.iter().filter_map(Model::host);
-        let is_coherent = hosts.any(|host| host.cores().next().is_some());
-        self.watch = is_coherent.then(|| Box::new(Watch::new(every)));
-        is_coherent
-    }
-
-    /// The results so far.
-    pub fn result(&self) -> RunResult {
-        let now = || Reading::take(&self.plan, &self.models, self.now());
-        let bounds = self.interval.bounds(now);
-        let seen = Seen {
-            plan: &self.plan.fabric,
-            workloads: &self.plan.workloads,
-            models: &self.models,
-            meter: &self.meter,
-            watchers: &self.watchers,
-            now: self.world.now(),
-        };
-        let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
-        result.incoherence = self.watch.as_deref().and_then(Watch::found);
-        if self.has_stopped {
-            result.stopped_circuits = self.stopped_circuits();
-        }
-        result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
-        result.series = self
-            .series
-            .as_ref()
-            .map(|series| series::of(series, self.sampled(), self.now()));
-        result.partial = !self.stuck && !self.meter.are_workloads_complete();
-        if self.stuck {
-            let down = self.down();
-            // Packets that wait for a link that is down do not wait for each other.
-            if down.is_empty() {
-                result.standing_packets = self.standing_packets();
-            }
-            result
-                .errors
-                .extend(down.into_iter().map(|link| ErrorCount {
-                    place: link,
-                    what: "the link did not come up",
-                    count: 1,
-                }));
-        }
-        result
     }
 }

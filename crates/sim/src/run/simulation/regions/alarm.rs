@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// What a thread has panicked with.
+/// The payload of a panic, as `catch_unwind` returns it.
 type Panic = Box<dyn Any + Send>;
 
 /// Whether a thread has panicked, and the first panic of those that serve.

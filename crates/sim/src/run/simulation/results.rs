@@ -1,0 +1,73 @@
+//! The results of a simulation at its present time.
+
+use super::Simulation;
+use crate::model::Model;
+use crate::observe::coherence::Watch;
+use crate::observe::reading::{Reading, link_ends};
+use crate::plan::NodePlan;
+use crate::result::{ErrorCount, RunResult, gather, series};
+use crate::workload::Seen;
+
+impl Simulation {
+    /// The results so far.
+    pub fn result(&self) -> RunResult {
+        let now = || Reading::take(&self.plan, &self.models, self.now());
+        let bounds = self.interval.bounds(now);
+        let seen = Seen {
+            plan: &self.plan.fabric,
+            workloads: &self.plan.workloads,
+            models: &self.models,
+            meter: &self.meter,
+            watchers: &self.watchers,
+            now: self.world.now(),
+        };
+        let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
+        result.incoherence = self.watch.as_deref().and_then(Watch::found);
+        if self.has_stopped {
+            result.stopped_circuits = self.stopped_circuits();
+        }
+        result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
+        result.series = self
+            .series
+            .as_ref()
+            .map(|series| series::of(series, self.sampled(), self.now()));
+        result.partial = !self.stuck && !self.meter.are_workloads_complete();
+        if self.stuck {
+            let down = self.down();
+            // Packets that wait for a link that is down do not wait for each other.
+            if down.is_empty() {
+                result.standing_packets = self.standing_packets();
+            }
+            result
+                .errors
+                .extend(down.into_iter().map(|link| ErrorCount {
+                    place: link,
+                    what: "the link did not come up",
+                    count: 1,
+                }));
+        }
+        result
+    }
+
+    /// The links of which an end has not come up.
+    fn down(&self) -> Vec<String> {
+        let ends = link_ends(&self.plan.fabric, &self.models);
+        let mut down: Vec<String> = ends
+            .filter(|one| !one.end.is_up())
+            .map(|one| one.id.to_owned())
+            .collect();
+        down.dedup();
+        down
+    }
+
+    /// The circuits that cannot go on, each with its device, the time and the reason.
+    #[cold]
+    fn stopped_circuits(&self) -> Vec<String> {
+        let nodes = self.plan.nodes.iter().zip(&self.models);
+        let told = |(node, model): (&NodePlan, &Model)| {
+            let (time, why) = model.stopped_circuit()?;
+            Some(format!("{} at {} ns: {why}", node.name, time.as_ns()))
+        };
+        nodes.filter_map(told).collect()
+    }
+}
