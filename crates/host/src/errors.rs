@@ -2,7 +2,7 @@
 //! clears their status (PCIe Base 6.2.4.1).
 
 use packet::{Incident, Observation, Site};
-use protocol::{FunctionId, Severity, UncorrectableError, register};
+use protocol::{FunctionId, Severity, register};
 use transaction::{Action, ConfigAccess};
 
 use kernel::Span;
@@ -123,8 +123,9 @@ impl Service<'_> {
             _ if is_correctable => Severity::Correctable,
             // An error of the device itself is as severe as its message says, whatever the register of severities has for it.
             Some(fatal)
-                if fatal & status & !INTERNAL != 0
-                    || status & INTERNAL != 0 && root & register::FATAL_RECEIVED != 0 =>
+                if fatal & status & !register::INTERNAL_ERROR != 0
+                    || status & register::INTERNAL_ERROR != 0
+                        && root & register::FATAL_RECEIVED != 0 =>
             {
                 Severity::Fatal
             }
@@ -169,8 +170,6 @@ impl Service<'_> {
         self.system.configure(access).await
     }
 }
-
-const INTERNAL: u32 = 1 << UncorrectableError::Internal as u32;
 
 /// The time for which a secondary bus is held in reset, as Linux does.
 const RESET_HOLD: Span = Span::from_us(2_000);

@@ -395,7 +395,7 @@ const MOST_VECTORS: u16 = 2048;
 /// The number of 10-bit tags (PCIe Base 2.2.6.2).
 const MOST_TAGS: u16 = 768;
 
-/// What a read of the vendor ID gives where no function is (PCIe Base 7.5.1.1.1).
+/// The vendor ID of no device: a read of an absent function returns it (PCIe Base 7.5.1.1.1).
 const NO_VENDOR: u16 = 0xffff;
 
 const MOST_CLASS: u32 = 0xff_ffff;

@@ -43,10 +43,10 @@ const ECRC_CHECK: u32 = 1 << 8;
 pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
 /// Data link protocol, flow control protocol and receiver overflow: every function has their bits, and no link of the model has the errors.
 const OF_LINK_PROTOCOL: u32 = 1 << 4 | 1 << 13 | 1 << 17;
-/// Those and malformed TLP are fatal (PCIe Base 7.8.4.4).
+/// The errors that Uncorrectable Error Severity calls fatal after reset (PCIe Base 7.8.4.4).
 const SEVERITY_RESET: u32 = OF_LINK_PROTOCOL | 1 << UncorrectableError::MalformedTlp as u32;
-/// An endpoint finds errors in itself; they are fatal after reset.
-const INTERNAL: u32 = 1 << UncorrectableError::Internal as u32;
+/// Uncorrectable Internal Error in status, mask and severity of uncorrectable errors: an error that an endpoint finds in itself.
+pub const INTERNAL_ERROR: u32 = 1 << UncorrectableError::Internal as u32;
 /// Surprise down is fatal as well, at a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
 /// A port of a switch that supports prefixes may block them.
@@ -300,11 +300,11 @@ impl ConfigSpace {
             0
         };
         let (internal, corrected) = if port == PortType::Endpoint {
-            (INTERNAL, CorrectableError::Internal.bit())
+            (INTERNAL_ERROR, CorrectableError::Internal.bit())
         } else {
             (0, 0)
         };
-        let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED | INTERNAL;
+        let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED | INTERNAL_ERROR;
         let present = surprise_down | violation | blocked | internal | OF_LINK_PROTOCOL;
         let modelled = modelled & !absent | present;
         let all = CorrectableError::ALL.iter();
@@ -340,7 +340,7 @@ impl ConfigSpace {
             | 1 << UncorrectableError::CompleterAbort as u32
             | 1 << UncorrectableError::UnexpectedCompletion as u32
             | 1 << UncorrectableError::UnsupportedRequest as u32
-            | INTERNAL;
+            | INTERNAL_ERROR;
         let corrected = CorrectableError::Internal.bit();
         self.declare(UNCORRECTABLE_STATUS, 0, 0, detected);
         self.declare(CORRECTABLE_STATUS, 0, 0, ADVISORY_NON_FATAL | corrected);
@@ -432,11 +432,11 @@ impl ConfigSpace {
                 };
             }
             Severity::NonFatal => ErrorControl {
-                fatal: control.fatal & !INTERNAL,
+                fatal: control.fatal & !INTERNAL_ERROR,
                 ..control
             },
             Severity::Fatal => ErrorControl {
-                fatal: control.fatal | INTERNAL,
+                fatal: control.fatal | INTERNAL_ERROR,
                 ..control
             },
         };

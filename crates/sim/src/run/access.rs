@@ -84,12 +84,12 @@ pub enum AccessError {
         "no cables lead from the controller of {0} to that of {1}; write [[cables]] between them"
     )]
     NoWay(String, String),
-    /// Only memory that is allocated can be freed.
+    /// A `free` of an address at which nothing is allocated.
     #[error(
         "{0} has no memory allocated at {1:#x}; free what was allocated there by its first address, once"
     )]
     NotAllocated(String, u64),
-    /// What was allocated is freed as a whole.
+    /// A `free` of fewer or more bytes than were allocated at the address.
     #[error("{0} has {2} bytes allocated at {1:#x}, not {3}; free all of them together")]
     OtherSize(String, u64, u64, u64),
     /// The host has too little free memory.

@@ -127,9 +127,9 @@ fn an_error_of_the_device_itself_has_the_severity_that_the_device_says_and_a_mas
         space.write(express::DEVICE_CONTROL, 0xf, 0b0011);
         let found = space.record_own_error(severity, space.error_control());
         assert_eq!((found.severity, found.is_reported), (severity, true));
-        assert_eq!(space.read(UNCORRECTABLE_STATUS), INTERNAL);
+        assert_eq!(space.read(UNCORRECTABLE_STATUS), INTERNAL_ERROR);
         assert_eq!(first_error(&space), 22);
-        space.write(UNCORRECTABLE_MASK, INTERNAL, 0xf);
+        space.write(UNCORRECTABLE_MASK, INTERNAL_ERROR, 0xf);
         let found = space.record_own_error(severity, space.error_control());
         assert!(!found.is_reported);
     }
