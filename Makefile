@@ -1,5 +1,8 @@
 # `make demo` shows what this is; `make check` is what a change must pass; `make help` lists the rest.
 
+ifneq ($(words $(CURDIR)),1)
+$(error the path of this checkout has a space ($(CURDIR)), which make cannot handle: move the checkout to a path without spaces)
+endif
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
