@@ -7,6 +7,7 @@ use kernel::Time;
 use protocol::{Arbitration, Class, Passing, TrafficClass};
 use serde::{Deserialize, Serialize};
 
+use crate::balance::{Balance, Side};
 use crate::channels::{OTHERS, Phases};
 use crate::credit::Budget;
 use packet::{Charge, FlowId, Packet, PacketId, Packets};
@@ -66,6 +67,8 @@ struct Queued {
 struct Source {
     /// One bit for each class that has packets.
     occupied: u8,
+    /// The bytes of requests and of completions.
+    balance: Balance,
     /// The number of packets that the source may send in a row while others wait.
     weight: u32,
     classes: [VecDeque<Queued>; 3],
@@ -450,6 +453,8 @@ impl Queue {
         let source = &mut self.sources[number];
         let packets = &mut source.classes[class.index()];
         let queued = take(packets).expect("the chosen class has a packet");
+        source.count(&queued.waiting);
+        let packets = &mut source.classes[class.index()];
         if packets.is_empty() {
             packets.clear();
             source.occupied &= !(1 << class.index());
@@ -523,7 +528,7 @@ impl Source {
     }
 
     /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
-    /// Of several such classes, the one with the oldest packet is chosen.
+    /// Requests and completions share the wire by their balance; of posted and non-posted requests, the oldest one is chosen.
     fn choose(
         &self,
         now: Time,
@@ -546,23 +551,29 @@ impl Source {
         packets: &Packets,
         is_classed: bool,
     ) -> Result<Class, Pick> {
-        let mut held: [Option<&Queued>; 3] = [None; 3];
+        let heads = self.heads_in_turn();
         let mut otherwise = Pick::Empty;
-        for queued in self.heads_by_age().into_iter().flatten() {
+        for queued in heads.into_iter().flatten() {
             let waiting = &queued.waiting;
-            let passes = held
-                .iter()
-                .flatten()
-                .all(|earlier| waiting.passes(&earlier.waiting, packets))
-                && (!is_classed && !waiting.relaxed || self.passes_all_older(queued, packets));
             match waiting.obstacle(now, budgets) {
                 Some(why) => otherwise = otherwise.or(why),
-                None if passes => return Ok(waiting.charge.class),
+                None if self.is_in_order(queued, packets, is_classed) => {
+                    return Ok(waiting.charge.class);
+                }
                 None => {}
             }
-            held[waiting.charge.class.index()] = Some(queued);
         }
         Err(otherwise)
+    }
+
+    /// Whether `queued`, the oldest of its class, may pass all older packets of other classes.
+    fn is_in_order(&self, queued: &Queued, packets: &Packets, is_classed: bool) -> bool {
+        let mut heads = self.classes.iter().filter_map(VecDeque::front);
+        let passes_heads = heads.all(|other| {
+            other.arrival >= queued.arrival || queued.waiting.passes(&other.waiting, packets)
+        });
+        passes_heads
+            && (!is_classed && !queued.waiting.relaxed || self.passes_all_older(queued, packets))
     }
 
     /// Whether `queued` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
@@ -611,19 +622,29 @@ impl Source {
         })
     }
 
-    fn heads_by_age(&self) -> [Option<&Queued>; 3] {
-        let mut heads = [
-            self.classes[0].front(),
-            self.classes[1].front(),
-            self.classes[2].front(),
-        ];
+    /// The oldest packet of each class, in the order in which they may leave if the ordering table permits it.
+    fn heads_in_turn(&self) -> [Option<&Queued>; 3] {
+        let [posted, non_posted, completion] = self.classes.each_ref().map(VecDeque::front);
         let age = |head: Option<&Queued>| head.map_or(u64::MAX, |queued| queued.arrival);
-        for (a, b) in [(0, 1), (1, 2), (0, 1)] {
-            if age(heads[a]) > age(heads[b]) {
-                heads.swap(a, b);
-            }
+        let [first, second] = if age(posted) < age(non_posted) {
+            [posted, non_posted]
+        } else {
+            [non_posted, posted]
+        };
+        match self.balance.next() {
+            Side::Requester => [first, second, completion],
+            Side::Completer => [completion, first, second],
         }
-        heads
+    }
+
+    /// Counts a packet that leaves in the balance of requests and completions, if packets of both wait.
+    #[inline(always)]
+    fn count(&mut self, taken: &Waiting) {
+        const COMPLETIONS: u8 = 1 << Class::Completion.index();
+        if self.occupied & COMPLETIONS != 0 && self.occupied & !COMPLETIONS != 0 {
+            let side = Side::of(taken.charge.class);
+            self.balance.count(side, taken.wire_len);
+        }
     }
 }
 
