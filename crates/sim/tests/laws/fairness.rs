@@ -178,3 +178,23 @@ fn a_device_of_any_model_that_moves_flows_works_while_others_read_it() {
         }
     }
 }
+
+/// Two devices write small packets and one the largest, to a host with a receive buffer of one largest packet.
+#[test]
+fn a_large_packet_waits_for_few_small_ones_where_buffers_hold_one() {
+    let mut text = String::from(
+        "[links]\ngeneration = 3\nlanes = 4\n[hosts.h]\nposted_data = \"512 B\"\nupdate_fc_share = 0.0\n[measure]\nfrom = \"10 us\"\nuntil = \"60 us\"\n[switches.s]\nupstream = \"h\"\n",
+    );
+    let sizes = [("small", 32), ("other", 64), ("large", 512)];
+    for (device, size) in sizes {
+        write!(
+            text,
+            "[devices.{device}]\nupstream = \"s\"\n[[flows]]\nid = \"{device}\"\nfrom = \"{device}\"\nto = \"h\"\nrequest_size = \"{size} B\"\nduration = \"70 us\"\nwindow = \"1 MiB\"\n"
+        )
+        .expect("a string");
+    }
+    let result = run(&text);
+    let packets = sizes.map(|(device, size)| steady(result.flow(device)) / f64::from(size));
+    let others = packets[0] + packets[1];
+    assert!(packets[2] * 4.0 >= others, "{packets:?}");
+}
