@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kernel::{Action, Component, Effects, Port, Span, Time};
-use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ pub struct Endpoint {
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
 
-    /// The time at which each packet leaves the send path, where the datapath limits their number.
+    /// The time at which each packet of the engine leaves the send path, where the datapath limits their number.
     outbound: VecDeque<Time>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
@@ -72,15 +72,18 @@ pub struct Endpoint {
     engine_deadline: Time,
     /// Two of the parameters.
     send_latency: Span,
-    send_queue: u32,
+    send_queue: u16,
+    /// The bytes of requests and of completions on the datapath.
+    balance: Balance,
     /// Whether packets leave as anything else than the engine made them: marked, with an ECRC, or with what faults make of them.
     changes_packets: bool,
-    /// Whether packets get an ECRC, and whether that of packets that arrive is checked.
-    generates_ecrc: bool,
+    /// Whether the ECRC of packets that arrive is checked.
     checks_ecrc: bool,
 
     /// Boxed, because few packets need it.
     functions: Box<Functions>,
+    /// Whether packets get an ECRC.
+    generates_ecrc: bool,
     /// `Max_Payload_Size`, from the registers.
     max_payload: u32,
     /// The largest read request, from the registers and the completion buffer.
@@ -164,6 +167,7 @@ impl Endpoint {
             outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
+            balance: Balance::default(),
             changes_packets: false,
             generates_ecrc: false,
             checks_ecrc: false,
@@ -171,7 +175,7 @@ impl Endpoint {
             engine_wake: Time::NEVER,
             engine_deadline: Time::NEVER,
             send_latency: parameters.send_latency,
-            send_queue: parameters.send_queue,
+            send_queue: parameters.send_queue as u16,
             parameters,
         };
         endpoint.apply_registers();
@@ -400,14 +404,23 @@ impl Endpoint {
         self.bars[bar]
     }
 
-    /// Whether the datapath can take a packet of the engine now; completions, and messages that masks held back, go first. If not, the engine is woken when it can.
+    /// Whether the send path can take a request of the engine now. If not, the engine is run again when it can.
+    ///
+    /// Completions have no limit: the requests that they answer have one. They share the datapath with requests by their balance, and
+    /// the wire in the same way. Messages that masks held back go first.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
+        let now = fx.now();
+        if self.balance.next() == Side::Completer
+            && let Some(packet) = self.next_answer(fx)
+        {
+            self.hand_over(packet, fx);
+        }
         loop {
-            if self.waiting(fx.now()) >= self.send_queue as usize {
+            if self.waiting(now) >= self.limit() {
                 // The next departure on the link runs the engine again.
                 return false;
             }
-            if self.sending.opens() > fx.now() {
+            if self.sending.opens() > now {
                 self.wake_engine(self.sending.opens(), fx);
                 return false;
             }
@@ -417,18 +430,56 @@ impl Endpoint {
                 self.hand_over(packet, fx);
                 continue;
             }
-            match self.answers.front().copied() {
-                Some((due, packet)) if due <= fx.now() => {
-                    self.answers.pop_front();
-                    self.hand_over(packet, fx);
-                }
-                Some((due, _)) => {
-                    self.wake_engine(due, fx);
-                    return true;
-                }
-                None => return true,
-            }
+            return true;
         }
+    }
+
+    /// The most requests that wait for the wire. A completion passes no older posted request, so that a deep queue of them would hold
+    /// back completions: while some wait, requests keep the wire busy, and are no more than these. A queue that has the whole send path
+    /// in it is as deep as its latency needs.
+    fn limit(&self) -> usize {
+        let completions = self.answers.len() + self.link.waiting_on(Side::Completer);
+        let most = usize::from(self.send_queue);
+        let has_send_path = self.send_latency > Span::ZERO && self.sending.is_unlimited();
+        if completions == 0 || has_send_path {
+            most
+        } else {
+            most.min(completions.max(BUSY))
+        }
+    }
+
+    /// Sends what is not of the engine, by what the engine's requests have left of the send path: messages that masks held back, and
+    /// completions.
+    #[inline]
+    pub(crate) fn send_rest<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        if self.tables.is_some() {
+            self.is_open(fx);
+        }
+        if !self.answers.is_empty() {
+            self.send_answers(fx);
+        }
+    }
+
+    #[inline(never)]
+    fn send_answers<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        while let Some(packet) = self.next_answer(fx) {
+            // No request could use its turn.
+            let balance = self.balance;
+            self.hand_over(packet, fx);
+            self.balance = balance;
+        }
+    }
+
+    /// The next completion, if the datapath can take it now. If not, the engine is run again when it can.
+    fn next_answer<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
+        let (due, packet) = self.answers.front().copied()?;
+        let due = due.max(self.sending.opens());
+        if due > fx.now() {
+            self.wake_engine(due, fx);
+            return None;
+        }
+        self.answers.pop_front();
+        Some(packet)
     }
 
     /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for those of others.
@@ -437,7 +488,7 @@ impl Endpoint {
         self.link.has_channels()
     }
 
-    /// Whether the datapath can take a packet of `class` now although it is not [open](Self::is_open) to every packet: those that wait
+    /// Whether the datapath can take a request of `class` now although it is not [open](Self::is_open) to every request: those that wait
     /// for the wire are of other virtual channels.
     pub(crate) fn is_open_besides(&self, class: TrafficClass, now: Time) -> bool {
         let in_channel = |kind| {
@@ -448,8 +499,8 @@ impl Endpoint {
             };
             self.link.waiting_like(SOURCE, &charge)
         };
-        let ahead: usize = Class::ALL.map(in_channel).iter().sum();
-        self.sending.opens() <= now && ahead < self.send_queue as usize
+        let ahead = in_channel(Class::Posted) + in_channel(Class::NonPosted);
+        self.sending.opens() <= now && ahead < self.limit()
     }
 
     /// Number of packets of coherence messages that wait for the wire.
@@ -483,15 +534,16 @@ impl Endpoint {
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
 
-    /// Whether completions wait to be sent.
-    pub(crate) fn owes(&self) -> bool {
-        !self.answers.is_empty()
+    /// Number of requests that have left the send path and wait for the wire.
+    fn waiting(&mut self, now: Time) -> usize {
+        let waiting = self.link.waiting_on(Side::Requester);
+        waiting.saturating_sub(self.in_send_path(now))
     }
 
-    /// Number of packets that have left the send path and wait for the wire.
-    fn waiting(&mut self, now: Time) -> usize {
+    /// Number of packets of the engine in the send path, where the datapath limits them.
+    fn in_send_path(&mut self, now: Time) -> usize {
         while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
-        self.link.waiting().saturating_sub(self.outbound.len())
+        self.outbound.len()
     }
 
     /// Schedules a wake-up of the engine at `time`.
@@ -517,8 +569,8 @@ impl Endpoint {
 
     /// Number of packets of a circuit that may come to the send path before it is full.
     pub(crate) fn openings(&mut self, now: Time) -> u32 {
-        let waiting = self.waiting(now) as u32;
-        self.send_queue.saturating_sub(waiting)
+        let waiting = self.link.waiting().saturating_sub(self.in_send_path(now));
+        u32::from(self.send_queue).saturating_sub(waiting as u32)
     }
 
     /// Sends a packet of which the engine's own datapath transferred the first beat at `began`, or earlier than now.
@@ -535,7 +587,7 @@ impl Endpoint {
         };
         let ready = fx.now().max(began + self.send_latency);
         if ready > fx.now() {
-            // An answer of the core may be ahead with a later time.
+            // An interrupt may be ahead with a later time.
             let place = self.outbound.partition_point(|other| *other <= ready);
             self.outbound.insert(place, ready);
         }
@@ -554,19 +606,31 @@ impl Endpoint {
             packet = self.as_sent(packet, fx.store());
         }
         let ready = now + self.send_latency;
-        if ready > now && !self.sending.is_unlimited() {
-            self.outbound.push_back(ready);
-        }
         let waiting = Waiting::new(packet, fx.store(), ready);
         let mut passed = now;
         if !self.sending.is_unlimited() {
-            let bytes = fx.store()[packet].bytes().len() as u64;
-            passed = self.sending.pass(now, bytes);
+            let side = Side::of(waiting.charge.class);
+            if ready > now && side == Side::Requester {
+                self.outbound.push_back(ready);
+            }
+            let bytes = fx.store()[packet].bytes().len() as u16;
+            passed = self.sending.pass(now, bytes.into());
+            if side == Side::Completer || self.owes(now) {
+                self.balance.count(side, bytes);
+            }
         }
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
         passed
     }
+
+    /// Whether a completion waits for the datapath.
+    fn owes(&self, now: Time) -> bool {
+        self.answers.front().is_some_and(|(due, _)| *due <= now)
+    }
 }
+
+/// The number of packets that keep any link busy: the default of `send_queue`.
+const BUSY: usize = 8;
 
 /// The address of a disabled BAR, which no request has.
 const CLOSED: u64 = u64::MAX;

@@ -89,8 +89,9 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Most packets that wait for the wire before the engine is stopped: those at the end of the send path, or all in the send
-        /// path where the datapath has no limit.
+        /// Most requests that wait for the wire before the engine is stopped: those at the end of the send path, or all in the send
+        /// path where the datapath has no limit. Completions do not count: they share the wire with requests, byte by byte. While
+        /// completions wait, requests have no more than 8 places, or one for each completion.
         send_queue: u32 = 8, within 1..=4096, from "our choice: just enough to keep any link busy";
     }
 }

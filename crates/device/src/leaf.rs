@@ -244,7 +244,7 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
     }
 
     fn run(&mut self, id: ComponentId, world: &mut World<Pcie>) {
-        Leaf::run(self, &mut world.effects(id));
+        run(self, &mut world.effects(id));
     }
 
     fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>) {
@@ -252,13 +252,15 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
     }
 }
 
-/// Runs `leaf` after an event, and lets it take the resets that the event has brought.
+/// Runs `leaf` after an event, and lets it take the resets that the event has brought. Completions have what the engine's
+/// requests leave of the send path.
 #[inline]
-pub(crate) fn run<L: Leaf>(leaf: &mut L, fx: &mut Effects<'_, L>) {
+pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.run(fx);
     if leaf.endpoint().has_resets() {
         take_resets(leaf, fx);
     }
+    leaf.endpoint_mut().send_rest(fx);
 }
 
 #[cold]
@@ -298,7 +300,7 @@ macro_rules! one_port {
 
             fn start(&mut self, fx: &mut ::kernel::Effects<'_, Self>) {
                 self.endpoint.start(fx);
-                $crate::Leaf::run(self, fx);
+                $crate::leaf::run(self, fx);
             }
 
             fn receive(

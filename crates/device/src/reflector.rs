@@ -64,8 +64,6 @@ impl Leaf for Reflector {
                 self.endpoint.hand_over(packet, fx);
             }
         }
-        // Completions of reads to BAR 0 are sent even when there is no write to reflect.
-        self.endpoint.is_open(fx);
     }
 }
 

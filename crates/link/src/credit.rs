@@ -12,6 +12,8 @@ pub(crate) struct CreditCounter<const BITS: u32> {
     left: u16,
     /// `CREDITS_CONSUMED`, of which the counter's bits count.
     consumed: u16,
+    /// The first limit: the size of the far end's buffer.
+    size: u16,
     scale: Scale,
     infinite: bool,
 }
@@ -20,6 +22,7 @@ impl<const BITS: u32> CreditCounter<BITS> {
     pub(crate) const CLOSED: Self = CreditCounter {
         left: 0,
         consumed: 0,
+        size: 0,
         scale: Scale::Unscaled,
         infinite: false,
     };
@@ -29,6 +32,7 @@ impl<const BITS: u32> CreditCounter<BITS> {
         self.scale = scale;
         self.infinite = units == 0;
         self.raise(units);
+        self.size = self.left;
     }
 
     /// Sets a later limit from UpdateFC, in the units of InitFC. The transmitter has at most half of the counter's range left; more
@@ -49,6 +53,11 @@ impl<const BITS: u32> CreditCounter<BITS> {
     #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
         needed <= self.left
+    }
+
+    /// Whether the far end's whole buffer has `needed` credits.
+    pub(crate) fn holds(&self, needed: u16) -> bool {
+        needed <= self.size
     }
 
     /// The credits that may still be sent; `None` if there is no limit.
@@ -106,6 +115,11 @@ impl Budget {
     #[inline]
     pub(crate) fn allows(&self, data: u16) -> bool {
         self.headers.allows(1) && self.data.allows(data)
+    }
+
+    /// Whether the far end's whole buffer has space for a packet with `data` data credits.
+    pub(crate) fn holds(&self, data: u16) -> bool {
+        self.headers.holds(1) && self.data.holds(data)
     }
 
     #[inline]

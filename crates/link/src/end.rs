@@ -382,7 +382,7 @@ impl LinkEnd {
         if dropped.is_none() && now >= self.transmitter.busy_until {
             dropped = self.transmitter.drop_next(now, cx);
         }
-        if dropped.is_some() || self.transmitter.waiting() > 0 {
+        if dropped.is_some() || self.transmitter.has_waiting() {
             let free = self.transmitter.busy_until.max(now);
             self.set(LinkTimer::Wire, free, cx);
         }
@@ -534,7 +534,7 @@ impl LinkEnd {
         let is_in_background = match timer {
             LinkTimer::RefreshCredit => !self.receiver.has_errors(),
             LinkTimer::Framing => true,
-            LinkTimer::Power => self.transmitter.waiting() == 0,
+            LinkTimer::Power => !self.transmitter.has_waiting(),
             _ => false,
         };
         if is_in_background {

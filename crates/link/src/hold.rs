@@ -61,7 +61,7 @@ impl LinkEnd {
 
 impl Transmitter {
     fn held(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Hold> {
-        if self.waiting() == 0 {
+        if !self.has_waiting() {
             return None;
         }
         let (source, waiting, budgets) = self.queues().find_map(|(queue, budgets)| {

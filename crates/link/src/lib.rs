@@ -5,6 +5,7 @@
 
 mod active_state;
 mod alarm;
+mod balance;
 mod channels;
 mod config;
 mod context;
@@ -23,6 +24,7 @@ mod waiting;
 mod wire;
 
 pub use alarm::LinkTimer;
+pub use balance::{Balance, Side};
 pub use channels::ChannelCounters;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};

@@ -11,6 +11,7 @@ use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp, TLP_FRAMING};
 use serde::{Deserialize, Serialize};
 
+use crate::balance::Side;
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
 use crate::counters::Counters;
 use crate::credit::Budget;
@@ -38,8 +39,8 @@ pub struct Finished {
 pub(crate) struct Transmitter {
     /// The time at which the wire is free.
     pub(crate) busy_until: Time,
-    /// The number of packets in the queues of all channels.
-    waiting: usize,
+    /// The number of packets of each side in the queues of all channels.
+    waiting: [u32; 2],
     skips: Skips,
     /// The source whose packets start at this component.
     own: Option<u16>,
@@ -51,7 +52,8 @@ pub(crate) struct Transmitter {
     pub(crate) on_wire: Option<Finished>,
     /// The time from here to the pins.
     pipeline: Span,
-    stalled_since: Option<Time>,
+    /// The time since which packets lack credit; `NEVER` if none do.
+    stalled_since: Time,
     /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
     expected: Option<PacketId>,
     replay_buffer: ReplayBuffer,
@@ -127,12 +129,12 @@ impl Transmitter {
             report_finished: config.report_finished,
             arbiter: Arbiter::round_robin(config.channels),
             channels: PerChannel::new(channel, others),
-            waiting: 0,
+            waiting: [0; 2],
             expected: None,
             next_sequence: 0,
             replay_buffer: ReplayBuffer::new(replay_buffer),
             largest_data: config.max_payload.div_ceil(16),
-            stalled_since: None,
+            stalled_since: Time::NEVER,
             l0s: None,
         }
     }
@@ -141,7 +143,7 @@ impl Transmitter {
     #[inline]
     pub(crate) fn prefetch_packets(&self, packets: &Packets) {
         self.replay_buffer.prefetch();
-        if self.waiting > 0 {
+        if self.has_waiting() {
             self.channels[0].queue.prefetch();
             if let Some(next) = self.expected {
                 packets.prefetch_header(next);
@@ -201,7 +203,7 @@ impl Transmitter {
     /// Queues a packet. One whose class maps to no channel is sent by VC0, and the far end finds it malformed.
     #[inline(always)]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
-        self.waiting += 1;
+        self.waiting[Side::of(waiting.charge.class) as usize] += 1;
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.queue.push(source, waiting);
         } else {
@@ -247,9 +249,16 @@ impl Transmitter {
         }
     }
 
+    /// Whether any packet waits.
     #[inline]
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting != [0; 2]
+    }
+
+    /// The number of packets of one side that wait.
+    #[inline]
+    pub(crate) fn waiting_on(&self, side: Side) -> usize {
+        self.waiting[side as usize] as usize
     }
 
     /// The number of waiting packets of one class of one source in a channel.
@@ -260,7 +269,7 @@ impl Transmitter {
 
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting > 0 || self.replay_buffer.is_replaying()
+        self.has_waiting() || self.replay_buffer.is_replaying()
     }
 
     pub(crate) fn is_replaying(&self) -> bool {
@@ -395,7 +404,7 @@ impl Transmitter {
                 }
                 (_, Pick::NotBefore(time)) => return Turn::NotBefore(time),
                 (_, Pick::NoCredit) => {
-                    self.stalled_since.get_or_insert(at);
+                    self.stalled_since = self.stalled_since.min(at);
                     return Turn::Nothing;
                 }
                 (_, Pick::Empty) => return Turn::Nothing,
@@ -445,7 +454,7 @@ impl Transmitter {
         cx: &mut impl LinkContext,
     ) {
         self.end_stall(at);
-        self.waiting -= 1;
+        self.waiting[Side::of(waiting.charge.class) as usize] -= 1;
         if self.own.is_some() && cx.packets().are_many() {
             self.expected = self.channels[0].queue.first(sender.0);
         }
@@ -589,8 +598,9 @@ impl Transmitter {
 
     #[inline]
     fn end_stall(&mut self, at: Time) {
-        if let Some(since) = self.stalled_since.take() {
-            self.counters.credit_stall += at.since(since);
+        if self.stalled_since < Time::NEVER {
+            self.counters.credit_stall += at.since(self.stalled_since);
+            self.stalled_since = Time::NEVER;
         }
     }
 
@@ -608,7 +618,7 @@ impl Transmitter {
     #[cold]
     pub(crate) fn end(&mut self, counters: Counters) {
         self.counters = counters;
-        self.stalled_since = None;
+        self.stalled_since = Time::NEVER;
         self.skips = Skips::SUSPENDED;
     }
 
@@ -617,7 +627,7 @@ impl Transmitter {
     pub(crate) fn drop_next(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Finished> {
         let mut channels = self.channels.iter_mut();
         let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
-        self.waiting -= 1;
+        self.waiting[Side::of(waiting.charge.class) as usize] -= 1;
         let wire_len = cx.packets()[waiting.packet].wire_len();
         self.busy_until = at + self.timing.length(wire_len);
         cx.packets().release(waiting.packet);

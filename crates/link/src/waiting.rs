@@ -1,5 +1,7 @@
 //! The packets that wait for one wire, by source and class: arbitration and ordering rules.
 
+mod claims;
+
 use std::collections::VecDeque;
 use std::mem::offset_of;
 
@@ -7,8 +9,10 @@ use kernel::Time;
 use protocol::{Arbitration, Class, Passing, TrafficClass};
 use serde::{Deserialize, Serialize};
 
+use crate::balance::{Balance, Side};
 use crate::channels::{OTHERS, Phases};
 use crate::credit::Budget;
+use claims::Claims;
 use packet::{Charge, FlowId, Packet, PacketId, Packets};
 
 /// A packet that waits for the wire.
@@ -66,10 +70,17 @@ struct Queued {
 struct Source {
     /// One bit for each class that has packets.
     occupied: u8,
+    /// The number of younger packets that have passed a packet since it has claimed credit.
+    passed: u8,
+    /// The bytes of requests and of completions.
+    balance: Balance,
     /// The number of packets that the source may send in a row while others wait.
     weight: u32,
     classes: [VecDeque<Queued>; 3],
 }
+
+/// The most younger packets of its source, with relaxed or ID-based ordering, that pass a packet that has claimed credit.
+const PASSES: u8 = 8;
 
 /// Packets of several sources that share a wire by weighted round robin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,6 +95,7 @@ pub(crate) struct Queue {
     left: u32,
     /// Whether any source may send several packets in a row.
     is_weighted: bool,
+    claims: Claims,
     /// The phases of a port arbitration table, which replace turns and weights; boxed, because few queues have them.
     phases: Option<Box<Phases>>,
     marked: Marked,
@@ -143,6 +155,7 @@ impl Queue {
             turn: 0,
             is_weighted: weights.iter().any(|weight| *weight != 1),
             arrivals: 0,
+            claims: Claims::NONE,
             marked: Marked::default(),
             phases: None,
         }
@@ -232,6 +245,7 @@ impl Queue {
             return None;
         }
         packets.pop_front();
+        self.claims.end(number, waiting.charge.class);
         if packets.is_empty() {
             // The next one waits at its beginning again, in a line that is in the cache.
             packets.clear();
@@ -260,40 +274,94 @@ impl Queue {
         ]
     }
 
-    /// Chooses the next packet of one source.
-    fn choose(&self, number: u16, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
-        let source = &self.sources[usize::from(number)];
-        let why = match source.choose(now, budgets, packets, self.marked) {
-            Ok(class) => return Pick::Packet(number, class),
+    /// Chooses the next packet of one source, within the credit that the claims of others leave. A source that lacks credit claims it.
+    fn choose(
+        &mut self,
+        number: usize,
+        now: Time,
+        budgets: &[Budget; 3],
+        packets: &Packets,
+    ) -> Pick {
+        let left;
+        let within = if self.claims.any() {
+            left = self.claims.left(Some(number), budgets);
+            &left
+        } else {
+            budgets
+        };
+        let source = &self.sources[number];
+        let mut why = match source.choose(now, within, packets, self.marked) {
+            Ok(class) => return Pick::Packet(number as u16, class),
             Err(why) => why,
         };
+        // The lack of credit of one class may be hidden by a packet of another one that is not ready.
+        let lacks_credit = match why {
+            Pick::NotBefore(_) => source.only().is_none(),
+            why => matches!(why, Pick::NoCredit),
+        };
+        if lacks_credit && (self.marked.relaxed > 0 || self.has_several()) {
+            self.claim(number, now, budgets, packets);
+        }
         if self.marked.relaxed > 0 {
-            return source.choose_relaxed(number, now, (budgets, packets), why);
+            let source = &self.sources[number];
+            let owner = (source.passed < PASSES).then_some(number);
+            let left = self.claims.left(owner, budgets);
+            why = source.choose_relaxed(number as u16, now, (&left, packets), why);
         }
         why
     }
 
+    /// Whether packets of several sources wait.
+    fn has_several(&self) -> bool {
+        self.occupied().count_ones() > 1
+    }
+
+    /// Lets a source claim the classes in which its packet could leave but for the credit, if the far end's whole buffer has that much.
+    #[cold]
+    fn claim(&mut self, number: usize, now: Time, budgets: &[Budget; 3], packets: &Packets) {
+        let source = &mut self.sources[number];
+        for queued in source.classes.iter().filter_map(VecDeque::front) {
+            let Charge { class, data, .. } = queued.waiting.charge;
+            let obstacle = queued.waiting.obstacle(now, budgets);
+            if matches!(obstacle, Some(Pick::NoCredit))
+                && !self.claims.is_claimed(class)
+                && budgets[class.index()].holds(data)
+                && source.is_in_order(queued, packets, self.marked.classed > 0)
+            {
+                self.claims.begin(number, class);
+                source.passed = 0;
+            }
+        }
+    }
+
+    /// Ends the claims of packets that have left without a turn, or do not fit into the far end's buffer any more.
+    #[cold]
+    fn check_claims(&mut self, budgets: &[Budget; 3]) {
+        let sources = &self.sources;
+        self.claims.retain(|source, class| {
+            let first = sources[source].classes[class.index()].front();
+            first.is_some_and(|first| budgets[class.index()].holds(first.waiting.charge.data))
+        });
+    }
+
     /// Chooses the next packet at `now` within `budgets`.
     #[inline(never)]
-    pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
-        if let Some(phases) = &self.phases {
-            return self.pick_phase(phases, now, budgets, packets);
+    pub(crate) fn pick(&mut self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
+        if self.claims.any() {
+            self.check_claims(budgets);
+        }
+        if let Some(phases) = self.phases.take() {
+            let picked = self.pick_phase(&phases, now, budgets, packets);
+            self.phases = Some(phases);
+            return picked;
         }
         let mut otherwise = Pick::Empty;
         for (first, mut left) in self.in_turn() {
             while left != 0 {
                 let number = first + left.trailing_zeros() as usize;
                 left &= left - 1;
-                let picked = match self.sources[number].only() {
-                    Some(oldest) if self.marked.relaxed == 0 => {
-                        let class = oldest.charge.class;
-                        let obstacle = oldest.obstacle(now, budgets);
-                        obstacle.unwrap_or(Pick::Packet(number as u16, class))
-                    }
-                    _ => self.choose(number as u16, now, budgets, packets),
-                };
-                match picked {
-                    Pick::Packet(..) | Pick::Passing(..) => return picked,
+                match self.choose(number, now, budgets, packets) {
+                    picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
                     why => otherwise = otherwise.or(why),
                 }
             }
@@ -303,7 +371,7 @@ impl Queue {
 
     /// Chooses the next packet by the phases of a table.
     fn pick_phase(
-        &self,
+        &mut self,
         phases: &Phases,
         now: Time,
         budgets: &[Budget; 3],
@@ -318,7 +386,7 @@ impl Queue {
             };
             left &= !now_asked;
             while now_asked != 0 {
-                let source = now_asked.trailing_zeros() as u16;
+                let source = now_asked.trailing_zeros() as usize;
                 now_asked &= now_asked - 1;
                 match self.choose(source, now, budgets, packets) {
                     picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
@@ -429,12 +497,15 @@ impl Queue {
     /// Takes the oldest packet of a class of a source.
     #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
+        self.claims.end(source.into(), class);
         self.take_by(source, class, VecDeque::pop_front)
     }
 
     /// Takes the packet at `place` of a class of a source.
     #[cold]
     pub(crate) fn take_passing(&mut self, source: u16, class: Class, place: usize) -> Waiting {
+        let passed = &mut self.sources[usize::from(source)].passed;
+        *passed = passed.saturating_add(1);
         self.take_by(source, class, |packets| packets.remove(place))
     }
 
@@ -450,6 +521,8 @@ impl Queue {
         let source = &mut self.sources[number];
         let packets = &mut source.classes[class.index()];
         let queued = take(packets).expect("the chosen class has a packet");
+        source.count(&queued.waiting);
+        let packets = &mut source.classes[class.index()];
         if packets.is_empty() {
             packets.clear();
             source.occupied &= !(1 << class.index());
@@ -523,7 +596,7 @@ impl Source {
     }
 
     /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
-    /// Of several such classes, the one with the oldest packet is chosen.
+    /// Requests and completions share the wire by their balance; of posted and non-posted requests, the oldest one is chosen.
     fn choose(
         &self,
         now: Time,
@@ -546,23 +619,29 @@ impl Source {
         packets: &Packets,
         is_classed: bool,
     ) -> Result<Class, Pick> {
-        let mut held: [Option<&Queued>; 3] = [None; 3];
+        let heads = self.heads_in_turn();
         let mut otherwise = Pick::Empty;
-        for queued in self.heads_by_age().into_iter().flatten() {
+        for queued in heads.into_iter().flatten() {
             let waiting = &queued.waiting;
-            let passes = held
-                .iter()
-                .flatten()
-                .all(|earlier| waiting.passes(&earlier.waiting, packets))
-                && (!is_classed && !waiting.relaxed || self.passes_all_older(queued, packets));
             match waiting.obstacle(now, budgets) {
                 Some(why) => otherwise = otherwise.or(why),
-                None if passes => return Ok(waiting.charge.class),
+                None if self.is_in_order(queued, packets, is_classed) => {
+                    return Ok(waiting.charge.class);
+                }
                 None => {}
             }
-            held[waiting.charge.class.index()] = Some(queued);
         }
         Err(otherwise)
+    }
+
+    /// Whether `queued`, the oldest of its class, may pass all older packets of other classes.
+    fn is_in_order(&self, queued: &Queued, packets: &Packets, is_classed: bool) -> bool {
+        let mut heads = self.classes.iter().filter_map(VecDeque::front);
+        let passes_heads = heads.all(|other| {
+            other.arrival >= queued.arrival || queued.waiting.passes(&other.waiting, packets)
+        });
+        passes_heads
+            && (!is_classed && !queued.waiting.relaxed || self.passes_all_older(queued, packets))
     }
 
     /// Whether `queued` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
@@ -611,19 +690,29 @@ impl Source {
         })
     }
 
-    fn heads_by_age(&self) -> [Option<&Queued>; 3] {
-        let mut heads = [
-            self.classes[0].front(),
-            self.classes[1].front(),
-            self.classes[2].front(),
-        ];
+    /// The oldest packet of each class, in the order in which they may leave if the ordering table permits it.
+    fn heads_in_turn(&self) -> [Option<&Queued>; 3] {
+        let [posted, non_posted, completion] = self.classes.each_ref().map(VecDeque::front);
         let age = |head: Option<&Queued>| head.map_or(u64::MAX, |queued| queued.arrival);
-        for (a, b) in [(0, 1), (1, 2), (0, 1)] {
-            if age(heads[a]) > age(heads[b]) {
-                heads.swap(a, b);
-            }
+        let [first, second] = if age(posted) < age(non_posted) {
+            [posted, non_posted]
+        } else {
+            [non_posted, posted]
+        };
+        match self.balance.next() {
+            Side::Requester => [first, second, completion],
+            Side::Completer => [completion, first, second],
         }
-        heads
+    }
+
+    /// Counts a packet that leaves in the balance of requests and completions, if packets of both wait.
+    #[inline(always)]
+    fn count(&mut self, taken: &Waiting) {
+        const COMPLETIONS: u8 = 1 << Class::Completion.index();
+        if self.occupied & COMPLETIONS != 0 && self.occupied & !COMPLETIONS != 0 {
+            let side = Side::of(taken.charge.class);
+            self.balance.count(side, taken.wire_len);
+        }
     }
 }
 

@@ -690,8 +690,10 @@ class Device(Node, Upstream, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Setting
-    """Most packets that wait for the wire before the engine is stopped: those at the end of
-    the send path, or all in the send path where the datapath has no limit. (default 8)"""
+    """Most requests that wait for the wire before the engine is stopped: those at the end of
+    the send path, or all in the send path where the datapath has no limit. Completions do
+    not count: they share the wire with requests, byte by byte. While completions wait,
+    requests have no more than 8 places, or one for each completion. (default 8)"""
 
 
 class IoPort(Port, total=False):
@@ -1283,8 +1285,10 @@ class Profile(Repeated, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Setting
-    """Most packets that wait for the wire before the engine is stopped: those at the end of
-    the send path, or all in the send path where the datapath has no limit. (default 8)"""
+    """Most requests that wait for the wire before the engine is stopped: those at the end of
+    the send path, or all in the send path where the datapath has no limit. Completions do
+    not count: they share the wire with requests, byte by byte. While completions wait,
+    requests have no more than 8 places, or one for each completion. (default 8)"""
 
 
 class Controller(Repeated, total=False):

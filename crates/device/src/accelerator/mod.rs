@@ -15,6 +15,7 @@ use packet::{Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
     AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
+    TrafficClass,
 };
 use serde::{Deserialize, Serialize};
 use transaction::{
@@ -554,7 +555,7 @@ impl Accelerator {
 
     fn send(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while self.endpoint.is_open(fx) {
+        while self.is_open(fx) {
             let lines = &self.lines;
             let next = self.translations.as_mut().and_then(|all| {
                 all.next_invalidate_completion(|begun| lines.have_ended(begun), fx.store())
@@ -574,12 +575,17 @@ impl Accelerator {
         self.interrupt(fx);
     }
 
-    /// Sends the interrupt after the end of an access that software has started. Completions of reads of registers are sent even
-    /// when there is no request.
+    /// Whether the send path can take a request. Messages of coherence, which have a channel of their own, do not keep others out.
+    fn is_open(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let class = TrafficClass::default();
+        self.endpoint.is_open(fx) || self.endpoint.is_open_besides(class, fx.now())
+    }
+
+    /// Sends the interrupt after the end of an access that software has started.
     fn interrupt(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.endpoint.is_open(fx)
-            && self.commands.owes_interrupt(fx.now())
+        while self.commands.owes_interrupt(fx.now())
             && self.endpoint.is_bus_master()
+            && self.is_open(fx)
             && let Some(packet) = self.commands.next_interrupt(&mut self.endpoint, fx)
         {
             self.endpoint.hand_over(packet, fx);

@@ -131,8 +131,6 @@ impl Leaf for BlockDma {
         self.give_up(fx);
         while self.go_on(fx) {}
         self.interrupt(fx);
-        // Completions of reads to BAR 0 are sent even when there is no request.
-        self.endpoint.is_open(fx);
         self.wake(fx);
     }
 }

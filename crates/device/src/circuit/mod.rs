@@ -106,7 +106,6 @@ impl Leaf for Circuit {
             let deadline = self.labels.oldest_deadline();
             self.endpoint.wake_engine(deadline, fx);
         }
-        self.endpoint.is_open(fx);
     }
 }
 

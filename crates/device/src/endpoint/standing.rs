@@ -1,6 +1,7 @@
 //! The answers of an endpoint to the probes: the state of its paths. They ask at times between two events.
 
 use kernel::Time;
+use link::Side;
 use packet::{PacketId, Packets};
 
 use super::Endpoint;
@@ -17,11 +18,11 @@ pub enum Gate {
 }
 
 impl Endpoint {
-    /// Returns the state of the send path at `now`.
+    /// Returns the state of the send path for requests at `now`.
     pub fn gate(&self, now: Time) -> Gate {
         let in_send_path = self.outbound.iter().filter(|ready| **ready > now).count();
-        let waiting = self.link.waiting().saturating_sub(in_send_path);
-        if waiting >= self.send_queue as usize {
+        let waiting = self.link.waiting_on(Side::Requester);
+        if waiting.saturating_sub(in_send_path) >= self.limit() {
             Gate::Full
         } else if !self.sending.is_unlimited() && self.sending.opens() > now {
             Gate::Datapath(self.sending.opens())

@@ -323,7 +323,7 @@ impl Router {
         }
     }
 
-    /// Sends TLPs by PCI Express; completions of the core go first.
+    /// Sends TLPs by PCI Express.
     fn hand_out(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some((_, packet)) = self.local.leaving.pop_front_if(|(due, _)| *due <= now) {
@@ -333,7 +333,7 @@ impl Router {
             // The last scheduled wake-up may be for an earlier packet.
             self.endpoint.wake_engine(*due, fx);
         }
-        if self.local.tlps.is_empty() && !self.endpoint.owes() {
+        if self.local.tlps.is_empty() {
             return self.let_out(fx);
         }
         while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {

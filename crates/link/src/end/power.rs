@@ -110,7 +110,7 @@ impl LinkEnd {
         if self.refresh.is_dormant() {
             self.wake_up(cx);
         }
-        let is_free = self.transmitter.waiting() == 0;
+        let is_free = !self.transmitter.has_waiting();
         self.power.receive_request(cx.now(), is_free);
         self.set_gates();
     }
@@ -175,7 +175,7 @@ impl LinkEnd {
 
     /// Whether packets have waited so long for the answer of the port above that this end gives up.
     fn is_left_waiting(&self, now: Time) -> bool {
-        self.transmitter.waiting() > 0 && now >= self.power.gives_up_at()
+        self.transmitter.has_waiting() && now >= self.power.gives_up_at()
     }
 
     /// Sends the DLLPs that are due, and then the one of the handshake or a packet again.
@@ -194,7 +194,7 @@ impl LinkEnd {
             self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
         } else if let Some(dllp) = self.power.due_dllp(now) {
             // A run ends although ends ask or agree, but not before packets that wait for them have left.
-            let is_awaited = self.transmitter.waiting() > 0;
+            let is_awaited = self.transmitter.has_waiting();
             self.transmitter.send_dllp(at, (dllp, is_awaited), cx);
             let end = self.transmitter.busy_until;
             let next = self.power.record_dllp(end, self.timing().symbol());

@@ -9,7 +9,7 @@ use super::LinkEnd;
 use crate::channels::ChannelCounters;
 use crate::counters::Counters;
 use crate::transmitter::Transmitter;
-use crate::{CreditLeft, WireTiming};
+use crate::{CreditLeft, Side, WireTiming};
 
 impl LinkEnd {
     /// The source of the packet on the wire, whose end must be reported.
@@ -71,7 +71,13 @@ impl LinkEnd {
 
     /// The number of packets that wait for the wire.
     pub fn waiting(&self) -> usize {
-        self.transmitter.waiting()
+        self.waiting_on(Side::Requester) + self.waiting_on(Side::Completer)
+    }
+
+    /// The number of requests or of completions that wait for the wire.
+    #[inline]
+    pub fn waiting_on(&self, side: Side) -> usize {
+        self.transmitter.waiting_on(side)
     }
 
     /// The packets in the replay buffer, in bytes on the wire.

@@ -200,7 +200,7 @@ impl LinkEnd {
             _ => {}
         }
         // Recovery does not end if the link fails before the far end answers: packets that wait are dropped then.
-        let may_fail = self.fails_at < Time::NEVER && self.transmitter.waiting() > 0;
+        let may_fail = self.fails_at < Time::NEVER && self.transmitter.has_waiting();
         if may_fail && self.ltssm.state() == LinkState::Recovery {
             self.set(LinkTimer::Wire, self.fails_at, cx);
         }

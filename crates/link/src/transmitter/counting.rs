@@ -37,9 +37,7 @@ impl Transmitter {
     /// The counters at `now` of a wire in this state; of a frame that is on it, all of its time is counted.
     fn counters_of(&self, mut wire: WireState, now: Time) -> Counters {
         let mut counters = wire.counters;
-        counters.credit_stall += self
-            .stalled_since
-            .map_or(Span::ZERO, |since| now.since(since));
+        counters.credit_stall += now.since(self.stalled_since.min(now));
         if now >= wire.busy_until {
             // There are no ordered sets in L0s.
             let l0s = self.l0s.as_deref();

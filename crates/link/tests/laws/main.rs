@@ -8,6 +8,7 @@ mod channels;
 mod credit;
 mod cut_through;
 mod errors;
+mod fairness;
 mod initialisation;
 mod l0s;
 mod l1;

@@ -24,6 +24,7 @@ mod ends;
 mod enumeration;
 mod error_messages;
 mod failing_links;
+mod fairness;
 mod faults;
 mod fixture;
 mod flow_addresses;

@@ -1,0 +1,68 @@
+//! Claims of sources to the credit of a class: packets of others that need less do not keep a large packet waiting.
+//!
+//! A transmitter blocks a packet that lacks credit, "possibly stalling other TLPs that are using the same Virtual Channel" (PCIe Base
+//! 2.6.1). An arbiter that passes over this packet, and gives each freed credit to a smaller one, would block it for ever where buffers
+//! are small. Here the first source that lacks credit of a class in its turn claims this class: no other packet of the class leaves
+//! before the claimed one. Packets of other classes have credit of their own, and pass.
+
+use protocol::Class;
+use serde::{Deserialize, Serialize};
+
+use crate::credit::Budget;
+
+/// The source that claims the credit of each class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Claims([u8; 3]);
+
+/// The number of no source.
+const NOBODY: u8 = u8::MAX;
+
+impl Claims {
+    pub(super) const NONE: Self = Claims([NOBODY; 3]);
+
+    /// Whether any class is claimed.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        *self != Self::NONE
+    }
+
+    /// Whether the class is claimed.
+    pub(super) fn is_claimed(&self, class: Class) -> bool {
+        self.0[class.index()] != NOBODY
+    }
+
+    /// Lets `source` claim a class, which is not claimed.
+    pub(super) fn begin(&mut self, source: usize, class: Class) {
+        self.0[class.index()] = source as u8;
+    }
+
+    /// Ends the claim of `source` to a class, if it has one.
+    #[inline(always)]
+    pub(super) fn end(&mut self, source: usize, class: Class) {
+        let claim = &mut self.0[class.index()];
+        if usize::from(*claim) == source {
+            *claim = NOBODY;
+        }
+    }
+
+    /// Ends the claims that `is_valid` does not confirm.
+    pub(super) fn retain(&mut self, is_valid: impl Fn(usize, Class) -> bool) {
+        for class in Class::ALL {
+            let claim = &mut self.0[class.index()];
+            if *claim != NOBODY && !is_valid(usize::from(*claim), class) {
+                *claim = NOBODY;
+            }
+        }
+    }
+
+    /// The part of `budgets` that the claims leave to `source`; to nobody, if it is none.
+    pub(super) fn left(&self, source: Option<usize>, budgets: &[Budget; 3]) -> [Budget; 3] {
+        let mut left = *budgets;
+        for (budget, claim) in left.iter_mut().zip(self.0) {
+            if claim != NOBODY && Some(usize::from(claim)) != source {
+                *budget = Budget::CLOSED;
+            }
+        }
+        left
+    }
+}
