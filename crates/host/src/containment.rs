@@ -6,7 +6,7 @@ use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, register};
 use transaction::{Action, ConfigAccess};
 
-use crate::recovery::{Informed, SavedState, change, finish, prepare, read, set_up};
+use crate::recovery::{Informed, SavedState, change, finish, prepare, read, report_set_up, set_up};
 use crate::{DriverParameters, System};
 
 /// A downstream port or the upstream port of a switch, and what software has set below it.
@@ -90,16 +90,13 @@ impl PortBelow {
     /// drivers, which were told before of what happened.
     pub(crate) async fn set_up_below(&self, system: &System, costs: &DriverParameters) {
         let is_up = !self.has_link || self.wait_for_link(system, true).await;
-        if is_up {
+        let works = if is_up {
             system.sleep(costs.link_up_wait).await;
-        }
-        let works = is_up && set_up(system, &self.below).await;
-        let what = if works {
-            "set up again"
+            set_up(system, &self.below).await
         } else {
-            "nothing to set up"
+            report_set_up(system, false).await;
+            false
         };
-        report(system, what).await;
         finish(system, &self.drivers, works).await;
     }
 

@@ -2,6 +2,7 @@
 
 mod look;
 mod resets;
+mod standing;
 mod stored;
 
 use std::cmp::Reverse;
@@ -20,6 +21,7 @@ use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
 use look::Look;
 use resets::Resets;
+pub use standing::{Course, Standing};
 
 /// The cores of a host and the threads that run on them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,6 +59,9 @@ struct Thread {
     state: State,
     /// The result of the thread's last load.
     loaded: Vec<u8>,
+    /// The time at which the thread ran last, and how often it has run.
+    ran_at: Time,
+    steps: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +84,8 @@ enum State {
     Ready(u32),
     /// Waiting for a load, on its core.
     Loading,
+    /// Waiting for the completion of a configuration request to this function, on its core.
+    Configuring(FunctionId),
     /// Waiting until a device writes this byte, on no core.
     Written(u64),
     /// Waiting until a device writes one of these bytes, on no core.
@@ -150,6 +157,8 @@ impl Processor {
             begun: false,
             state: State::Asleep,
             loaded: Vec::new(),
+            ran_at: start,
+            steps: 0,
         });
         self.timed.push(Reverse((start, thread)));
         thread
@@ -162,6 +171,8 @@ impl Processor {
             begun: true,
             state: State::Ended,
             loaded: Vec::new(),
+            ran_at: Time::ZERO,
+            steps: 0,
         });
         ThreadId(self.threads.len() - 1)
     }
@@ -283,7 +294,9 @@ impl Processor {
         packets: &mut Packets,
         memory: Ram<'_>,
     ) -> Option<Next> {
-        let mut bytes = std::mem::take(&mut self.threads[thread.0].loaded);
+        let running = &mut self.threads[thread.0];
+        (running.ran_at, running.steps) = (now, running.steps.saturating_add(1));
+        let mut bytes = std::mem::take(&mut running.loaded);
         loop {
             let one = &mut self.threads[thread.0];
             let step = if std::mem::replace(&mut one.begun, true) {
@@ -339,7 +352,7 @@ impl Processor {
                     return None;
                 }
                 Step::Ask(Request::Configure(access)) => {
-                    one.state = State::Loading;
+                    one.state = State::Configuring(access.target);
                     self.configurations.push_back((thread, access));
                     return None;
                 }

@@ -1,6 +1,7 @@
 //! Software that resets a function and sets it up again, as an operating system does: by configuration requests alone.
 
 use kernel::Span;
+use packet::{Incident, Observation, Site};
 use protocol::{ConfigSpace, FunctionId, register};
 use transaction::{Action, ConfigAccess};
 
@@ -54,8 +55,26 @@ pub async fn restore(system: &System, states: &[SavedState]) {
     }
 }
 
-/// Writes the saved states of nodes again, each when its first function answers: the upper nodes first. Returns whether all do.
+/// Writes the saved states of nodes again, each when its first function answers: the upper nodes first. Returns whether all do, which
+/// the log of incidents has, too.
 pub async fn set_up(system: &System, nodes: &[Vec<SavedState>]) -> bool {
+    let works = write_again(system, nodes).await;
+    report_set_up(system, works).await;
+    works
+}
+
+/// Adds to the log of incidents whether a device was set up again.
+pub(crate) async fn report_set_up(system: &System, works: bool) {
+    let what = Incident::Event(if works {
+        "set up again"
+    } else {
+        "nothing to set up"
+    });
+    let site = Site::Node;
+    system.report(Observation::Incident { site, what }).await;
+}
+
+async fn write_again(system: &System, nodes: &[Vec<SavedState>]) -> bool {
     for states in nodes {
         let Some(first) = states.first() else {
             continue;
@@ -187,11 +206,11 @@ pub async fn function_level_reset(
     let control = (target, register::DEVICE_CONTROL);
     change(&system, control, (initiate, initiate)).await;
     system.sleep(wait).await;
-    let is_ready = is_ready(&system, target).await;
-    if is_ready {
-        restore(&system, &states).await;
+    if states.is_empty() {
+        is_ready(&system, target).await
+    } else {
+        set_up(&system, &[states]).await
     }
-    is_ready
 }
 
 /// Waits until a function answers a read of its Command register, for as long as a function may take after a reset. Returns whether

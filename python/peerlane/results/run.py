@@ -147,6 +147,8 @@ class RunResult(Document):
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
+    `standstill` has the programs that had not ended when the run ended because it made no progress,
+    each with the event that it waits for and since when; the run has failed then.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
     """
 
@@ -175,6 +177,7 @@ class RunResult(Document):
     )
     unsnooped_lines: tuple[UnsnoopedLine, ...] = ()
     stopped_circuits: tuple[str, ...] = ()
+    standstill: tuple[str, ...] = ()
     incidents: Annotated[Collection[IncidentResult], By("where", "what")] = field(
         default_factory=lambda: Collection(key=("where", "what"))
     )
@@ -200,6 +203,7 @@ class RunResult(Document):
             "interrupts",
             "unsnooped_lines",
             "stopped_circuits",
+            "standstill",
             "incidents",
             "incidents_left_out",
         )
@@ -312,6 +316,7 @@ class RunResult(Document):
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]
         faults += self.stopped_circuits
+        faults += self.standstill
         asked: list[tuple[str, FlowResult | TrafficResult | AccessResult]] = [
             *(("flow", flow) for flow in self.flows),
             *(("traffic", traffic) for traffic in self.traffic),

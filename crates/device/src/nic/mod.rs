@@ -487,7 +487,9 @@ impl Nic {
     fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let gave_up = self.give_up(fx);
         let endpoint = self.shared.endpoint_mut();
-        if !endpoint.is_open(fx) || !endpoint.is_bus_master() {
+        // Packets for a link that is down are lost, so that the crossbar goes on.
+        let is_lost = endpoint.link().has_failed(fx.now());
+        if !is_lost && (!endpoint.is_open(fx) || !endpoint.is_bus_master()) {
             return gave_up;
         }
         let largest = endpoint.max_read_request();
@@ -495,7 +497,13 @@ impl Nic {
         for index in (self.turn..SOURCES.len()).chain(0..self.turn) {
             if let Some(packet) = self.next_of(SOURCES[index], may_read, fx) {
                 self.turn = (index + 1) % SOURCES.len();
-                self.shared.endpoint_mut().hand_over(packet, fx);
+                if is_lost {
+                    let lost = Observation::refused(&fx.store()[packet], Refusal::InReset);
+                    fx.observe(lost);
+                    fx.store().release(packet);
+                } else {
+                    self.shared.endpoint_mut().hand_over(packet, fx);
+                }
                 return true;
             }
         }

@@ -333,6 +333,12 @@ impl Router {
             // The last scheduled wake-up may be for an earlier packet.
             self.endpoint.wake_engine(*due, fx);
         }
+        if self.endpoint.link().has_failed(now) {
+            // Packets that leave by a link that is down are lost, so that the network goes on.
+            for packet in std::mem::take(&mut self.local.tlps) {
+                lose(packet, Refusal::InReset, fx);
+            }
+        }
         if self.local.tlps.is_empty() {
             return self.let_out(fx);
         }

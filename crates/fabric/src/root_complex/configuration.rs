@@ -22,6 +22,9 @@ pub(super) struct Configuration {
 enum Progress {
     /// There is no access.
     Idle,
+    /// The access has begun, and it is not known yet where its function is. What it does at a root port may let programs run, whose
+    /// accesses come after it.
+    Begun,
     /// A request below this root port waits for a tag.
     Waiting(usize, ConfigRequest, Action),
     /// A request was sent below a root port; this is the requester.
@@ -49,9 +52,10 @@ impl Configuration {
         }
     }
 
-    /// Makes the next access one of the program with this ticket.
-    pub(super) fn assign(&mut self, program: u32) {
-        self.program = Some(program);
+    /// Begins an access of the program with this ticket, or one from outside the simulation.
+    pub(super) fn start(&mut self, program: Option<u32>) {
+        self.program = program;
+        self.progress = Progress::Begun;
     }
 
     /// Whether the access is one of a program.
@@ -78,8 +82,8 @@ impl Configuration {
         self.progress = Progress::Answered(result);
     }
 
-    /// Begins an access to a function below root port `port`, which is its requester.
-    pub(super) fn begin(&mut self, port: usize, request: ConfigRequest, action: Action) {
+    /// Lets the access go to a function below root port `port`, which is its requester.
+    pub(super) fn send_below(&mut self, port: usize, request: ConfigRequest, action: Action) {
         self.progress = Progress::Waiting(port, request, action);
     }
 
@@ -130,7 +134,7 @@ impl Configuration {
     pub(super) fn take_result(&mut self) -> Option<u32> {
         match std::mem::replace(&mut self.progress, Progress::Idle) {
             Progress::Answered(result) => result,
-            Progress::Idle | Progress::Waiting(..) | Progress::Sent(_) => None,
+            Progress::Idle | Progress::Begun | Progress::Waiting(..) | Progress::Sent(_) => None,
         }
     }
 

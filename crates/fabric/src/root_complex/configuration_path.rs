@@ -18,6 +18,17 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Begins an access of the CPU to a configuration space; the previous one must be complete.
     pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
+        self.begin_configuration(None, access, fx);
+    }
+
+    /// Begins an access of the program with the ticket `program`, or one from outside the simulation.
+    fn begin_configuration(
+        &mut self,
+        program: Option<u32>,
+        access: &ConfigAccess,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        self.configuration.start(program);
         let mut request = access.request(self.functions.id(), Tag::default());
         match self.functions.reach(&request) {
             Reach::Nobody => self.configuration.answer(None),
@@ -41,7 +52,7 @@ impl<C: Cpu> RootComplex<C> {
             Reach::Below(port, kind) => {
                 request.kind = kind;
                 request.requester = self.functions.id_of(FunctionPlace::Port(port));
-                self.configuration.begin(port, request, access.action);
+                self.configuration.send_below(port, request, access.action);
                 self.advance_configuration(fx);
             }
         }
@@ -73,8 +84,7 @@ impl<C: Cpu> RootComplex<C> {
         while !self.configuration.is_busy()
             && let Some((ticket, access)) = self.cpu.next_configuration()
         {
-            self.configuration.assign(ticket);
-            self.configure(&access, fx);
+            self.begin_configuration(Some(ticket), &access, fx);
             self.end_configuration(fx);
         }
     }

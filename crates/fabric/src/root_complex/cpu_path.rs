@@ -1,7 +1,6 @@
 //! Requests and stores of the CPU on their way to root ports and memory, its interrupts, and the writes that it watches.
 
 use kernel::{Effects, Port, Time};
-use link::LinkEnd;
 use packet::{Observation, PacketId};
 use protocol::{Kind, MemoryRequest, Status};
 use transaction::{FunctionPlace, Next, arrived, written};
@@ -51,9 +50,7 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Nothing => return,
             }
         }
-        if self.ports.links().any(LinkEnd::has_channels) {
-            self.run_programs(fx);
-        }
+        self.run_programs(fx);
     }
 
     /// Sends the store that has waited for its place in the window of requests.
@@ -64,8 +61,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Runs programs while the window of requests is full, where links have channels besides VC0: requests that wait for ever, because the far
-    /// end has disabled their channel, do not keep software from accesses to configuration spaces, by which it resets the link.
+    /// Runs programs while the window of requests is full: requests that wait for ever, because nothing takes them at the far end of a link,
+    /// do not keep software from accesses to configuration spaces, by which it resets the link.
     #[inline(never)]
     fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
@@ -93,11 +90,12 @@ impl<C: Cpu> RootComplex<C> {
         match (self.routes.of(&header), &header.kind) {
             (Route::Down(port), _) => self.send_down(port, packet, fx),
             (_, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
+                self.memory.store(&fx.store()[packet], request);
                 let socket = self.memory.socket_of(request);
                 if self.crosses(Crossing::Store, socket, packet, fx) {
                     self.requests.enter();
                 } else {
-                    self.store(packet, fx);
+                    self.end_store(packet, fx);
                 }
             }
             _ => {
@@ -107,12 +105,11 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Performs a write of the CPU to its own memory.
-    pub(super) fn store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    /// Lets a store of the CPU arrive at the memory of its socket.
+    pub(super) fn end_store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        let content = &fx.store()[packet];
-        if let Kind::MemoryWrite(request) = &content.header().kind {
-            self.memory.store(content, request, now);
+        if let Kind::MemoryWrite(request) = &fx.store()[packet].header().kind {
+            self.memory.take_store(request, now);
         }
         fx.store().release(packet);
     }

@@ -321,11 +321,15 @@ impl MemoryController {
         (done, told)
     }
 
-    /// Performs a store of the CPU at `now`; the CPU does not wait for its end.
-    pub(super) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
-        self.take_write(request, now);
+    /// Performs a store of the CPU: later loads of the CPU see its bytes at once, from its caches, wherever the memory is.
+    pub(super) fn store(&mut self, packet: &Packet, request: &MemoryRequest) {
         self.bytes
             .write(request.first_byte() - self.base, written(packet, request));
+    }
+
+    /// Lets a store of the CPU arrive at the memory at `now`; the CPU does not wait for its end.
+    pub(super) fn take_store(&mut self, request: &MemoryRequest, now: Time) {
+        self.take_write(request, now);
     }
 
     /// Begins a read that arrives at `there`; returns the time of its answer.

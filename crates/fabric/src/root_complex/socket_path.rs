@@ -76,7 +76,7 @@ impl<C: Cpu> RootComplex<C> {
                 Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
                 Crossing::Store => {
                     self.requests.leave();
-                    self.store(packet, fx);
+                    self.end_store(packet, fx);
                     self.ask(fx);
                 }
             }

@@ -1,5 +1,6 @@
 //! A thread in a checkpoint: one that has ended, because a program cannot be written.
 
+use kernel::Time;
 use kernel::checkpoint::refuse;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -22,6 +23,8 @@ impl<'de> Deserialize<'de> for Thread {
             begun: true,
             state: State::Ended,
             loaded: Deserialize::deserialize(from)?,
+            ran_at: Time::ZERO,
+            steps: 0,
         })
     }
 }

@@ -22,7 +22,7 @@ use kernel::{Declaration, Parameters};
 
 pub use plan::{IncidentPlan, Place};
 pub(crate) use plan::{Misplaced, plan};
-pub(crate) use scene::Scene;
+pub(crate) use scene::{Scene, Started};
 
 /// What an incident does, with the keys of its kind.
 pub trait Incident: Parameters + Debug + Send + Sync {

@@ -7,6 +7,7 @@ use kernel::{ComponentId, World};
 use link::LinkCommand;
 use packet::{Incident, Observation, Pcie, Site};
 use protocol::FunctionId;
+use serde::{Deserialize, Serialize};
 use transaction::FunctionPlace;
 
 use crate::build::ends;
@@ -21,8 +22,20 @@ pub struct Scene<'a> {
     pub plan: &'a FabricPlan,
     pub(crate) models: &'a mut [Model],
     pub(crate) world: &'a mut World<Pcie>,
-    /// The programs that incidents have started, with the host of each.
-    pub(crate) programs: &'a mut Vec<(usize, ThreadId)>,
+    /// The number of the incident that happens.
+    pub(crate) number: usize,
+    /// The programs that incidents have started.
+    pub(crate) programs: &'a mut Vec<Started>,
+}
+
+/// A program that an incident has started.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Started {
+    /// The number of the incident.
+    pub(crate) incident: usize,
+    /// The host on which the program runs, and its thread.
+    pub(crate) host: usize,
+    pub(crate) thread: ThreadId,
 }
 
 impl Scene<'_> {
@@ -115,7 +128,11 @@ impl Scene<'_> {
         let now = self.world.now();
         if let Some(root) = self.models[host].host_mut() {
             let thread = root.cpu_mut().spawn(now, program);
-            self.programs.push((host, thread));
+            self.programs.push(Started {
+                incident: self.number,
+                host,
+                thread,
+            });
         }
         self.models[host].ask(ComponentId(host as u32), self.world);
     }

@@ -96,6 +96,9 @@ pub struct RunResult {
     pub waits: Option<Vec<FlowWaits>>,
     /// Packets that nothing could move at the end: a deadlock.
     pub standing_packets: usize,
+    /// Programs that had not ended when the run ended because it made no progress, each with the event that it waits for and since when.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub standstill: Vec<String>,
     /// Rates and queue lengths over time, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesResult>,
@@ -162,6 +165,7 @@ pub(crate) fn gather(
         stopped_circuits: Vec::new(),
         waits: None,
         standing_packets: 0,
+        standstill: Vec::new(),
         series: None,
     };
     for one in seen.workloads {

@@ -11,6 +11,7 @@ mod progress;
 mod readings;
 mod regions;
 mod results;
+mod standstill;
 mod state;
 
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ pub use models::ModelFailure;
 pub use pause::Paused;
 pub use regions::Shares;
 use regions::{Outcome, Regions, Threads};
+use standstill::PASSAGE;
 pub use state::Origin;
 
 /// A fabric and its workload, at one point of simulated time.
@@ -96,10 +98,6 @@ pub struct Simulation {
 
 /// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
 pub(crate) const CHUNK: u32 = 16 * 1024;
-
-/// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
-/// and shorter than the patience of every workload.
-const PASSAGE: Span = Span::from_us(1_000);
 
 /// The most times in a step of a run, of which nothing is heard but of the last.
 const TIMES_UNHEARD: u32 = 8;
@@ -229,10 +227,8 @@ impl Simulation {
         self.stuck = false;
         while self.is_open() {
             self.hear_waiting();
-            let awaited = self.awaits_incidents_until();
-            let patient = self.patience_ends().max(awaited);
-            // The end of a program or of a reset is nothing that the probes hear of, and the run may end with it.
-            let is_awaited = awaited == Time::NEVER;
+            let patient = self.patient_until();
+            let is_awaited = self.awaits_programs();
             let mut limit = patient;
             if self.old.0 != patient {
                 limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
@@ -271,7 +267,7 @@ impl Simulation {
                     self.steps_until::<TIMES_UNHEARD>(limit)
                 };
                 if has_stepped {
-                    if is_awaited && self.awaits_incidents_until() < Time::NEVER {
+                    if is_awaited && !self.awaits_programs() {
                         break;
                     }
                     if self.is_open() {

@@ -3,10 +3,8 @@
 use kernel::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use host::ThreadId;
-
 use crate::build;
-use crate::incident::{Presence, Scene};
+use crate::incident::{Presence, Scene, Started};
 use crate::model::Model;
 use crate::result::{IncidentResult, noticeable};
 use crate::run::simulation::Simulation;
@@ -18,14 +16,26 @@ pub(super) struct Happened {
     up: Option<Span>,
     /// The number of incidents that have happened.
     count: usize,
-    /// The programs that incidents have started, with their hosts.
-    programs: Vec<(usize, ThreadId)>,
+    /// The time of the last one.
+    last: Time,
+    /// The programs that incidents have started.
+    programs: Vec<Started>,
 }
 
 impl Happened {
     /// The time at which all links were up, or zero before.
     pub(super) fn up(&self) -> Span {
         self.up.unwrap_or(Span::ZERO)
+    }
+
+    /// The time of the last incident, or zero before the first.
+    pub(super) fn last(&self) -> Time {
+        self.last
+    }
+
+    /// The programs that incidents have started.
+    pub(super) fn programs(&self) -> &[Started] {
+        &self.programs
     }
 }
 
@@ -77,32 +87,18 @@ impl Simulation {
     }
 
     /// Whether a program that an incident has started has not ended.
-    fn has_programs(&self) -> bool {
+    pub(super) fn has_programs(&self) -> bool {
         let mut programs = self.happened.programs.iter();
-        programs.any(|(host, thread)| {
-            let host = self.models[*host].host();
-            host.is_some_and(|host| !host.cpu().has_ended(*thread))
+        programs.any(|one| {
+            let host = self.models[one.host].host();
+            host.is_some_and(|host| !host.cpu().has_ended(one.thread))
         })
     }
 
     /// Whether a host resets devices whose drivers wait for the end of that.
-    fn is_resetting(&self) -> bool {
+    pub(super) fn is_resetting(&self) -> bool {
         let mut hosts = self.models.iter().filter_map(Model::host);
         hosts.any(|host| host.cpu().is_resetting())
-    }
-
-    /// The time until which the run waits for incidents: for ever while one of their programs runs, or a host resets devices, because
-    /// each of them ends.
-    pub(super) fn awaits_incidents_until(&self) -> Time {
-        if self.has_programs() || self.is_resetting() {
-            return Time::NEVER;
-        }
-        let next = self.next_incident();
-        if next == Time::NEVER {
-            Time::ZERO
-        } else {
-            next
-        }
     }
 
     /// Moves time to the next incident, before which no event is due, and lets it happen.
@@ -113,11 +109,13 @@ impl Simulation {
         self.world.pass_to(time);
         let number = self.happened.count;
         self.happened.count += 1;
+        self.happened.last = time;
         let one = &self.plan.incidents[number];
         let mut scene = Scene {
             plan: &self.plan.fabric,
             models: &mut self.models,
             world: &mut self.world,
+            number,
             programs: &mut self.happened.programs,
         };
         one.kind.happen(one.node, &mut scene);

@@ -1,9 +1,9 @@
-//! Models from outside in a run: how long a run waits for them, and which of them has failed.
+//! Models from outside that have failed in a run.
 
 use device::Foreign;
 use kernel::Time;
 
-use super::{CHUNK, PASSAGE, Simulation};
+use super::Simulation;
 use crate::model::Model;
 
 /// The failure of a model from outside, which ends the run.
@@ -20,30 +20,6 @@ pub struct ModelFailure {
 }
 
 impl Simulation {
-    /// Runs on until the models from outside, if there are any, are quiet: nothing is left to happen, or no packet was made for
-    /// [`PASSAGE`]. Returns false if `watch` has ended the run.
-    pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
-        let mut all = self.models.iter();
-        if !all.any(|model| matches!(model, Model::Foreign(_))) {
-            return true;
-        }
-        let mut last = (self.now(), self.world.store.made());
-        loop {
-            for _ in 0..CHUNK {
-                let is_over = !self.world.has_events() && self.expects_nothing();
-                if self.has_stopped || is_over || !self.step_until(last.0 + PASSAGE) {
-                    return true;
-                }
-                if self.world.store.made() != last.1 {
-                    last = (self.now(), self.world.store.made());
-                }
-            }
-            if !watch(self) {
-                return false;
-            }
-        }
-    }
-
     /// Whether a circuit, or a model from outside, cannot go on.
     pub fn has_stopped(&self) -> bool {
         self.has_stopped

@@ -1,50 +1,10 @@
-//! How far the workloads are, how long they may still take, and which packets stand still.
+//! How far the workloads are, and how long they may still take.
 
 use kernel::Time;
-use packet::Packet;
-use protocol::{FunctionId, Header, Kind, Message};
 
 use super::Simulation;
 
 impl Simulation {
-    /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
-    /// their credit for ever.
-    pub(super) fn patient_until(&self) -> Time {
-        self.patience_ends().max(self.awaits_incidents_until())
-    }
-
-    /// Time until which all workloads may stand still.
-    pub(super) fn patience_ends(&self) -> Time {
-        let last = self.meter.progress();
-        let patience = self.patience.map(|patience| patience.after(last));
-        patience.unwrap_or(Time::NEVER)
-    }
-
-    /// The number of packets that nothing can move. Drivers that look for a state of their device make packets to the end. Error messages,
-    /// and the configuration accesses of the software that serves them, go on for ever where links have errors. The requester of a
-    /// configuration access is a root port.
-    pub(super) fn standing_packets(&self) -> usize {
-        let is_passing = |header: &Header| match &header.kind {
-            Kind::Message(request) => {
-                matches!(request.message, Message::Error(_) | Message::ActiveStateNak)
-            }
-            Kind::Completion(completion) => {
-                let requester = completion.requester;
-                requester.bus() == 0 && requester != FunctionId::default()
-            }
-            _ => header.is_config(),
-        };
-        let is_old = |packet: &Packet| {
-            let made = self.old.1.as_ref();
-            made.is_none_or(|made| Self::was_made(made, packet.number()))
-        };
-        let stands = |packet: &Packet| is_old(packet) && !is_passing(packet.header());
-        match &self.regions {
-            None => self.world.store.count_of(stands),
-            Some(regions) => regions.count_of(stands),
-        }
-    }
-
     /// The mean of the shares that are done of the workloads, 0 to 1. It is found by a look at all of them.
     pub fn share_done(&self) -> f64 {
         let (sum, count) = self

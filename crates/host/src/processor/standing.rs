@@ -1,0 +1,109 @@
+//! Threads that stand still: each waits for an event, and no time is known at which it goes on.
+
+use kernel::Time;
+
+use super::{Processor, State};
+use crate::ThreadId;
+
+/// The wait of a thread that does not go on at a known time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The event that the thread waits for, directly or through the threads that hold its locks.
+    pub what: String,
+    /// The time from which all these threads have waited.
+    pub since: Time,
+}
+
+/// The state of a program, for a run that waits for its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// The program has ended.
+    Ended,
+    /// The program goes on by itself, at this time at the latest.
+    GoesOn(Time),
+    /// The program waits for an event.
+    Stands(Standing),
+}
+
+impl Processor {
+    /// The state of the program of `thread` at `now`.
+    pub fn course(&self, thread: ThreadId, now: Time) -> Course {
+        let (mut at, mut since) = (thread, Time::ZERO);
+        for _ in 0..self.threads.len() {
+            let one = &self.threads[at.0];
+            since = since.max(one.ran_at);
+            let what = match one.state {
+                State::Ended => return Course::Ended,
+                State::Asleep | State::Working => {
+                    let mut timed = self.timed.iter().map(|entry| entry.0);
+                    let due = timed.find(|(_, other)| *other == at);
+                    match due {
+                        Some((due, _)) if due >= now => return Course::GoesOn(due),
+                        // Its requests wait for room at a root port, and it cannot run before.
+                        _ => "credit for requests of the host".to_owned(),
+                    }
+                }
+                State::Locked => match self.holder_before(at) {
+                    Some(holder) => {
+                        at = holder;
+                        continue;
+                    }
+                    None => "a lock".to_owned(),
+                },
+                State::Joining(other) => {
+                    at = other;
+                    continue;
+                }
+                State::Paused => "a host thread".to_owned(),
+                State::Runnable => "a free core".to_owned(),
+                State::Interrupt(message) | State::InterruptOrReset(message) => {
+                    format!("interrupt {message:#x}")
+                }
+                State::Preparing(message) => {
+                    format!("the calls that use the device with interrupt {message:#x}")
+                }
+                State::Ready(message) => {
+                    format!("the end of a reset of the device with interrupt {message:#x}")
+                }
+                State::Configuring(function) => {
+                    format!("the completion of a configuration request to {function}")
+                }
+                State::Loading => "the end of an access".to_owned(),
+                State::Written(address) => format!("a write to {address:#x}"),
+                State::EitherWritten([first, second]) => {
+                    format!("a write to {first:#x} or {second:#x}")
+                }
+            };
+            return Course::Stands(Standing { what, since });
+        }
+        let what = "locks that wait for each other".to_owned();
+        Course::Stands(Standing { what, since })
+    }
+
+    /// The number of times that `thread` has run so far.
+    pub fn steps(&self, thread: ThreadId) -> u32 {
+        self.threads[thread.0].steps
+    }
+
+    /// The threads that wait for an event of the fabric, apart from services that wait for their next interrupt and from host threads.
+    pub fn standing(&self, now: Time) -> impl Iterator<Item = (ThreadId, Standing)> {
+        let idle = |state| {
+            matches!(
+                state,
+                State::Ended | State::Paused | State::Interrupt(_) | State::Written(_)
+            )
+        };
+        let busy = (0..self.threads.len()).filter(move |number| !idle(self.threads[*number].state));
+        busy.filter_map(move |number| match self.course(ThreadId(number), now) {
+            Course::Stands(standing) => Some((ThreadId(number), standing)),
+            _ => None,
+        })
+    }
+
+    /// The thread that holds the lock for which `thread` waits.
+    fn holder_before(&self, thread: ThreadId) -> Option<ThreadId> {
+        let mut lines = self.locks.values();
+        let line = lines.find(|line| line.iter().skip(1).any(|one| *one == thread))?;
+        line.front().copied()
+    }
+}

@@ -1,0 +1,195 @@
+//! The only definition of progress of a run, and of its end without progress.
+//!
+//! A run makes progress when a payload of a workload arrives, when an incident happens, when a program that an incident has started runs
+//! on, and, after the workloads, when a packet is made that is no [service](is_service). A run that makes none for some time ends. Events
+//! alone show no progress: links with errors update their credit for ever.
+
+use host::{Course, Standing, ThreadId};
+use kernel::{Span, Time};
+use packet::Packet;
+use protocol::{FunctionId, Header, Kind, Message};
+
+use super::{CHUNK, Simulation};
+use crate::model::Model;
+
+/// Time for which a program of an incident may wait for one event. Our choice: as long as workloads may stand still, and longer than the
+/// completion timeouts of hosts, which each end a wait.
+const PATIENCE: Span = Span::from_us(100_000);
+
+/// Times that a program of an incident may run. Our choice: more than it takes to write all registers of 1,000 functions.
+const MOST_STEPS: u32 = 200_000;
+
+/// Time without progress for which resets of devices may go on. Our choice: a second until the link is up and a second until its functions
+/// answer (PCIe Base 6.6.1), and half as much again.
+const LONGEST_RESETS: Span = Span::from_us(3_000_000);
+
+/// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
+/// and shorter than the patience of every workload.
+pub(super) const PASSAGE: Span = Span::from_us(1_000);
+
+/// Time for which models from outside may make packets after the workloads and incidents. Our choice.
+const LONGEST_MODELS: Span = Span::from_us(10_000_000);
+
+/// The most lines about what waits.
+const MOST_LINES: usize = 8;
+
+/// Whether a packet is of the service of errors or of links, which goes on for ever where links have errors: error messages, and
+/// configuration accesses, whose requester is a root port.
+fn is_service(header: &Header) -> bool {
+    match &header.kind {
+        Kind::Message(request) => {
+            matches!(request.message, Message::Error(_) | Message::ActiveStateNak)
+        }
+        Kind::Completion(completion) => {
+            let requester = completion.requester;
+            requester.bus() == 0 && requester != FunctionId::default()
+        }
+        _ => header.is_config(),
+    }
+}
+
+impl Simulation {
+    /// Time at which the run ends, if there is no progress until then.
+    pub(super) fn patient_until(&self) -> Time {
+        self.patience_ends().max(self.awaits_incidents_until())
+    }
+
+    /// Time until which all workloads may stand still.
+    pub(super) fn patience_ends(&self) -> Time {
+        let last = self.meter.progress();
+        match self.patience {
+            Some(patience) => patience.after(last),
+            None if self.meter.open() > 0 => Time::NEVER,
+            None => Time::ZERO,
+        }
+    }
+
+    /// Whether the run waits for the end of a program or of a reset, which the probes do not see.
+    pub(super) fn awaits_programs(&self) -> bool {
+        self.has_programs() || self.is_resetting()
+    }
+
+    /// The time until which the run waits for incidents: until the next one, and for the programs of those before it and for resets.
+    pub(super) fn awaits_incidents_until(&self) -> Time {
+        let mut until = match self.next_incident() {
+            Time::NEVER => Time::ZERO,
+            next => next,
+        };
+        if self.is_resetting() {
+            let last = self.meter.progress().max(self.happened.last());
+            until = until.max(last + LONGEST_RESETS);
+        }
+        let now = self.world.now();
+        for one in self.happened.programs() {
+            let Some(host) = self.models[one.host].host() else {
+                continue;
+            };
+            let awaited = match host.cpu().course(one.thread, now) {
+                _ if host.cpu().steps(one.thread) > MOST_STEPS => continue,
+                Course::Ended => continue,
+                Course::GoesOn(due) => due + PATIENCE,
+                Course::Stands(standing) => standing.since + PATIENCE,
+            };
+            until = until.max(awaited);
+        }
+        until
+    }
+
+    /// The number of packets that nothing can move. Drivers that look for a state of their device make packets to the end, and so do
+    /// services.
+    pub(super) fn standing_packets(&self) -> usize {
+        let is_old = |packet: &Packet| {
+            let made = self.old.1.as_ref();
+            made.is_none_or(|made| Self::was_made(made, packet.number()))
+        };
+        let stands = |packet: &Packet| is_old(packet) && !is_service(packet.header());
+        match &self.regions {
+            None => self.world.store.count_of(stands),
+            Some(regions) => regions.count_of(stands),
+        }
+    }
+
+    /// Runs on until the models from outside, if there are any, are quiet: nothing is left to happen, or no packet was made for
+    /// [`PASSAGE`] but for services. Returns false if `watch` has ended the run.
+    pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
+        let mut all = self.models.iter();
+        if !all.any(|model| matches!(model, Model::Foreign(_))) {
+            return true;
+        }
+        let (mut made, mut last) = (self.world.store.made(), self.now());
+        let end = last + LONGEST_MODELS;
+        loop {
+            for _ in 0..CHUNK {
+                let is_over = !self.world.has_events() && self.expects_nothing();
+                let limit = end.min(last + PASSAGE);
+                if self.has_stopped || is_over || !self.step_until(limit) {
+                    return true;
+                }
+                let before = std::mem::replace(&mut made, self.world.store.made());
+                if made != before && self.has_work_since(before) {
+                    last = self.now();
+                }
+            }
+            if !watch(self) {
+                return false;
+            }
+        }
+    }
+
+    /// Whether a packet with this number or a higher one is no service.
+    fn has_work_since(&self, first: u64) -> bool {
+        let is_work = |packet: &Packet| packet.number() >= first && !is_service(packet.header());
+        self.world.store.count_of(is_work) > 0
+    }
+
+    /// The programs and flows that have not ended, each with the event that it waits for and the time from which it has waited.
+    pub(super) fn standstill(&self) -> Vec<String> {
+        let now = self.world.now();
+        let mut lines = Vec::new();
+        for one in self.happened.programs() {
+            let Some(host) = self.models[one.host].host() else {
+                continue;
+            };
+            let incident = &self.plan.incidents[one.incident];
+            let who = format!(
+                "{} ({} at {}) on {}",
+                incident.id,
+                incident.what,
+                self.name(incident.node),
+                self.name(one.host)
+            );
+            match host.cpu().course(one.thread, now) {
+                Course::Ended => {}
+                Course::GoesOn(_) => {
+                    let steps = host.cpu().steps(one.thread);
+                    lines.push(format!("{who} has not ended after {steps} steps"));
+                }
+                Course::Stands(standing) => lines.push(waiting(&who, &standing)),
+            }
+        }
+        for (node, host) in self.models.iter().enumerate() {
+            let Some(host) = host.host() else { continue };
+            let programs = self.happened.programs().iter();
+            let known: Vec<ThreadId> = programs
+                .filter(|one| one.host == node)
+                .map(|one| one.thread)
+                .collect();
+            let all = host.cpu().standing(now);
+            for (thread, standing) in all.filter(|(thread, _)| !known.contains(thread)) {
+                let who = format!("program {} on {}", thread.0, self.name(node));
+                lines.push(waiting(&who, &standing));
+            }
+        }
+        lines.truncate(MOST_LINES);
+        lines
+    }
+
+    fn name(&self, node: usize) -> &str {
+        &self.plan.nodes[node].name
+    }
+}
+
+fn waiting(who: &str, standing: &Standing) -> String {
+    let since = standing.since.as_ns();
+    format!("{who} waits for {} since {since} ns", standing.what)
+}
