@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from conformance.finding import TOLERANCE_NS, Finding
@@ -112,12 +113,19 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
 
 
 def _alignment(wire: Wire, symbol: float, sets: list[tuple[float, float]]) -> Iterator[Finding]:
-    """4.2.2.1, 4.2.2.3: an ordered set is a block, so that all begin at multiples of a block."""
+    """An ordered set is a block, so that all begin at multiples of a block (4.2.2.1, 4.2.2.3).
+
+    Two of a data stream are not in consecutive blocks (4.2.7.3).
+    """
     block = BLOCK * symbol
     for start, _ in sets:
         blocks = (start - sets[0][0]) / block
         if abs(blocks - round(blocks)) * block > TOLERANCE_NS:
             text = f"{blocks:.3f} blocks after the first ordered set"
+            yield Finding("ordered_sets", wire.name, start, text)
+    for (before, _), (start, _) in pairwise(sets):
+        if start - before < 2 * block - TOLERANCE_NS:
+            text = f"{start - before:.4f} ns after another one, with no block of data between"
             yield Finding("ordered_sets", wire.name, start, text)
 
 

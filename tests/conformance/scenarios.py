@@ -23,6 +23,7 @@ def scenario(number: int) -> str:
     l1 = deep.choice([False, False, True])
     processes = Random(f"processes {number}")
     has_processes = processes.choice([False, True])
+    pauses = Random(f"pauses {number}")
     prefixes = ["tlp_prefixes = true"] if has_processes else []
     lines = [
         f"seed = {number}",
@@ -58,6 +59,7 @@ def scenario(number: int) -> str:
             f"cut_through = {pick(['true', 'true', 'false'])}",
             f"acs_redirect = {str(redirect).lower()}",
             f"ari_forwarding = {functions.choice(['true', 'false'])}",
+            *_output_queue(Random(f"output queue {number} {switch}")),
             *_l0s(states),
             *_l1(deep),
             *prefixes,
@@ -97,6 +99,7 @@ def scenario(number: int) -> str:
             f"count = {random.randint(1, 60)}",
             *([] if source == "h0" else [f"function = {marks.choice([0, 0, 1, 3])}"]),
             *_mark(marks),
+            *_pause(pauses),
             *(_process(processes) if has_processes and source != "h0" else []),
         ]
     text = "\n".join(lines) + "\n"
@@ -127,6 +130,7 @@ def lives(number: int) -> str:
         'upstream = "h0"',
         # A cut-through port may be passing on a packet that the end of its link cuts.
         f"cut_through = {Random(f'passing on {number}').choice(['true', 'false'])}",
+        *_output_queue(Random(f"output queue {number}")),
         *_port(random),
         "[devices.a]",
         f'upstream = "{pick(["h0", "s0"])}"',
@@ -178,6 +182,18 @@ def _process(random: Random) -> list[str]:
     keys = ("execute_requested", "privileged_requested")
     permissions = [f"{key} = {random.choice(['true', 'false'])}" for key in keys]
     return [f"pasid = {pasid}", *permissions]
+
+
+def _pause(random: Random) -> list[str]:
+    """The time between the requests of a flow: none, or longer than that of a packet."""
+    pause_ns = random.choice([None, None, 700, 1500, 4000])
+    return [] if pause_ns is None else [f'interval = "{pause_ns} ns"']
+
+
+def _output_queue(random: Random) -> list[str]:
+    """Queues of a switch that hold no packet, a few small ones, or all that a flow sends."""
+    size = random.choice([None, None, 32, 160, 600, 4096])
+    return [] if size is None else [f'output_queue = "{size} B"']
 
 
 def _map(random: Random, extended: int) -> list[str]:

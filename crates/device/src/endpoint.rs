@@ -234,7 +234,8 @@ impl Endpoint {
         }
         self.link.set_target_rate(space.target_link_speed());
         self.link.enable_l0s(space.enables_l0s());
-        self.link.enable_l1(space.enables_l1(), self.functions.id());
+        self.link
+            .enable_l1(space.enables_l1(), self.functions.id(), false);
         let filters = !self.link.maps_all_classes();
         self.checked_from = if filters { 0 } else { self.max_payload + 1 };
         self.bus_master = space.bus_master_enable();

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use kernel::{Bytes, Port};
+use kernel::{Bytes, Port, Time};
 use packet::Charge;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,16 @@ struct OutputQueue {
     /// The number of packets in the queue.
     inside: usize,
     /// The packets behind them, which are still in the receive buffer.
-    behind: VecDeque<Charge>,
+    behind: VecDeque<Buffered>,
+}
+
+/// A packet in the receive buffer of its ingress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Buffered {
+    /// The credits of the packet.
+    pub(crate) charge: Charge,
+    /// The time at which its last bit arrives: the buffer takes it in until then, even if the packet has begun to move on.
+    pub(crate) complete: Time,
 }
 
 impl OutputQueues {
@@ -38,26 +47,27 @@ impl OutputQueues {
     }
 
     /// Adds a packet that goes from the first to the second port. True if it moves to the queue at once.
-    pub(crate) fn enter(&mut self, ports: (Port, Port), charge: Charge) -> bool {
+    pub(crate) fn enter(&mut self, ports: (Port, Port), packet: Buffered) -> bool {
         let size = self.size;
+        let charge = packet.charge;
         let queue = self.queue(ports, charge);
         let moves = queue.behind.is_empty() && queue.used + units(charge) <= size;
         if moves {
             queue.take(charge);
         } else {
-            queue.behind.push_back(charge);
+            queue.behind.push_back(packet);
         }
         moves
     }
 
-    /// Removes the packet that has passed `passed` older ones, 0 for the oldest. Returns the charge of a packet that leaves the receive
-    /// buffer by that: the packet itself, or one that moves to its space.
+    /// Removes the packet that has passed `passed` older ones, 0 for the oldest. Returns the packet that leaves the receive buffer by that:
+    /// the packet itself, or one that moves to its space.
     pub(crate) fn leave(
         &mut self,
         ports: (Port, Port),
         charge: Charge,
         passed: usize,
-    ) -> Option<Charge> {
+    ) -> Option<Buffered> {
         let queue = self.queue(ports, charge);
         if let Some(behind) = passed.checked_sub(queue.inside) {
             return queue.behind.remove(behind);
@@ -68,14 +78,14 @@ impl OutputQueues {
     }
 
     /// Moves the next packet like `charge` from the receive buffer to the queue, if there is one that has space.
-    pub(crate) fn move_next(&mut self, ports: (Port, Port), charge: Charge) -> Option<Charge> {
+    pub(crate) fn move_next(&mut self, ports: (Port, Port), charge: Charge) -> Option<Buffered> {
         let size = self.size;
         let queue = self.queue(ports, charge);
         let used = queue.used;
         let next = queue
             .behind
-            .pop_front_if(|next| used + units(*next) <= size)?;
-        queue.take(next);
+            .pop_front_if(|next| used + units(next.charge) <= size)?;
+        queue.take(next.charge);
         Some(next)
     }
 
@@ -121,27 +131,34 @@ mod tests {
         }
     }
 
+    fn buffered(data: u16) -> Buffered {
+        Buffered {
+            charge: charge(data),
+            complete: Time::ZERO,
+        }
+    }
+
     #[test]
     fn a_packet_moves_to_the_queue_when_there_is_space_behind_all_before_it() {
         let mut queues = OutputQueues::new(Bytes(80)).expect("a size");
-        assert!(queues.enter(PORTS, charge(3)));
-        assert!(!queues.enter(PORTS, charge(1)));
+        assert!(queues.enter(PORTS, buffered(3)));
+        assert!(!queues.enter(PORTS, buffered(1)));
         // It would fit, but is behind one that does not.
-        assert!(!queues.enter(PORTS, charge(0)));
-        assert_eq!(queues.leave(PORTS, charge(3), 0), Some(charge(1)));
-        assert_eq!(queues.move_next(PORTS, charge(3)), Some(charge(0)));
+        assert!(!queues.enter(PORTS, buffered(0)));
+        assert_eq!(queues.leave(PORTS, charge(3), 0), Some(buffered(1)));
+        assert_eq!(queues.move_next(PORTS, charge(3)), Some(buffered(0)));
         assert_eq!(queues.move_next(PORTS, charge(3)), None);
         // Other outputs and classes have queues of their own.
-        assert!(queues.enter((Port(0), Port(2)), charge(3)));
+        assert!(queues.enter((Port(0), Port(2)), buffered(3)));
     }
 
     #[test]
     fn a_packet_larger_than_the_queue_leaves_from_the_receive_buffer() {
         let mut queues = OutputQueues::new(Bytes(32)).expect("a size");
-        assert!(!queues.enter(PORTS, charge(8)));
-        assert!(!queues.enter(PORTS, charge(1)));
-        assert_eq!(queues.leave(PORTS, charge(8), 0), Some(charge(8)));
-        assert_eq!(queues.move_next(PORTS, charge(8)), Some(charge(1)));
+        assert!(!queues.enter(PORTS, buffered(8)));
+        assert!(!queues.enter(PORTS, buffered(1)));
+        assert_eq!(queues.leave(PORTS, charge(8), 0), Some(buffered(8)));
+        assert_eq!(queues.move_next(PORTS, charge(8)), Some(buffered(1)));
         assert_eq!(queues.leave(PORTS, charge(1), 0), None);
     }
 
@@ -149,13 +166,13 @@ mod tests {
     fn a_packet_that_passes_others_leaves_from_where_it_is() {
         let mut queues = OutputQueues::new(Bytes(96)).expect("a size");
         for data in [2, 1, 5, 0] {
-            queues.enter(PORTS, charge(data));
+            queues.enter(PORTS, buffered(data));
         }
         // Two are in the queue. The last one is in the receive buffer, and passes all.
-        assert_eq!(queues.leave(PORTS, charge(0), 3), Some(charge(0)));
+        assert_eq!(queues.leave(PORTS, charge(0), 3), Some(buffered(0)));
         // The second passes the first; its space is too small for the third.
         assert_eq!(queues.leave(PORTS, charge(1), 1), None);
-        assert_eq!(queues.leave(PORTS, charge(2), 0), Some(charge(5)));
+        assert_eq!(queues.leave(PORTS, charge(2), 0), Some(buffered(5)));
     }
 
     proptest! {
@@ -167,14 +184,14 @@ mod tests {
             for (enters, data) in steps {
                 if enters {
                     sent.push(charge(data));
-                    if queues.enter(PORTS, charge(data)) {
+                    if queues.enter(PORTS, buffered(data)) {
                         freed.push(charge(data));
                     }
                 } else if left < sent.len() {
                     let gone = sent[left];
                     left += 1;
                     let mut next = queues.leave(PORTS, gone, 0);
-                    while let Some(charge) = next {
+                    while let Some(Buffered { charge, .. }) = next {
                         freed.push(charge);
                         next = queues.move_next(PORTS, charge);
                     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::access_control::{PeerRoute, is_violation, peer_route};
-use crate::output_queues::OutputQueues;
+use crate::output_queues::{Buffered, OutputQueues};
 use crate::{Route, Routes};
 
 kernel::parameters! {
@@ -342,8 +342,13 @@ impl Switch {
             return self.free(ingress, charge, fx);
         };
         let mut freed = queues.leave((ingress, egress), charge, passed);
-        while let Some(charge) = freed {
-            self.free(ingress, charge, fx);
+        while let Some(Buffered { charge, complete }) = freed {
+            if complete > fx.now() {
+                self.link(ingress)
+                    .free_later(charge, complete, &mut At::new(fx, ingress));
+            } else {
+                self.free(ingress, charge, fx);
+            }
             let queues = self.output_queues.as_mut();
             freed = queues.and_then(|queues| queues.move_next((ingress, egress), charge));
         }
@@ -373,12 +378,13 @@ impl Switch {
         complete: Time,
         fx: &mut Effects<'_, Self>,
     ) {
+        let charge = waiting.charge;
         if let Some(queues) = &mut self.output_queues
             && !waiting.corrupt
-            && queues.enter((from, to), waiting.charge)
+            && queues.enter((from, to), Buffered { charge, complete })
         {
             self.link(from)
-                .free_later(waiting.charge, complete, &mut At::new(fx, from));
+                .free_later(charge, complete, &mut At::new(fx, from));
         }
         let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
         if let Some(finished) = finished {

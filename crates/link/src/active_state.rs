@@ -17,6 +17,8 @@ pub(crate) struct ActiveState {
     is_permitted: bool,
     /// The function of the port, which sends the message of a refusal.
     port: FunctionId,
+    /// Whether the function adds an ECRC to the packets that it sends.
+    adds_digest: bool,
     handshake: Handshake,
     /// The time at which the next DLLP of the handshake is due.
     next_dllp: Time,
@@ -66,6 +68,7 @@ impl ActiveState {
             is_enabled: false,
             is_permitted: true,
             port: FunctionId::default(),
+            adds_digest: false,
             handshake: Handshake::None,
             next_dllp: Time::ZERO,
             asked_at: Time::ZERO,
@@ -77,8 +80,8 @@ impl ActiveState {
         }
     }
 
-    pub(crate) fn enable(&mut self, is_enabled: bool, port: FunctionId) {
-        (self.is_enabled, self.port) = (is_enabled, port);
+    pub(crate) fn enable(&mut self, is_enabled: bool, port: FunctionId, adds_digest: bool) {
+        (self.is_enabled, self.port, self.adds_digest) = (is_enabled, port, adds_digest);
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -92,6 +95,11 @@ impl ActiveState {
 
     pub(crate) fn is_permitted(&self) -> bool {
         self.is_permitted
+    }
+
+    /// Whether the function of the port adds an ECRC to the packets that it sends.
+    pub(crate) fn adds_digest(&self) -> bool {
+        self.adds_digest
     }
 
     /// The function that sends the message of a refusal.

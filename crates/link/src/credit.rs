@@ -381,6 +381,13 @@ impl ClassBuffers {
         self.unannounced_since = Time::NEVER;
     }
 
+    /// Whether the buffers hold the credits of a packet with `data` data credits, or are infinite.
+    #[cfg(debug_assertions)]
+    pub(crate) fn holds(&self, data: u16) -> bool {
+        let has_header = self.headers.is_infinite() || self.headers.used() >= 1;
+        has_header && (self.data.is_infinite() || self.data.used() >= data)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.headers.used() == 0 && self.data.used() == 0
     }

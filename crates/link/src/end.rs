@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use kernel::{Span, Time};
+#[cfg(debug_assertions)]
+use packet::Charge;
 use protocol::{CorrectableError, Dllp, TrafficClass};
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +108,9 @@ pub struct LinkEnd {
     rates: Box<Rates>,
     /// The changes of the link that its component has not taken.
     changes: VecDeque<LinkChange>,
+    /// The channel and the credits of the newest packet.
+    #[cfg(debug_assertions)]
+    newest: Option<(u8, Charge)>,
 }
 
 /// The effects that a [`LinkEnd`] can use.
@@ -192,6 +197,8 @@ impl LinkEnd {
             is_asked_to_retrain: false,
             commands: VecDeque::new(),
             changes: VecDeque::new(),
+            #[cfg(debug_assertions)]
+            newest: None,
             transmitter: Transmitter::new(timing, &config, replay_buffer.0),
             handshake: Handshake::new(config.channels, is_scalable),
             acknowledge_now: false,
@@ -378,11 +385,17 @@ impl LinkEnd {
         if now >= self.fails_at && self.transmitter.is_streaming() {
             self.end_at_failure();
         }
-        let mut dropped = self.transmitter.on_wire.take();
-        if dropped.is_none() && now >= self.transmitter.busy_until {
-            dropped = self.transmitter.drop_next(now, cx);
+        let free = self.transmitter.busy_until.max(now);
+        let mut dropped = None;
+        // A packet that a cut-through port passes on may still be arriving: it holds its receive buffer until its time on this wire has passed.
+        if now == free {
+            dropped = self.transmitter.on_wire.take();
+            if dropped.is_none() {
+                dropped = self.transmitter.drop_next(now, cx);
+            }
         }
-        if dropped.is_some() || self.transmitter.has_waiting() {
+        let transmitter = &self.transmitter;
+        if dropped.is_some() || transmitter.on_wire.is_some() || transmitter.has_waiting() {
             let free = self.transmitter.busy_until.max(now);
             self.set(LinkTimer::Wire, free, cx);
         }

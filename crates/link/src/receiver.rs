@@ -256,6 +256,12 @@ impl Receiver {
         is_damaged
     }
 
+    /// Whether the packets in the buffers of a channel have as many credits as a packet with `charge`.
+    #[cfg(debug_assertions)]
+    pub(crate) fn holds(&self, channel: usize, charge: Charge) -> bool {
+        self.channels[channel][charge.class.index()].holds(charge.data)
+    }
+
     /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
     pub(crate) fn credits_held(&self) -> u32 {
         self.channels.iter().flatten().map(ClassBuffers::held).sum()

@@ -95,8 +95,8 @@ pub(crate) enum Turn {
     Nothing,
 }
 
-/// The bytes on the wire of a packet that the link itself makes: a message without data.
-const OWN_BYTES: u16 = 16 + TLP_FRAMING as u16;
+/// The most bytes on the wire of a packet that the link itself makes: a message without data, with a TLP digest.
+const OWN_BYTES: u16 = 16 + 4 + TLP_FRAMING as u16;
 
 /// The number of sequence numbers, which have 12 bits.
 pub(crate) const SEQUENCES: u16 = 1 << 12;
@@ -622,8 +622,9 @@ impl Transmitter {
         self.skips = Skips::SUSPENDED;
     }
 
-    /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A corrupt packet has
-    /// none to report, because it never was in the receive buffer of its ingress.
+    /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A packet that is still
+    /// arriving stays on the wire until it has arrived. A corrupt packet has no credits to report, because it never was in the receive buffer
+    /// of its ingress.
     pub(crate) fn drop_next(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Finished> {
         let mut channels = self.channels.iter_mut();
         let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
@@ -632,11 +633,17 @@ impl Transmitter {
         self.busy_until = at + self.timing.length(wire_len);
         cx.packets().release(waiting.packet);
         let charge = waiting.charge;
-        (self.report_finished && !waiting.corrupt).then_some(Finished {
+        let finished = (self.report_finished && !waiting.corrupt).then_some(Finished {
             source,
             charge,
             passed: 0,
-        })
+        });
+        if waiting.complete > at {
+            self.busy_until = self.busy_until.max(waiting.complete);
+            self.on_wire = finished;
+            return None;
+        }
+        finished
     }
 
     /// Begins anew without a link: sequence numbers, replay buffer and credit. Packets that wait are kept.

@@ -84,6 +84,13 @@ impl WireTiming {
         (self.skip_length + self.token_length, self.skip_bytes)
     }
 
+    /// The time from one skip ordered set to the next if both wait for the wire. In 128b/130b two of them are not consecutive blocks: a block
+    /// of data, which ends with the EDS token, is between them (PCIe Base 4.2.7.3).
+    fn queued_interval(&self) -> Span {
+        let end = Time::ZERO + self.skip_length + self.token_length;
+        end.round_up(self.alignment).since(Time::ZERO)
+    }
+
     /// The bits of all lanes that the line carries from `from` until `until`, those of the coding included.
     pub fn line_bits(&self, from: Time, until: Time) -> u64 {
         let unit = self.generation.unit_interval_fs();
@@ -186,18 +193,11 @@ impl Skips {
         if !self.are_due(at) {
             return (at, 0);
         }
-        let (due, queued) = self.due(at, busy_until, timing);
-        let last = self.next + timing.skip_interval * (due - 1);
-        // Ordered sets that became due during a packet are sent after it, at the next symbol, or at the next block that has the EDS
-        // token before it; the others are sent when they are due.
-        let end = if due > queued {
-            last + timing.skip_length
-        } else {
-            let first = (busy_until + timing.token_length).round_up(timing.alignment);
-            first + timing.skip_length * queued
-        };
-        self.next = last + timing.skip_interval;
-        (at.max(end), due)
+        let [queued, idle] = self.groups(at, busy_until, timing);
+        let last = if idle.count > 0 { idle } else { queued };
+        let sets = queued.count + idle.count;
+        self.next += timing.skip_interval * sets;
+        (at.max(last.end(timing)), sets)
     }
 
     /// Whether [`pass`](Self::pass) sends any ordered set before a packet that is ready at `at`.
@@ -206,40 +206,58 @@ impl Skips {
         at >= self.next
     }
 
-    /// The number of ordered sets that are due by `at`, and of those among them that wait for the wire, busy until `busy_until`: the
-    /// wire must be free for the token before a set.
-    fn due(&self, at: Time, busy_until: Time, timing: &WireTiming) -> (u64, u64) {
-        let due = self.due_by(at, timing);
-        let queued = self.due_by(busy_until + timing.token_length, timing);
-        (due, queued.min(due))
-    }
-
-    /// The number of ordered sets that are due by `time`.
-    fn due_by(&self, time: Time, timing: &WireTiming) -> u64 {
-        if time < self.next {
-            0
-        } else {
-            time.since(self.next).as_fs() / timing.skip_interval.as_fs() + 1
+    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: those that wait for the wire, and those of the idle wire.
+    ///
+    /// Ordered sets that become due during a packet, or during ordered sets after it, are sent after it, at the next symbol, or at the next
+    /// block that has the EDS token before it. The others are sent when they are due.
+    #[inline(never)]
+    pub(crate) fn groups(&self, at: Time, busy_until: Time, timing: &WireTiming) -> [SkipGroup; 2] {
+        let first = (busy_until + timing.token_length).round_up(timing.alignment);
+        let mut queued = SkipGroup {
+            first,
+            count: 0,
+            interval: timing.queued_interval(),
+        };
+        let mut next = self.next;
+        let mut free = busy_until;
+        // The wire must be free for the token before a set.
+        while next <= at.max(free) && next <= free + timing.token_length {
+            queued.count += 1;
+            free = queued.end(timing);
+            next += timing.skip_interval;
         }
+        let idle = SkipGroup {
+            first: next,
+            count: match at.as_fs().checked_sub(next.as_fs()) {
+                Some(since) => since / timing.skip_interval.as_fs() + 1,
+                None => 0,
+            },
+            interval: timing.skip_interval,
+        };
+        [queued, idle]
+    }
+}
+
+/// Ordered sets that are sent at equal distances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SkipGroup {
+    /// The beginning of the first ordered set, behind its token.
+    first: Time,
+    /// The number of ordered sets.
+    pub(crate) count: u64,
+    /// The time from one to the next.
+    pub(crate) interval: Span,
+}
+
+impl SkipGroup {
+    /// The beginning of the first ordered set, or of its token.
+    pub(crate) fn start(&self, timing: &WireTiming) -> Time {
+        Time::from_fs(self.first.as_fs() - timing.token_length.as_fs())
     }
 
-    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: those that wait for the end of a packet, and those
-    /// of the idle wire. Each group has its start, the number of its ordered sets, and the time from one to the next.
-    pub(crate) fn groups(
-        &self,
-        at: Time,
-        busy_until: Time,
-        timing: &WireTiming,
-    ) -> [(Time, u64, Span); 2] {
-        let (due, queued) = self.due(at, busy_until, timing);
-        let idle = due - queued;
-        let before = |set: Time| Time::from_fs(set.as_fs() - timing.token_length.as_fs());
-        let first_queued = before((busy_until + timing.token_length).round_up(timing.alignment));
-        let first_idle = self.next + timing.skip_interval * queued;
-        [
-            (first_queued, queued, timing.skip_length),
-            (before(first_idle), idle, timing.skip_interval),
-        ]
+    /// The end of the last ordered set, of which there is at least one.
+    fn end(&self, timing: &WireTiming) -> Time {
+        self.first + self.interval * (self.count - 1) + timing.skip_length
     }
 }
 
@@ -371,10 +389,10 @@ mod tests {
             let mut skips = Skips::new(&wire);
             let [queued, idle] = skips.groups(ns(at), ns(busy_until), &wire);
             let (free, passed) = skips.pass(ns(at), ns(busy_until), &wire);
-            assert_eq!(queued.1 + idle.1, passed);
-            let end = |(start, count, interval): (Time, u64, Span)| match count {
+            assert_eq!(queued.count + idle.count, passed);
+            let end = |group: SkipGroup| match group.count {
                 0 => Time::ZERO,
-                _ => start + interval * (count - 1) + wire.skip().0,
+                count => group.start(&wire) + group.interval * (count - 1) + wire.skip().0,
             };
             assert_eq!(free, ns(at).max(end(queued)).max(end(idle)));
         }
@@ -388,9 +406,10 @@ mod tests {
             let busy_until = Time::from_fs(due.as_fs() - before * 1000);
             let mut skips = Skips::new(&wire);
             let [queued, idle] = skips.groups(due, busy_until, &wire);
-            let (start, count, _) = if queued.1 > 0 { queued } else { idle };
-            assert_eq!(queued.1 + idle.1, 1);
-            assert!(count == 1 && start >= busy_until, "{before} ps before");
+            let sent = if queued.count > 0 { queued } else { idle };
+            assert_eq!(queued.count + idle.count, 1);
+            let start = sent.start(&wire);
+            assert!(start >= busy_until, "{before} ps before");
             let (free, _) = skips.pass(due, busy_until, &wire);
             assert_eq!(free, start + wire.skip().0);
         }

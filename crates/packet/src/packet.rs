@@ -96,19 +96,20 @@ impl Packets {
     }
 
     /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender
-    /// may still hold the old slot for a replay. Both slots count as one packet.
+    /// may still hold the old slot for a replay. Both slots count as one packet. The TLP digest is that of the new header, and as wrong as
+    /// the old one was: nothing that damaged the packet before is hidden.
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
         let old = &self.slots[id];
         let (number, stamp, payload) = (old.number, old.stamp, old.payload().to_vec());
-        let digest = old.digest();
+        let error = old.digest_error();
         self.slots.release(id);
         let new = self.slots.claim();
         self.slots[new].number = number;
         self.slots[new]
             .write(header, stamp)
             .copy_from_slice(&payload);
-        if let Some(digest) = digest {
-            self.slots[new].append_digest(digest);
+        if let Some(error) = error {
+            self.slots[new].append_digest(error);
         }
         new
     }
@@ -375,35 +376,41 @@ impl Packet {
     /// Adds the ECRC of the packet as its TLP digest, and sets TD (PCIe Base 2.7.1).
     pub fn add_digest(&mut self) {
         if self.digest_len == 0 {
-            self.set_digest_bit();
-            let digest = ecrc(&self.bytes);
-            self.append_digest(digest.to_le_bytes());
+            self.append_digest(0);
         }
     }
 
-    fn append_digest(&mut self, digest: [u8; 4]) {
-        self.set_digest_bit();
+    /// Adds a TLP digest that differs from the ECRC of the packet by `error`, the [error](Self::digest_error) of the packet from which this
+    /// one was made: a wrong digest stays wrong.
+    pub fn append_digest(&mut self, error: u32) {
+        self.bytes[self.header.prefix_len() + TD.0] |= TD.1;
+        let digest = (ecrc(&self.bytes) ^ error).to_le_bytes();
         self.bytes.extend(digest);
         self.digest_len = digest.len() as u8;
     }
 
-    fn set_digest_bit(&mut self) {
-        self.bytes[self.header.prefix_len() + TD.0] |= TD.1;
+    /// Removes the TLP digest, and clears TD.
+    pub fn remove_digest(&mut self) {
+        if self.digest_len > 0 {
+            self.bytes[self.header.prefix_len() + TD.0] &= !TD.1;
+            self.bytes
+                .truncate(self.bytes.len() - usize::from(self.digest_len));
+            self.digest_len = 0;
+        }
     }
 
-    /// The TLP digest, if the packet has one.
-    fn digest(&self) -> Option<[u8; 4]> {
-        let (_, digest) = self.bytes.split_last_chunk()?;
-        (self.digest_len > 0).then_some(*digest)
+    /// The bits in which the TLP digest differs from the ECRC of the packet's bytes; `None` if the packet has no digest.
+    pub fn digest_error(&self) -> Option<u32> {
+        if self.digest_len == 0 {
+            return None;
+        }
+        let (covered, digest) = self.bytes.split_last_chunk()?;
+        Some(ecrc(covered) ^ u32::from_le_bytes(*digest))
     }
 
     /// Whether the packet has a TLP digest that does not match its bytes.
     pub fn has_wrong_digest(&self) -> bool {
-        let Some(digest) = self.digest() else {
-            return false;
-        };
-        let covered = self.bytes.len() - digest.len();
-        ecrc(&self.bytes[..covered]).to_le_bytes() != digest
+        self.digest_error().is_some_and(|error| error != 0)
     }
 
     /// Inverts bit `bit` of the payload.
@@ -538,6 +545,39 @@ mod tests {
             packets[packet].damage(bit);
             assert!(packets[packet].has_wrong_digest());
             packets[packet].damage(bit);
+        }
+    }
+
+    /// A root complex translates addresses and takes prefixes off; the digest covers what is sent. A bit that was damaged before stays visible.
+    #[test]
+    fn the_digest_of_a_packet_with_another_header_is_right_if_it_was_right_before() {
+        let write = |address, pasid| Header {
+            pasid,
+            ..Header::memory_write(FunctionId(8), address, 4).expect("a legal write")
+        };
+        let mut packets = Packets::default();
+        for (old, new) in [
+            (write(0x1000, None), write(0x2000, None)),
+            (write(0x1000, None), write(0x1_0000_2000, None)),
+            (write(0x1000, Pasid::new(3)), write(0x2000, None)),
+        ] {
+            for is_damaged in [false, true] {
+                let packet = packets.claim();
+                packets[packet]
+                    .write(old, Stamp::default())
+                    .copy_from_slice(&[1, 2, 3, 4]);
+                packets[packet].add_digest();
+                if is_damaged {
+                    packets[packet].damage(5);
+                }
+                let packet = packets.rewritten(packet, new);
+                assert_eq!(packets[packet].has_wrong_digest(), is_damaged);
+                assert_eq!(packets[packet].payload_len(), 4);
+                packets[packet].remove_digest();
+                assert_eq!(packets[packet].digest_error(), None);
+                assert_eq!(packets[packet].header_bytes()[2] & 0x80, 0);
+                packets.release(packet);
+            }
         }
     }
 

@@ -167,7 +167,7 @@ impl Bridge {
             Kind::MemoryWrite(request) => {
                 let global = request_at(self.global_id(), Tag(0), address, request.byte_len());
                 let kind = Kind::MemoryWrite(global);
-                packets.rewritten(packet, Header { kind, ..header })
+                beyond_the_tree(packet, Header { kind, ..header }, packets)
             }
             _ => packet,
         };
@@ -220,7 +220,7 @@ impl Bridge {
             self.asked.begin(Asked { request, stamp }, range, now)
         };
         let kind = Kind::MemoryRead(request_at(self.global_id(), tag, waiting.address, len));
-        packets.rewritten(waiting.packet, Header { kind, ..request })
+        beyond_the_tree(waiting.packet, Header { kind, ..request }, packets)
     }
 
     /// Splits an incoming store into write requests, which may be sent at `due`. Returns true if there are none.
@@ -444,6 +444,14 @@ impl BridgedLoad {
         );
         packet
     }
+}
+
+/// Gives a packet that leaves its tree the header of the global address space. Its TLP digest ends here, as at any completer: the receiving
+/// port makes a new one.
+fn beyond_the_tree(packet: PacketId, header: Header, packets: &mut Packets) -> PacketId {
+    let packet = packets.rewritten(packet, header);
+    packets[packet].remove_digest();
+    packet
 }
 
 /// A request at a new address. A valid request stays valid, because a bridge moves addresses by whole pages.

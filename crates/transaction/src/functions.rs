@@ -672,19 +672,14 @@ fn asked(header: &Header, payload: &[u8]) -> (ConfigRequest, Action) {
 
 /// Changes the type of the configuration request `packet` to `kind`. Returns the same packet, or a copy that replaces it.
 pub fn retype(packet: PacketId, kind: ConfigKind, packets: &mut Packets) -> PacketId {
-    let content = &packets[packet];
-    let (mut header, stamp) = (*content.header(), content.stamp);
+    let mut header = *packets[packet].header();
     match &mut header.kind {
         Kind::ConfigRead(request) | Kind::ConfigWrite(request) if request.kind != kind => {
             request.kind = kind;
         }
         _ => return packet,
     }
-    let payload = content.payload().to_vec();
-    packets.release(packet);
-    let id = packets.claim();
-    packets[id].write(header, stamp).copy_from_slice(&payload);
-    id
+    packets.rewritten(packet, header)
 }
 
 #[cfg(test)]

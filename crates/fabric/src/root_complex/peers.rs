@@ -92,6 +92,7 @@ impl Split {
     /// The packets that carry the bytes of `whole` in order.
     fn parts(&self, whole: PacketId, packets: &mut Packets) -> Vec<PacketId> {
         let (header, stamp) = (*packets[whole].header(), packets[whole].stamp);
+        let digest_error = packets[whole].digest_error();
         let payload = packets[whole].payload().to_vec();
         let headers = self.headers(&header);
         let count = headers.len();
@@ -110,6 +111,9 @@ impl Split {
             let (bytes, later) = rest.split_at(content.len());
             content.copy_from_slice(bytes);
             rest = later;
+            if let Some(error) = digest_error {
+                packets[packet].append_digest(error);
+            }
             packet
         };
         headers.into_iter().enumerate().map(&mut part).collect()
@@ -216,6 +220,30 @@ mod tests {
             written(128, 0x1071, 200),
             [(0x1071, 15), (0x1080, 128), (0x1100, 57)]
         );
+    }
+
+    /// The parts are packets of the root complex, whose digest covers their own headers.
+    #[test]
+    fn each_part_has_a_digest_that_is_as_right_as_that_of_the_whole() {
+        for (has_digest, is_damaged) in [(false, false), (true, false), (true, true)] {
+            let mut packets = Packets::default();
+            let header = Header::memory_write(REQUESTER, 0x1000, 256).expect("a legal write");
+            let whole = packet(&mut packets, header, Stamp::default());
+            if has_digest {
+                packets[whole].add_digest();
+            }
+            if is_damaged {
+                packets[whole].damage(700);
+            }
+            let parts = path(64, 64).pass_parts(whole, Time::ZERO, &mut packets);
+            assert_eq!(parts.len(), 4);
+            for (part, _) in parts {
+                let error = packets[part].digest_error();
+                assert_eq!(error.is_some(), has_digest);
+                assert_eq!(packets[part].has_wrong_digest(), is_damaged);
+                assert_eq!(packets[part].payload().len(), 64);
+            }
+        }
     }
 
     #[test]

@@ -150,9 +150,9 @@ impl RootPorts {
             }
             port.link.set_target_rate(space.target_link_speed());
             port.link.enable_l0s(space.enables_l0s());
-            port.link
-                .enable_l1(space.enables_l1(), functions.id_of(place));
             port.generates_ecrc = space.generates_ecrc();
+            let (own, adds_digest) = (functions.id_of(place), port.generates_ecrc);
+            port.link.enable_l1(space.enables_l1(), own, adds_digest);
             port.checks_ecrc = space.checks_ecrc();
             port.supports_prefixes = space.supports_prefixes();
             let looks_at_all = port.checks_ecrc || !port.link.maps_all_classes();

@@ -129,7 +129,7 @@ impl Switch {
             port.link.set_target_rate(space.target_link_speed());
             port.link.enable_l0s(space.enables_l0s());
             port.link
-                .enable_l1(space.enables_l1(), self.functions.id_of(place));
+                .enable_l1(space.enables_l1(), self.functions.id_of(place), false);
         }
         let filters = self.links().any(|link| !link.maps_all_classes());
         for (port, filter) in self.ports.iter().zip(&mut self.filters) {

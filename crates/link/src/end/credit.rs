@@ -127,6 +127,19 @@ impl LinkEnd {
         }
     }
 
+    /// Checks that no limit exceeds the initial one and what has arrived: the newest packet, if it has not arrived at `at`, is in its buffer.
+    #[cfg(debug_assertions)]
+    fn check_limit(&self, at: Time) {
+        if self.receiver.newest_complete() > at
+            && let Some((channel, charge)) = self.newest
+        {
+            assert!(
+                self.receiver.holds(channel.into(), charge),
+                "credit comes back after its packet has arrived"
+            );
+        }
+    }
+
     /// The next UpdateFC. On a wire with bit errors the last one may have been lost, so that each may be new.
     #[inline]
     pub(super) fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
@@ -134,6 +147,8 @@ impl LinkEnd {
         let is_scheduled = self.refresh.is_scheduled(now) && self.may_sleep();
         let schedule = is_scheduled.then(|| self.refreshes());
         let (update, is_new) = self.receiver.next_update(at, schedule)?;
+        #[cfg(debug_assertions)]
+        self.check_limit(at);
         Some((update, is_new || self.receiver.has_errors()))
     }
 }

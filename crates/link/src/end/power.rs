@@ -12,10 +12,11 @@ use crate::receiver::Delivery;
 use crate::transmitter::Finished;
 
 impl LinkEnd {
-    /// Lets this end enter L1, or not: ASPM Control. `port` is the function that sends the message of a refusal.
+    /// Lets this end enter L1, or not: ASPM Control. `port` is the function that sends the message of a refusal, with a
+    /// TLP digest if it `adds_digest`.
     /// [`watch_idle_time`](Self::watch_idle_time) must follow in a run.
-    pub fn enable_l1(&mut self, is_enabled: bool, port: FunctionId) {
-        self.power.enable(is_enabled, port);
+    pub fn enable_l1(&mut self, is_enabled: bool, port: FunctionId, adds_digest: bool) {
+        self.power.enable(is_enabled, port, adds_digest);
     }
 
     /// Permits this end to ask for L1, or not. An end in L1 leaves it when it is not permitted any longer.
@@ -240,6 +241,9 @@ impl LinkEnd {
         let header = Header::message(self.power.port(), Message::ActiveStateNak);
         let packet = cx.packets().claim();
         cx.packets()[packet].write(header, Stamp::default());
+        if self.power.adds_digest() {
+            cx.packets()[packet].add_digest();
+        }
         packet
     }
 

@@ -89,16 +89,16 @@ impl Transmitter {
     fn observe_skips(&self, at: Time, cx: &mut impl LinkContext) {
         let groups = self.skips.groups(at, self.busy_until, &self.timing);
         let (length, bytes) = self.timing.skip();
-        for (start, count, interval) in groups {
-            if count > 0 {
+        for group in groups {
+            if group.count > 0 {
                 cx.observe(Observation::OrderedSets {
                     port: cx.port(),
-                    count: count as u32,
+                    count: group.count as u32,
                     bytes: bytes as u16,
                     token_bytes: self.timing.skip_token_bytes() as u8,
-                    start: start + self.pipeline,
+                    start: group.start(&self.timing) + self.pipeline,
                     length,
-                    interval,
+                    interval: group.interval,
                 });
             }
         }

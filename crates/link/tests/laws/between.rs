@@ -74,6 +74,8 @@ pub struct Shared {
     pub foreground: u64,
     pub packets: Packets,
     pub passed: Vec<Passed>,
+    /// The use of each wire: when each frame and each ordered set begins, and how long it takes.
+    pub uses: [Vec<(Time, Span)>; 2],
     pub delay: Span,
     pub wish: Wish,
     pub is_watched: bool,
@@ -147,6 +149,7 @@ impl LinkContext for Context<'_> {
         self.world.is_watched
     }
     fn observe(&mut self, what: Observation) {
+        self.world.uses[self.side as usize].extend(uses(&what));
         let (start, what) = match what {
             Observation::Packet {
                 sequence,
@@ -175,5 +178,25 @@ impl LinkContext for Context<'_> {
     }
     fn port(&self) -> u16 {
         0
+    }
+}
+
+/// The times for which an observation of a link end uses its wire.
+fn uses(what: &Observation) -> Vec<(Time, Span)> {
+    match *what {
+        Observation::Packet { start, length, .. }
+        | Observation::Dllp { start, length, .. }
+        | Observation::Training { start, length, .. } => vec![(start, length)],
+        Observation::OrderedSets {
+            start,
+            count,
+            length,
+            interval,
+            ..
+        } => {
+            let sets = (0..u64::from(count)).map(|set| (start + interval * set, length));
+            sets.collect()
+        }
+        _ => Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! A cut-through end receives a packet at its header.
 
 use kernel::{Span, Time};
+use link::LinkCommand;
 use packet::{Charge, Frame};
 
 use crate::pair::*;
@@ -39,6 +40,44 @@ fn a_packet_is_not_acknowledged_before_its_last_bit() {
         assert!(at >= given.complete, "Ack {sequence}");
     }
     assert_eq!(pair.packets_in_use(), 0);
+}
+
+/// PCIe Base 2.6.1.2: no limit exceeds the initial one and what has arrived.
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "credit comes back after its packet has arrived")]
+fn credit_that_comes_back_before_its_packet_has_arrived_is_noticed() {
+    let mut setup = setup();
+    setup.parameters.update_fc_share = 0.0;
+    let mut pair = Pair::ready(&setup);
+    pair.appetite[Right as usize] = Appetite::Never;
+    pair.send(Left, write(128));
+    while pair.given[Right as usize].is_empty() {
+        pair.step();
+    }
+    pair.free(Right);
+}
+
+/// A packet that a cut-through port passes on, and that is still arriving, is in the receive buffer of its ingress, whatever becomes of its
+/// egress.
+#[test]
+fn a_packet_that_still_arrives_is_not_finished_when_its_link_goes_down() {
+    // The first one is on the wire when the link goes down, the second one waits.
+    for (before, count) in [(0, 1), (100, 1), (100, 2)] {
+        let mut pair = Pair::ready(&setup());
+        let complete = pair.now() + Span::from_ns(128);
+        for _ in 0..count {
+            pair.send_arriving(Left, write(256), complete);
+        }
+        pair.run_for(Span::from_ns(before));
+        pair.command(Left, LinkCommand::TakeDown);
+        while pair.finished[Left as usize].is_empty() {
+            assert!(pair.step(), "a packet that is dropped is reported");
+        }
+        assert!(pair.now() >= complete);
+        pair.run();
+        assert_eq!(pair.finished[Left as usize].len(), count);
+    }
 }
 
 #[test]

@@ -162,6 +162,7 @@ impl Pair {
                 foreground: 0,
                 packets: Packets::default(),
                 passed: Vec::new(),
+                uses: [Vec::new(), Vec::new()],
                 delay: setup.delay,
                 wish: Box::new(wish),
                 is_watched: setup.is_watched,
@@ -253,6 +254,14 @@ impl Pair {
         self.at(side, |end, cx| ((), end.enqueue(0, waiting, cx)));
     }
 
+    /// Sends a packet that is still arriving, until `complete`, at the port that it came in by.
+    pub fn send_arriving(&mut self, side: Side, header: Header, complete: Time) {
+        let now = self.now();
+        let (_, mut waiting) = self.waiting_packet(0, header, now);
+        waiting.complete = complete;
+        self.at(side, |end, cx| ((), end.enqueue(0, waiting, cx)));
+    }
+
     fn waiting_packet(&mut self, source: u16, header: Header, ready: Time) -> (u64, Waiting) {
         let number = self.sent.len() as u64;
         self.sent.push((source, Charge::of(&header)));
@@ -285,7 +294,7 @@ impl Pair {
 
     /// Sets L1 Entry Enabled of the end at `side`.
     pub fn enable_l1(&mut self, side: Side, is_enabled: bool) {
-        self.ends[side as usize].enable_l1(is_enabled, REQUESTER);
+        self.ends[side as usize].enable_l1(is_enabled, REQUESTER, false);
         self.at(side, |end, cx| {
             end.watch_idle_time(cx);
             ((), None)
@@ -434,6 +443,13 @@ impl Pair {
     pub fn passed(&self, side: Side) -> Vec<Passed> {
         let from = self.world.passed.iter().filter(|it| it.from == side);
         from.copied().collect()
+    }
+
+    /// The times at which the wire from `side` carried frames and ordered sets, in order, with their lengths.
+    pub fn uses(&self, side: Side) -> Vec<(Time, Span)> {
+        let mut uses = self.world.uses[side as usize].clone();
+        uses.sort();
+        uses
     }
 
     /// The DLLPs that left `side`, with their times.

@@ -1,8 +1,10 @@
 //! The use of the wire, and transmission times (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
 
 use kernel::{Span, Time};
+use proptest::prelude::*;
 use protocol::Generation;
 
+use crate::cases::cases;
 use crate::pair::*;
 
 #[test]
@@ -62,27 +64,52 @@ fn a_failed_link_sends_nothing() {
     assert_eq!(counters(0, true), counters(3, false));
 }
 
-#[test]
-fn nothing_on_a_wire_overlaps() {
-    for generation in Generation::ALL {
-        let mut pair = Pair::new(&Setup {
-            generation,
-            ..Setup::default()
-        });
-        for number in 0..500_u32 {
-            pair.send(Left, write(4 + number % 125));
-            pair.send(Right, write(4 + number % 61));
+/// Generation, lanes, whether the ends have separate reference clocks, and the position of SKP ordered sets in their interval.
+type Wire = (Generation, u8, bool, f64);
+
+fn any_wire() -> impl Strategy<Value = Wire> {
+    let lanes = prop::sample::select(vec![1, 2, 4, 8, 16]);
+    let generation = prop::sample::select(Generation::ALL.to_vec());
+    (generation, lanes, any::<bool>(), 0.0..=1.0_f64)
+}
+
+/// The bytes of each write, and the symbol times until the next one.
+fn writes() -> impl Strategy<Value = Vec<(u32, u64)>> {
+    let longest_pause = prop::sample::select(vec![0_u64, 400, 8000]);
+    longest_pause.prop_flat_map(|longest| {
+        let write = (1..=1024_u32).prop_map(|dwords| dwords * 4);
+        prop::collection::vec((write, 0..=longest), 1..60)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// PCIe Base 4.2.1, 4.2.2: a lane carries one stream of symbols.
+    #[test]
+    fn nothing_on_a_wire_overlaps(wire in any_wire(), writes in writes()) {
+        let (generation, lanes, sris, position) = wire;
+        let mut setup = Setup { generation, lanes, sris, max_payload: 4096, ..Setup::default() };
+        setup.parameters.skip_position = position;
+        let mut pair = Pair::new(&setup);
+        for (number, (bytes, pause)) in writes.into_iter().enumerate() {
+            pair.send(Left, write(bytes));
+            if number % 3 == 0 {
+                pair.send(Right, read());
+            }
+            pair.run_for(pair.symbol() * pause);
         }
         pair.run();
+        pair.run_for(Span::from_us(100));
+        pair.send(Left, write(4));
+        pair.run();
         for side in [Left, Right] {
-            let length = |it: &Passed| match it.what {
-                What::Tlp { length, .. } => length,
-                What::Dllp(_) => pair.length(8),
-            };
-            let passed = pair.passed(side);
-            for both in passed.windows(2) {
-                assert!(both[0].start + length(&both[0]) <= both[1].start);
+            let uses = pair.uses(side);
+            for both in uses.windows(2) {
+                let free = both[0].0 + both[0].1;
+                prop_assert!(free <= both[1].0, "{free:?} > {:?}", both[1].0);
             }
+            prop_assert!(pair.counters(side).busy <= pair.now().since(Time::ZERO));
         }
     }
 }

@@ -1,10 +1,14 @@
 //! The end-to-end CRC: what a switch damages behind the back of the LCRC, and what the digest costs.
 
+use std::fs::File;
+
+use protocol::ecrc;
 use protocol::register::UNCORRECTABLE_STATUS;
+use sim::{CaptureFormat, FilterOptions};
 use transaction::FunctionPlace;
 
 use crate::error_messages::{ended, incident};
-use crate::fixture::{Ask, HOST, run};
+use crate::fixture::{Ask, HOST, flush, run, simulation};
 
 /// A device below a switch below a host, and a flow of 16 KiB of which one packet is damaged in the switch.
 fn fabric(ecrc: bool, direction: &str, damage: bool) -> String {
@@ -62,3 +66,135 @@ fn every_packet_has_four_bytes_more_with_ecrc_and_its_time_on_the_wire() {
     assert!(with.intact && without.intact);
     assert!(with.last_byte_ns > without.last_byte_ns);
 }
+
+/// A host, a switch with two devices, and a device at a root port of its own, all with ECRC; `host`, `switch` and `rest` are further lines.
+fn protected(host: &str, switch: &str, device: &str, rest: &str) -> String {
+    let device = |name: &str, above: &str| {
+        format!("[devices.{name}]\nupstream = \"{above}\"\nbar = \"1 MiB\"\n{device}\n")
+    };
+    format!(
+        "seed = 3\n[links]\ngeneration = 3\nlanes = 2\n{HOST}memory = \"4 MiB\"\necrc = true\n{host}\n[switches.s]\nupstream = \"h0\"\n{switch}\n{}{}{}{rest}",
+        device("a", "s"),
+        device("b", "s"),
+        device("c", "h0"),
+    )
+}
+
+/// Flows between all pairs of ends, `lines` in each.
+fn between_all(lines: &str) -> String {
+    let ends = ["a", "b", "c", "h0"];
+    let pairs = ends.iter().flat_map(|from| ends.map(|to| (*from, to)));
+    let flows = pairs.filter(|(from, to)| from != to && *from != "h0");
+    let flow = |(from, to): (&str, &str)| {
+        format!(
+            "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"both\"\nsize = \"2 KiB\"\n{lines}\n"
+        )
+    };
+    flows.map(flow).collect()
+}
+
+fn incident_of(what: &str, node: &str) -> String {
+    format!("[[incidents]]\nat = \"1 us\"\nwhat = \"{what}\"\nnode = \"{node}\"\n")
+}
+
+/// Each TLP on each link of a run, as bytes: header, data and digest.
+fn tlps(text: &str) -> Vec<Vec<u8>> {
+    let thread = std::thread::current().id();
+    let path = std::env::temp_dir().join(format!(
+        "peerlane-digests-{}-{thread:?}",
+        std::process::id()
+    ));
+    let mut simulation = simulation(text);
+    let file = File::create(&path).expect("a file in the temporary folder");
+    let everything = FilterOptions::default();
+    let begun = simulation.capture(CaptureFormat::Pcap, &everything, file);
+    begun.unwrap_or_else(|error| panic!("{error}"));
+    assert!(simulation.run(&mut |_| true), "{text}");
+    flush(&mut simulation);
+    let bytes = std::fs::read(&path).expect("the capture is there");
+    std::fs::remove_file(&path).expect("the capture can be removed");
+    let word = |at: usize| -> usize {
+        let word = bytes[at..at + 4].try_into().expect("four bytes");
+        u32::from_le_bytes(word) as usize
+    };
+    let (mut at, mut found) = (0, Vec::new());
+    while at < bytes.len() {
+        // An Enhanced Packet Block, and in it the record of a TLP: sequence number, TLP, LCRC.
+        if word(at) == 6 {
+            let record = &bytes[at + 28..][..word(at + 20)];
+            let head = usize::from(u16::from_be_bytes([record[2], record[3]]));
+            if record[1] == 1 {
+                found.push(record[head + 2..record.len() - 4].to_vec());
+            }
+        }
+        at += word(at + 4);
+    }
+    found
+}
+
+/// PCIe Base 2.7.1: a port that is enabled adds a digest to each packet that it makes, and all that change a packet on its way keep it right:
+/// bridges that change the type of a configuration request, a root complex that splits, translates or takes prefixes off, and links that
+/// send again.
+#[test]
+fn every_packet_has_a_digest_that_is_right_on_every_link() {
+    let prefixes = "tlp_prefixes = true";
+    let processes = "tlp_prefixes = true\niommu_pasids = \"5\"\n";
+    let fabrics = [
+        protected("", "", "", &between_all("")),
+        protected("largest_peer_payload = \"64 B\"", "", "", &between_all("")),
+        protected("iommu = true", "acs_redirect = true", "", &between_all("")),
+        protected(
+            processes,
+            prefixes,
+            "pasid_width = 8",
+            &between_all("pasid = 5"),
+        ),
+        protected(
+            processes,
+            "tlp_prefixes = true\nacs_redirect = true",
+            "pasid_width = 8",
+            &between_all("pasid = 5"),
+        ),
+        protected(
+            "",
+            "",
+            "",
+            &(between_all("") + &incident_of("function-level-reset", "b")),
+        ),
+        protected(
+            "",
+            "",
+            "",
+            &(between_all("") + &incident_of("secondary-bus-reset", "b")),
+        ),
+        protected("", "", "", &(between_all("") + &incident_of("poison", "a"))),
+        protected(
+            "aspm_l1 = true",
+            L1,
+            L1,
+            &between_all("interval = \"9 us\""),
+        ),
+        protected("", "", "", &between_all(""))
+            .replace("[links]", "[links]\nbit_error_rate = 1e-5"),
+    ];
+    for text in fabrics {
+        let all = tlps(&text);
+        assert!(all.len() > 100, "{} packets\n{text}", all.len());
+        for tlp in all {
+            let header = if tlp[0] == 0x91 { &tlp[4..] } else { &tlp[..] };
+            // A switch is not capable of ECRC generation (7.8.4.7).
+            if SWITCH.contains(&u16::from_be_bytes([header[4], header[5]])) {
+                continue;
+            }
+            assert!(header[2] & 0x80 != 0, "no digest: {tlp:02x?}\n{text}");
+            let (covered, digest) = tlp.split_at(tlp.len() - 4);
+            let right = ecrc(covered).to_le_bytes();
+            assert_eq!(digest, right, "{tlp:02x?}\n{text}");
+        }
+    }
+}
+
+/// The functions of the ports of the switch.
+const SWITCH: [u16; 3] = [0x100, 0x200, 0x208];
+
+const L1: &str = "l1_exit_latency = \"2 us\"\nl1_entry_time = \"3 us\"";
