@@ -77,6 +77,22 @@ pub trait LeafParameters: Parameters + Any {
     fn is_coherent(&self) -> bool {
         false
     }
+
+    /// The use of BAR 0 of each function, up to an MSI-X table there.
+    fn bar_use(&self) -> BarUse {
+        BarUse::Memory
+    }
+}
+
+/// The use of a BAR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarUse {
+    /// Memory: a read returns what was written last.
+    Memory,
+    /// A FIFO takes what is written; a read returns the bytes that were there before the run.
+    Fifo,
+    /// Registers: what a read returns is up to the device.
+    Registers,
 }
 
 /// A circuit that takes the place of a device model.

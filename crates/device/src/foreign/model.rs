@@ -7,7 +7,7 @@ use kernel::{Bandwidth, Bytes, Declaration, Frequency, Parameters, Quantity, Spa
 use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
-use crate::{EndpointParameters, LeafParameters};
+use crate::{BarUse, EndpointParameters, LeafParameters};
 
 /// Makes devices of one model.
 pub trait Maker: Send + Sync {
@@ -195,6 +195,10 @@ impl Parameters for ForeignParameters {
 impl LeafParameters for ForeignParameters {
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         self.model.bars().collect()
+    }
+
+    fn bar_use(&self) -> BarUse {
+        BarUse::Registers
     }
 
     fn tags(&self) -> u32 {

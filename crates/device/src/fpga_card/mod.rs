@@ -42,7 +42,7 @@ use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::{
-    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
+    BarUse, Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
 };
 use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Requests, Taken};
 use management::Management;
@@ -105,6 +105,10 @@ impl LeafParameters for FpgaCardParameters {
             wide: true,
         });
         bars.into()
+    }
+
+    fn bar_use(&self) -> BarUse {
+        BarUse::Registers
     }
 
     fn tags(&self) -> u32 {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::leaf::{Engine, one_port};
-use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
+use crate::{BarUse, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use entries::Status;
 use media::Media;
 use queues::Queues;
@@ -68,6 +68,10 @@ impl LeafParameters for NvmeParameters {
             size: registers::SIZE,
             wide: true,
         }]
+    }
+
+    fn bar_use(&self) -> BarUse {
+        BarUse::Registers
     }
 
     fn begins_flows(&self) -> bool {

@@ -23,7 +23,9 @@ use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Outstanding, Pattern};
 
 use crate::leaf::{Engine, one_port};
-use crate::{CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
+use crate::{
+    BarUse, CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters,
+};
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
 use sender::Sender;
@@ -114,6 +116,14 @@ impl LeafParameters for SgDmaParameters {
 
     fn needs_driver(&self) -> bool {
         true
+    }
+
+    fn bar_use(&self) -> BarUse {
+        if self.user.never_stalls() {
+            BarUse::Memory
+        } else {
+            BarUse::Fifo
+        }
     }
 
     fn circuit(

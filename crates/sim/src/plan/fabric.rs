@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use device::{NicParameters, SgDmaParameters};
+use device::{BarUse, NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IommuParameters, Owned};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
@@ -214,6 +214,14 @@ impl NodePlan {
     /// Whether the node is a device with a model from outside.
     pub fn has_model_from_outside(&self) -> bool {
         matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
+    }
+
+    /// The use of BAR 0 of a device; none at other nodes.
+    pub(crate) fn bar_use(&self) -> Option<BarUse> {
+        match &self.kind {
+            NodeKind::Device(_, device) => Some(device.parameters().bar_use()),
+            _ => None,
+        }
     }
 
     /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.

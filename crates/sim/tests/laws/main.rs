@@ -57,6 +57,7 @@ mod repetition;
 mod requesters;
 mod resets;
 mod retraining;
+mod same_bytes;
 mod sg_dma;
 mod sockets;
 mod star;

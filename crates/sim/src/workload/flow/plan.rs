@@ -79,8 +79,7 @@ impl Planner<'_> {
             mark: mark(&flow.parameters),
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len() as u32),
-            is_disturbed: direction.reads()
-                && to.is_some_and(|to| self.nodes[to].has_model_from_outside()),
+            is_disturbed: false,
             transfer: None,
             blocks: None,
         };
