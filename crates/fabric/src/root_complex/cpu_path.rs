@@ -36,11 +36,11 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Packet(packet) => self.send(packet, fx),
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => {
+                Next::TimedOut(flow, bytes, offset) => {
                     if let Some(address) = self.cpu.address_of(flow) {
                         self.record_timeout(address, fx);
                     }
-                    fx.observe(Observation::timed_out(flow, bytes));
+                    fx.observe(Observation::timed_out(flow, bytes, offset));
                 }
                 Next::NotBefore(time) => {
                     if self.cpu_wake.schedule(time) {

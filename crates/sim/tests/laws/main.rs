@@ -39,6 +39,7 @@ mod latency;
 mod limits;
 mod locks;
 mod measured;
+mod missing;
 mod network;
 mod nic;
 mod nvme;
