@@ -3,7 +3,7 @@
 use kernel::{Effects, Port, Time};
 use link::LinkEnd;
 use packet::{Observation, PacketId};
-use protocol::{Kind, MemoryRequest, Status};
+use protocol::{Class, Kind, MemoryRequest, Status};
 use transaction::{FunctionPlace, Next, arrived, written};
 
 use super::cpu::Cpu;
@@ -117,8 +117,20 @@ impl<C: Cpu> RootComplex<C> {
         fx.store().release(packet);
     }
 
-    /// Sends a request of the CPU down a root port.
+    /// Sends a request of the CPU down a root port, in parts if it is a write above the max payload size of the port.
     pub(super) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let max_payload = self.ports.max_payload(port);
+        let header = fx.store()[packet].header();
+        if header.payload_len() > max_payload as usize && header.class() == Class::Posted {
+            for part in self.peers.cut(packet, max_payload, fx.store()) {
+                self.send_part_down(port, part, fx);
+            }
+        } else {
+            self.send_part_down(port, packet, fx);
+        }
+    }
+
+    fn send_part_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.requests.enter();
         if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
             self.put_request_down(port, packet, fx);

@@ -28,6 +28,7 @@ mod faults;
 mod fixture;
 mod flow_addresses;
 mod fpga_card;
+mod hierarchies;
 mod host_thread;
 mod hosts;
 mod hot_plug;
