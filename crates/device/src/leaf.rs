@@ -78,21 +78,16 @@ pub trait LeafParameters: Parameters + Any {
         false
     }
 
-    /// The use of BAR 0 of each function, up to an MSI-X table there.
-    fn bar_use(&self) -> BarUse {
-        BarUse::Memory
+    /// Bytes of registers at the beginning of BAR 0 of each function: what a read returns there is up to the device. The rest is memory, up
+    /// to an MSI-X table.
+    fn bar_registers(&self) -> u64 {
+        0
     }
-}
 
-/// The use of a BAR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarUse {
-    /// Memory: a read returns what was written last.
-    Memory,
-    /// A FIFO takes what is written; a read returns the bytes that were there before the run.
-    Fifo,
-    /// Registers: what a read returns is up to the device.
-    Registers,
+    /// Whether a FIFO takes what is written to BAR 0, so that a read does not return it.
+    fn has_fifo(&self) -> bool {
+        false
+    }
 }
 
 /// A circuit that takes the place of a device model.

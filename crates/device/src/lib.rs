@@ -27,7 +27,7 @@ pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
 pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
 pub use foreign::{Foreign, ForeignModel, ForeignParameters, Maker};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
-pub use leaf::{AnyLeaf, BarUse, CircuitChoice, Engine, Leaf, LeafParameters, PeerWrites};
+pub use leaf::{AnyLeaf, CircuitChoice, Engine, Leaf, LeafParameters, PeerWrites};
 pub use nic::{Nic, NicConfig, NicParameters};
 pub use nvme::{Nvme, NvmeParameters};
 pub use reflector::{Reflector, ReflectorParameters, Reply};

@@ -7,7 +7,7 @@ use kernel::{Bandwidth, Bytes, Declaration, Frequency, Parameters, Quantity, Spa
 use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
-use crate::{BarUse, EndpointParameters, LeafParameters};
+use crate::{EndpointParameters, LeafParameters};
 
 /// Makes devices of one model.
 pub trait Maker: Send + Sync {
@@ -197,8 +197,8 @@ impl LeafParameters for ForeignParameters {
         self.model.bars().collect()
     }
 
-    fn bar_use(&self) -> BarUse {
-        BarUse::Registers
+    fn bar_registers(&self) -> u64 {
+        u64::MAX
     }
 
     fn tags(&self) -> u32 {

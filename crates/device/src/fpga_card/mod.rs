@@ -42,7 +42,7 @@ use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::{
-    BarUse, Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
+    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
 };
 use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Requests, Taken};
 use management::Management;
@@ -107,8 +107,8 @@ impl LeafParameters for FpgaCardParameters {
         bars.into()
     }
 
-    fn bar_use(&self) -> BarUse {
-        BarUse::Registers
+    fn bar_registers(&self) -> u64 {
+        management::SIZE
     }
 
     fn tags(&self) -> u32 {

@@ -29,7 +29,7 @@ use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use serde::{Deserialize, Serialize};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
-use crate::{BarUse, Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters, leaf};
+use crate::{Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters, leaf};
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
 use reads::{Purpose, Reads};
@@ -155,8 +155,8 @@ impl Component for Nic {
 }
 
 impl LeafParameters for NicParameters {
-    fn bar_use(&self) -> BarUse {
-        BarUse::Registers
+    fn bar_registers(&self) -> u64 {
+        registers::PAGE
     }
 
     fn tags(&self) -> u32 {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::leaf::{Engine, one_port};
-use crate::{BarUse, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use entries::Status;
 use media::Media;
 use queues::Queues;
@@ -70,8 +70,8 @@ impl LeafParameters for NvmeParameters {
         }]
     }
 
-    fn bar_use(&self) -> BarUse {
-        BarUse::Registers
+    fn bar_registers(&self) -> u64 {
+        registers::SIZE
     }
 
     fn begins_flows(&self) -> bool {

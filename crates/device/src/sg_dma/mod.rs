@@ -23,9 +23,7 @@ use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Outstanding, Pattern};
 
 use crate::leaf::{Engine, one_port};
-use crate::{
-    BarUse, CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters,
-};
+use crate::{CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
 use sender::Sender;
@@ -118,12 +116,8 @@ impl LeafParameters for SgDmaParameters {
         true
     }
 
-    fn bar_use(&self) -> BarUse {
-        if self.user.never_stalls() {
-            BarUse::Memory
-        } else {
-            BarUse::Fifo
-        }
+    fn has_fifo(&self) -> bool {
+        !self.user.never_stalls()
     }
 
     fn circuit(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use device::{BarUse, NicParameters, SgDmaParameters};
+use device::{NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IommuParameters, Owned};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
@@ -216,12 +216,17 @@ impl NodePlan {
         matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
     }
 
-    /// The use of BAR 0 of a device; none at other nodes.
-    pub(crate) fn bar_use(&self) -> Option<BarUse> {
+    /// Bytes of registers at the beginning of BAR 0 of a device.
+    pub(crate) fn bar_registers(&self) -> u64 {
         match &self.kind {
-            NodeKind::Device(_, device) => Some(device.parameters().bar_use()),
-            _ => None,
+            NodeKind::Device(_, device) => device.parameters().bar_registers(),
+            _ => 0,
         }
+    }
+
+    /// Whether a FIFO of a device takes what is written to BAR 0.
+    pub(crate) fn has_fifo(&self) -> bool {
+        matches!(&self.kind, NodeKind::Device(_, device) if device.parameters().has_fifo())
     }
 
     /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.

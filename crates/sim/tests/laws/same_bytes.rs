@@ -159,6 +159,23 @@ fn what_registers_return_is_not_compared() {
 }
 
 #[test]
+fn the_memory_of_a_card_follows_its_registers() {
+    let reads = |offset: &str| {
+        let keys = format!(
+            "from = \"h\"\nto = \"card\"\ndirection = \"both\"\nread_after_write = true\noffset = \"{offset}\""
+        );
+        let mut simulation = simulation(&format!("{MACHINE}{}", flow("f", &keys)));
+        let warnings = simulation.plan().warnings.clone();
+        assert!(simulation.run(&mut |_| true));
+        let result = simulation.result().all_intact();
+        (result.flow("f").compared, warnings)
+    };
+    assert_eq!(reads("256 KiB"), (true, Vec::new()));
+    let warning = "law.toml:28: flow \"f\", offset: the first 256 KiB of BAR 0 of card are registers, so what is read is not compared; write 256 KiB at least, for its memory";
+    assert_eq!(reads("252 KiB"), (false, vec![warning.to_owned()]));
+}
+
+#[test]
 fn a_fifo_does_not_keep_what_is_written() {
     let is_compared = |keys: &str| {
         let flow = "[[flows]]\nid = \"f\"\nfrom = \"h\"\nto = \"fifo\"\ndirection = \"both\"";

@@ -1,6 +1,5 @@
 //! Loading of flows into their requesters, or into the drivers of their engines.
 
-use device::BarUse;
 use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
 use kernel::Stream;
@@ -137,7 +136,7 @@ fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload])
 pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     let pattern: Pattern = plan.pattern(flow.pattern);
     let Some(to) = flow.to else { return };
-    if plan.nodes[to].bar_use() == Some(BarUse::Registers) {
+    if flow.offset < plan.nodes[to].bar_registers() {
         return;
     }
     let own = match flow.function {

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use device::BarUse;
 use device::router::USER;
 use device::sg_dma::registers::DESCRIPTOR;
 use host::driver::pages;
 
 use crate::plan::Region;
+use crate::plan::address::show;
 use crate::plan::planner::Planner;
 use crate::scenario::NodeKind;
 use crate::workload::Workload;
@@ -72,6 +72,7 @@ impl Planner<'_> {
                 );
                 warnings.push(self.scenario.error(line, message).to_string());
             }
+            warnings.extend(own.iter().filter_map(|place| self.registers(number, place)));
             let is_disturbed = other.is_some() || !self.is_kept(reader, &own);
             if let Workload::Flow(reader) = &mut flows[number] {
                 reader.is_disturbed = is_disturbed;
@@ -80,13 +81,27 @@ impl Planner<'_> {
         warnings
     }
 
+    /// A warning if the flow with this number reads registers at `place`, and memory follows them.
+    fn registers(&self, number: usize, place: &Stored) -> Option<String> {
+        let (flow, node) = (&self.scenario.flows[number], &self.nodes[place.node]);
+        let (registers, bar) = (node.bar_registers(), node.registers(place.function)?);
+        if place.bytes.start >= registers || registers >= bar.size {
+            return None;
+        }
+        let registers = show(registers);
+        let message = format!(
+            "the first {registers} of BAR 0 of {} are registers, so what is read is not compared; write {registers} at least, for its memory",
+            node.name
+        );
+        Some(self.error(flow, "offset", &message).to_string())
+    }
+
     /// Whether a read of `flow` from `places` returns what was put there: by the flow's own writes before, or before the run into the
     /// target that it names.
     fn is_kept(&self, flow: &FlowPlan, places: &[Stored]) -> bool {
-        let keeps = |place: &Stored| match self.nodes[place.node].bar_use() {
-            None | Some(BarUse::Memory) => true,
-            Some(BarUse::Fifo) => !flow.read_after_write,
-            Some(BarUse::Registers) => false,
+        let keeps = |place: &Stored| {
+            let node = &self.nodes[place.node];
+            place.bytes.start >= node.bar_registers() && !(flow.read_after_write && node.has_fifo())
         };
         let known = places
             .iter()
