@@ -257,15 +257,20 @@ REFUSED_IN_THE_FABRIC = {
         ("h0", "unsupported request"),
     ),
     "a write between root ports of a host that does not forward": (
-        [BELOW_B, ('memory = "1 MiB"', 'memory = "1 MiB"\npeer_to_peer = false')],
+        [BELOW_B, ('memory = "1 MiB"', 'memory = "1 MiB"\npeer_to_peer = "none"')],
         ("h0", "unsupported request"),
     ),
     "a packet larger than the target's payload": (
-        [("[devices.b]\n", '[devices.b]\nmax_payload = "128 B"\n')],
+        [("[devices.b]\n", '[devices.b]\nmax_payload = "128 B"\nmax_payload_mismatch = true\n')],
         ("b", "malformed TLP"),
     ),
     "a packet larger than a switch's payload": (
-        [("[switches.s0]\n", '[switches.s0]\nmax_payload = "128 B"\n')],
+        [
+            (
+                "[switches.s0]\n",
+                '[switches.s0]\nmax_payload = "128 B"\nmax_payload_mismatch = true\n',
+            )
+        ],
         ("s0", "malformed TLP"),
     ),
 }

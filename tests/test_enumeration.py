@@ -44,6 +44,7 @@ msix_vectors = 16
 upstream = { to = "top", port = 8 }
 msi_vectors = 8
 max_payload = "128 B"
+max_payload_mismatch = true
 max_read_request = "4 KiB"
 
 [devices.e]

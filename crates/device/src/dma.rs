@@ -181,9 +181,9 @@ impl Dma {
                 }
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => {
+                Next::TimedOut(flow, bytes, offset) => {
                     self.endpoint.record_timeout(place(number), fx);
-                    fx.observe(Observation::timed_out(flow, bytes));
+                    fx.observe(Observation::timed_out(flow, bytes, offset));
                 }
                 Next::NotBefore(time) => {
                     let own = self.of(number).deadline(now);

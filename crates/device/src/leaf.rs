@@ -77,6 +77,17 @@ pub trait LeafParameters: Parameters + Any {
     fn is_coherent(&self) -> bool {
         false
     }
+
+    /// Bytes of registers at the beginning of BAR 0 of each function: what a read returns there is up to the device. The rest is memory, up
+    /// to an MSI-X table.
+    fn bar_registers(&self) -> u64 {
+        0
+    }
+
+    /// Whether a FIFO takes what is written to BAR 0, so that a read does not return it.
+    fn has_fifo(&self) -> bool {
+        false
+    }
 }
 
 /// A circuit that takes the place of a device model.

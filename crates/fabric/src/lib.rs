@@ -15,10 +15,10 @@ pub use root_complex::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, Cpu,
     DescriptorReads, INTERRUPTS, IdentityMapping, InvalidationScope, Iommu, IommuAnswer,
     IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError,
-    Processes, Purpose, Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootEnd,
-    RootHold, RootTimer, RootWay, Step, TableChange, TranslationConfig, TranslationCounters,
-    TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine, builtin_host,
-    host_profiles,
+    PeerToPeer, Processes, Purpose, Ram, RootComplex, RootComplexConfig, RootComplexParameters,
+    RootEnd, RootHold, RootTimer, RootWay, Step, TableChange, TranslationConfig,
+    TranslationCounters, TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine,
+    builtin_host, host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters, UPSTREAM};

@@ -471,7 +471,7 @@ impl<'s> Driver<'s> {
             let failed = Observation::Failed {
                 flow: self.transfer.flow,
                 bytes: bytes as u32,
-                offset: None,
+                offset: Some(self.offsets[usize::from(entry.id)]),
             };
             self.system.report(failed).await;
         }

@@ -278,13 +278,13 @@ impl Observation {
         Observation::Own { flow, note }
     }
 
-    /// Reports that a read of `flow` has timed out, so that `bytes` bytes will not arrive.
-    pub fn timed_out(flow: FlowId, bytes: u32) -> Self {
+    /// Reports that a read of `flow` has timed out, so that `bytes` bytes will not arrive at `offset` in the flow's region.
+    pub fn timed_out(flow: FlowId, bytes: u32, offset: u64) -> Self {
         Observation::Refused {
             why: Refusal::CompletionTimeout,
             flow: Some(flow),
             bytes,
-            offset: None,
+            offset: Some(offset),
         }
     }
 

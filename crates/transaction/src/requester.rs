@@ -30,8 +30,8 @@ pub enum Next {
     Report(Observation),
     /// Reports that a flow has sent its last request, after this number of bytes.
     Ended(FlowId, u64),
-    /// Reports that a read has timed out, so that this number of bytes of the flow will not arrive.
-    TimedOut(FlowId, u32),
+    /// Reports that a read has timed out, so that this number of bytes of the flow will not arrive at this offset in its region.
+    TimedOut(FlowId, u32, u64),
     /// Waits until this time.
     NotBefore(Time),
     /// Waits for a completion or a round trip, or has nothing left to do.
@@ -226,7 +226,8 @@ impl Requester {
     fn report_lost(&mut self, lost: &AnsweredPart<Read>) -> Next {
         let running = &mut self.flows[lost.what.flow];
         running.answered(lost.what.request, lost.len);
-        Next::TimedOut(running.flow.id, lost.len)
+        let offset = lost.what.offset + u64::from(lost.offset);
+        Next::TimedOut(running.flow.id, lost.len, offset)
     }
 
     /// Whether the flow at `index` may go on: it has begun its request, or the flow that it follows has sent one more.
@@ -496,11 +497,11 @@ mod tests {
         let late = Time::ZERO + Span::from_us(50);
         assert!(matches!(
             requester.next(late, &mut packets),
-            Next::TimedOut(FlowId(0), 512)
+            Next::TimedOut(FlowId(0), 512, 0)
         ));
         assert!(matches!(
             requester.next(late, &mut packets),
-            Next::TimedOut(FlowId(0), 512)
+            Next::TimedOut(FlowId(0), 512, 512)
         ));
         let end = late + Span::from_us(20);
         assert!(matches!(requester.next(late, &mut packets), Next::NotBefore(at) if at == end));

@@ -151,6 +151,10 @@ class Port(Repeated, total=False):
     max_payload: Setting
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
+    max_payload_mismatch: Setting
+    """Whether the max payload size of this node may differ on purpose from that at the other
+    end of a link. The end with the smaller one refuses larger packets as malformed, so that
+    without this it is an error of the scenario. (default false)"""
     memory_enable: Setting
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
@@ -295,12 +299,14 @@ class Host(Node, total=False):
     """Rate of packets between root ports, with their headers, all together. (GB/s; default
     none)"""
     largest_peer_payload: Setting
-    """Largest payload of a packet between root ports. A larger memory write is split at
-    addresses that are multiples of it, a larger completion at read completion boundaries; a
-    packet holds its receive buffer until its last part has left. Read requests pass whole.
-    (B; default 4 KiB)"""
+    """Largest payload of a packet between root ports, if the max payload size of the port that
+    it leaves by allows it. A larger memory write is split at addresses that are multiples
+    of it, a larger completion at read completion boundaries; a packet holds its receive
+    buffer until its last part has left. Read requests pass whole. (B; default 4 KiB)"""
     peer_to_peer: Setting
-    """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
+    """Requests between root ports that are forwarded: 'none', 'writes' (posted requests only),
+    or 'all'. Others end in Unsupported Request at the root port that receives them.
+    (default all)"""
     acs_source_validation: Setting
     """Whether root ports check the requesters of requests from below: Source Validation in ACS
     Control. A request whose requester is on none of the buses below the port is an ACS
@@ -810,6 +816,10 @@ class Profile(Repeated, total=False):
     max_payload: Setting
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
+    max_payload_mismatch: Setting
+    """Whether the max payload size of this node may differ on purpose from that at the other
+    end of a link. The end with the smaller one refuses larger packets as malformed, so that
+    without this it is an error of the scenario. (default false)"""
     memory_enable: Setting
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
@@ -944,12 +954,14 @@ class Profile(Repeated, total=False):
     """Rate of packets between root ports, with their headers, all together. (GB/s; default
     none)"""
     largest_peer_payload: Setting
-    """Largest payload of a packet between root ports. A larger memory write is split at
-    addresses that are multiples of it, a larger completion at read completion boundaries; a
-    packet holds its receive buffer until its last part has left. Read requests pass whole.
-    (B; default 4 KiB)"""
+    """Largest payload of a packet between root ports, if the max payload size of the port that
+    it leaves by allows it. A larger memory write is split at addresses that are multiples
+    of it, a larger completion at read completion boundaries; a packet holds its receive
+    buffer until its last part has left. Read requests pass whole. (B; default 4 KiB)"""
     peer_to_peer: Setting
-    """Whether peer-to-peer requests between root ports are forwarded. (default true)"""
+    """Requests between root ports that are forwarded: 'none', 'writes' (posted requests only),
+    or 'all'. Others end in Unsupported Request at the root port that receives them.
+    (default all)"""
     acs_source_validation: Setting
     """Whether downstream ports check the requesters of requests from below: Source Validation
     in ACS Control. A request whose requester is on none of the buses below the port is an

@@ -70,16 +70,17 @@ class Host:
 
     def below(self) -> list[Device | Switch]:
         """All switches and devices, each after the one above it."""
-        return list(_below(self.ports))
+        return list(nodes_below(self.ports))
 
 
-def _below(ports: tuple[Port, ...]) -> Iterator[Device | Switch]:
+def nodes_below(ports: tuple[Port, ...]) -> Iterator[Device | Switch]:
+    """The switches and devices below ports, each after the one above it."""
     for port in ports:
         if isinstance(port.below, str):
             continue
         yield port.below
         if isinstance(port.below, Switch):
-            yield from _below(port.below.ports)
+            yield from nodes_below(port.below.ports)
 
 
 def assemble(listing: Listing) -> list[Host]:

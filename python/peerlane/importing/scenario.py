@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from peerlane._core import ScenarioError
 from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
 from peerlane.importing.listing import Kind, Listing, ListingError
-from peerlane.importing.machine import Device, Host, Part, Port, Switch, assemble
+from peerlane.importing.machine import Device, Host, Part, Port, Switch, assemble, nodes_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,21 +78,34 @@ def _host(host: Host, names: _Names) -> Iterator[str]:
     roots = [port.express for port in host.used()]
     below = host.below()
     supported = max(map(_supported, roots))
-    max_payload = max(root.max_payload for root in roots)
-    chosen = min([supported, *(_supported(node.express) for node in below)])
     ports, parts = _root_ports(host)
     yield f"ports = {len(ports)}"
-    yield from _payload(supported, max_payload, chosen)
-    smallest = min(one.max_payload for one in (*roots, *(node.express for node in below)))
-    if smallest < max_payload:
-        note = "a root complex here has one max payload size, and some ends take no larger packet"
-        yield _setting("largest_completion", size(smallest), note)
+    yield _setting("max_payload_supported", size(supported))
     boundaries = sorted({root.read_completion_boundary or 64 for root in roots})
     note = "some root ports have 128 B" if len(boundaries) > 1 else ""
     yield _setting("read_completion_boundary", size(boundaries[0]), note)
-    yield from _comments(ports, max_payload, parts)
+    yield from _comments(ports, max(root.max_payload for root in roots), parts)
     bars = _Bars([node.function for node in below if isinstance(node, Device)])
-    yield from _below(names.host(host), ports, names, bars, chosen)
+    for number, port in ports.items():
+        chosen = _Chosen.of(port, supported)
+        yield from _below(names.host(host), {number: port}, names, bars, chosen)
+
+
+class _Chosen(NamedTuple):
+    """The max payload size of a root port and of all that is below it."""
+
+    size: int
+    is_lower: bool
+    """Whether the machine has set it below what all of them support."""
+
+    @classmethod
+    def of(cls, port: Port, supported: int) -> _Chosen:
+        """The size that the nodes below `port` of a host that supports so much get here."""
+        nodes = [node.express for node in nodes_below((port,))]
+        largest = min([supported, *map(_supported, nodes)])
+        own = port.express.max_payload
+        is_lower = bool(nodes) and nodes[0].max_payload == own and own < largest
+        return cls(own if is_lower else largest, is_lower)
 
 
 def _root_ports(host: Host) -> tuple[dict[int, Port], tuple[Part, ...]]:
@@ -110,7 +123,7 @@ def _left_out(host: Host) -> Iterator[str]:
 
 
 def _below(
-    above: str, ports: dict[int, Port], names: _Names, bars: _Bars, chosen: int
+    above: str, ports: dict[int, Port], names: _Names, bars: _Bars, chosen: _Chosen
 ) -> Iterator[str]:
     """The nodes below `ports` of `above`; as deep as there are buses."""
     for number, port in ports.items():
@@ -126,13 +139,13 @@ def _below(
             yield from _below(names.node(port.below), ports_below, names, bars, chosen)
 
 
-def _switch(switch: Switch, upstream: str, names: _Names, chosen: int) -> Iterator[str]:
+def _switch(switch: Switch, upstream: str, names: _Names, chosen: _Chosen) -> Iterator[str]:
     express, ports = switch.express, _numbered(switch.ports)
     yield _header("switches", _text(names.node(switch)), switch.function.what)
     yield upstream
     yield from _identity(switch.function)
     yield f"ports = {max(ports, default=0) + 2}"
-    yield from _payload(_supported(express), express.max_payload, chosen)
+    yield from _payload(express, chosen)
     yield from _access_control(ports)
     yield from _left_regions(switch.function, "a switch has no BAR")
     yield from _comments(ports, express.max_payload, switch.parts)
@@ -159,12 +172,12 @@ def _access_control(ports: dict[int, Port]) -> Iterator[str]:
 
 
 def _device(
-    device: Device, upstream: str, names: _Names, bars: _Bars, chosen: int
+    device: Device, upstream: str, names: _Names, bars: _Bars, chosen: _Chosen
 ) -> Iterator[str]:
     function, express = device.function, device.express
     yield _header("devices", _text(names.node(device)), function.what)
     yield upstream
-    yield from _payload(_supported(express), express.max_payload, chosen)
+    yield from _payload(express, chosen)
     yield _setting("max_read_request", size(express.max_read_request))
     yield _setting("tags", express.tags, "as many as it may use")
     yield from bars.of(function)
@@ -203,11 +216,18 @@ def _shown(link: Link) -> str:
     return f"x{link.lanes} " + (f"Gen{link.generation}" if link.generation else "of unknown speed")
 
 
-def _payload(supported: int, max_payload: int, chosen: int) -> Iterator[str]:
-    """Max payload sizes; enumeration would give every node the smallest that all support."""
+def _payload(express: Express, chosen: _Chosen) -> Iterator[str]:
+    """Max payload sizes; enumeration gives a hierarchy the smallest that all nodes support."""
+    supported = _supported(express)
+    if chosen.is_lower and express.max_payload == chosen.size < supported:
+        note = f"as it is set; it supports {size(supported)}"
+        yield _setting("max_payload_supported", size(chosen.size), note)
+        return
     yield _setting("max_payload_supported", size(supported))
-    if max_payload != chosen:
-        yield _setting("max_payload", size(max_payload), f"enumeration here gives {size(chosen)}")
+    if express.max_payload != chosen.size:
+        note = f"enumeration here gives {size(chosen.size)}"
+        yield _setting("max_payload", size(express.max_payload), note)
+        yield _setting("max_payload_mismatch", value=True, note="as the listing has it")
 
 
 def _supported(express: Express) -> int:

@@ -93,9 +93,10 @@ class FlowResult(Document):
     from the beginning of the run, link initialisation included.
 
     `completed` means that every request arrived or ended with an error, `intact` that every byte
-    arrived, exactly once, as it was sent. `missing` has ranges of the flow's region that were lost
-    with an error, as offset and length, where that is known. `compared` is false when the flow
-    reads bytes that another flow uses, too, which may be those of either; then `intact` says
+    arrived, exactly once, as it was sent. `missing` has all ranges of the flow's region that were
+    lost with an error, as offset and length: with what has arrived, they are the whole of a
+    completed flow. `compared` is false when the flow reads bytes that another flow uses, too, which
+    may be those of either, or registers, or bytes that nobody has written; then `intact` says
     nothing of what was read, but that it arrived. `overtaken` counts the bytes that were not there
     yet when the system call returned, because its interrupt was of another traffic class, and
     `restarts` how often the driver has begun again after a reset of its device. A value that was

@@ -214,7 +214,7 @@ impl BlockDma {
             if let Some(transfer) = &mut self.transfer {
                 if transfer.one().measured {
                     let flow = self.works[transfer.work()].what.flow;
-                    fx.observe(Observation::timed_out(flow, 0));
+                    fx.observe(Observation::timed_out(flow, 0, 0));
                 }
                 transfer.lose();
             }

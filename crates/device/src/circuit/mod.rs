@@ -267,7 +267,7 @@ impl Circuit {
         while let Some(read) = self.labels.give_up(fx.now()) {
             self.endpoint.record_timeout(FunctionPlace::Own, fx);
             if let Some(flow) = read.flow {
-                fx.observe(Observation::timed_out(flow, 0));
+                fx.observe(Observation::timed_out(flow, 0, 0));
                 fx.observe(Observation::Failed {
                     flow,
                     bytes: read.left,

@@ -197,6 +197,10 @@ impl LeafParameters for ForeignParameters {
         self.model.bars().collect()
     }
 
+    fn bar_registers(&self) -> u64 {
+        u64::MAX
+    }
+
     fn tags(&self) -> u32 {
         self.model.description().tags.into()
     }

@@ -107,6 +107,10 @@ impl LeafParameters for FpgaCardParameters {
         bars.into()
     }
 
+    fn bar_registers(&self) -> u64 {
+        management::SIZE
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }

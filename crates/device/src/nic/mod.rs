@@ -155,6 +155,10 @@ impl Component for Nic {
 }
 
 impl LeafParameters for NicParameters {
+    fn bar_registers(&self) -> u64 {
+        registers::PAGE
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }
@@ -432,19 +436,19 @@ impl Nic {
             FunctionPlace::Own | FunctionPlace::Port(_) => 0,
         };
         let (Some(value), Some((pair, offset))) = (value, located(at)) else {
-            return self.shared.stop(function, Fault::Doorbell, (None, 0), fx);
+            return self.shared.stop(function, Fault::Doorbell, None, fx);
         };
         let owner = QueuePairId::new(self.shared.processor(), function, pair);
         if offset != offset::DOORBELL {
             if self.set_register(owner, offset, u64::from_le_bytes(value)) {
                 self.shared.endpoint_mut().store(place, at, &value);
             } else {
-                self.shared.stop(function, Fault::Doorbell, (None, 0), fx);
+                self.shared.stop(function, Fault::Doorbell, None, fx);
             }
             return;
         }
         if !self.shared.pair(owner).is_open() {
-            return self.shared.stop(function, Fault::ClosedPair, (None, 0), fx);
+            return self.shared.stop(function, Fault::ClosedPair, None, fx);
         }
         let bell = Bell {
             pair,
@@ -453,8 +457,7 @@ impl Nic {
             due: fx.now() + self.shared.cycles(self.shared.parameters().doorbell_cycles),
         };
         if !self.doorbells.ring(function, bell) {
-            self.shared
-                .stop(function, Fault::TooManyRequests, (None, 0), fx);
+            self.shared.stop(function, Fault::TooManyRequests, None, fx);
         }
     }
 
@@ -472,7 +475,7 @@ impl Nic {
                     let pairs = self.shared.pairs_mut();
                     if pairs.add_buffers((owner, epoch), &bytes, lost) && lost > 0 {
                         let function = owner.function();
-                        self.shared.stop(function, Fault::Buffer, (None, 0), fx);
+                        self.shared.stop(function, Fault::Buffer, None, fx);
                     }
                 }
                 Purpose::Load(number) => {

@@ -13,7 +13,7 @@ use super::pairs::Buffer;
 use super::refusal::refusal_of;
 use super::registers::NAP_BUFFER;
 use super::sending::{Address, Sender};
-use super::shared::Shared;
+use super::shared::{Lost, Shared};
 use super::{Nic, Sharing, return_space};
 
 /// The receiving engine: packets from the crossbar, and messages without an address that are incomplete.
@@ -303,7 +303,7 @@ fn receive_refusal(
         len: 0,
         word: label.into(),
     };
-    shared.stop(owner.function(), fault, (None, 0), fx);
+    shared.stop(owner.function(), fault, None, fx);
     shared.tell_receiver(owner, &event, fx);
     forget(frame, fx);
     Ok(Handled::Done)
@@ -361,14 +361,11 @@ fn receive_get(
 
 /// Releases a packet that is not wanted, and reports its loss; its fault was counted before.
 fn forget(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
-    let content = &fx.store()[frame.packet];
-    if let Some(flow) = content.stamp.flow {
-        let bytes = content.data_len();
-        let offset = None;
+    if let Some(lost) = Lost::of(&fx.store()[frame.packet]) {
         fx.observe(Observation::Failed {
-            flow,
-            bytes,
-            offset,
+            flow: lost.flow,
+            bytes: lost.bytes,
+            offset: Some(lost.offset),
         });
     }
     fx.store().release(frame.packet);

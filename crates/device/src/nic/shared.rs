@@ -2,12 +2,13 @@
 //! ways out to memory and to the crossbar.
 
 use kernel::{Effects, Span, Time};
-use packet::{BusFrame, Fault, FlowId, Observation, PacketId, Refusal};
+use packet::{BusFrame, Fault, FlowId, Observation, Packet, PacketId, Refusal};
 use protocol::{FunctionId, NetworkHeader, QueuePairId};
 use serde::{Deserialize, Serialize};
 use transaction::BridgeSide;
 
 use super::bus::Bus;
+use super::descriptor::Probe;
 use super::event::Event;
 use super::pairs::{Pair, Pairs};
 use super::refusal::refusal;
@@ -37,6 +38,35 @@ struct Function {
     id: FunctionId,
     /// Whether it exists and may send requests.
     is_master: bool,
+}
+
+/// Bytes of a flow that will not arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    pub(super) flow: FlowId,
+    pub(super) bytes: u32,
+    /// Offset of the first byte in the flow's region.
+    pub(super) offset: u64,
+}
+
+impl Lost {
+    /// The data of `packet`, if it belongs to a flow.
+    pub(super) fn of(packet: &Packet) -> Option<Self> {
+        Some(Lost {
+            flow: packet.stamp.flow?,
+            bytes: packet.data_len(),
+            offset: packet.stamp.offset,
+        })
+    }
+
+    /// The bytes of a message from its byte `first` on, if it belongs to a flow.
+    pub(super) fn of_message(probe: &Probe, first: u64, bytes: u64) -> Option<Self> {
+        Some(Lost {
+            flow: probe.flow?,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            offset: probe.offset + first,
+        })
+    }
 }
 
 impl Shared {
@@ -141,12 +171,12 @@ impl Shared {
         &self.faults[usize::from(function)]
     }
 
-    /// Counts a fault of a function, in a counter that its owner can read.
+    /// Counts a fault of a function, in a counter that its owner can read, and reports the bytes of a flow that it has lost.
     pub(super) fn stop(
         &mut self,
         function: u8,
         fault: Fault,
-        (flow, bytes): (Option<FlowId>, u32),
+        lost: Option<Lost>,
         fx: &mut Effects<'_, Nic>,
     ) {
         let count = &mut self.faults[usize::from(function)][fault.index()];
@@ -156,9 +186,9 @@ impl Shared {
         self.endpoint.store(place(function), at, &bytes_of_count);
         fx.observe(Observation::Refused {
             why: Refusal::Nic(fault),
-            flow,
-            bytes,
-            offset: None,
+            flow: lost.map(|lost| lost.flow),
+            bytes: lost.map_or(0, |lost| lost.bytes),
+            offset: lost.map(|lost| lost.offset),
         });
     }
 
@@ -171,7 +201,7 @@ impl Shared {
         fx: &mut Effects<'_, Nic>,
     ) {
         let content = &fx.store()[packet];
-        let lost = (content.stamp.flow, content.data_len());
+        let lost = Lost::of(content);
         fx.store().release(packet);
         self.stop(function, fault, lost, fx);
     }

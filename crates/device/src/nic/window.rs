@@ -74,7 +74,7 @@ impl Window {
         let refusal = if let Err(why) = shared.endpoint().check_size(&header) {
             Some(why)
         } else if !self.reaches(address) {
-            shared.stop(0, Fault::NoDestination, (None, 0), fx);
+            shared.stop(0, Fault::NoDestination, None, fx);
             Some(Refusal::UnsupportedRequest)
         } else {
             None
@@ -122,7 +122,7 @@ impl Window {
         let (side, bridge) = (shared.side(), &mut self.bridge);
         let is_over = match &header.kind {
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !shared.is_master(0) => {
-                shared.stop(0, Fault::NoDestination, (None, 0), fx);
+                shared.stop(0, Fault::NoDestination, None, fx);
                 bridge.reject(frame.packet, fx.now(), fx.store());
                 true
             }

@@ -70,6 +70,10 @@ impl LeafParameters for NvmeParameters {
         }]
     }
 
+    fn bar_registers(&self) -> u64 {
+        registers::SIZE
+    }
+
     fn begins_flows(&self) -> bool {
         true
     }

@@ -244,7 +244,7 @@ impl Nvme {
                 _ => None,
             };
             fx.observe(match flow {
-                Some(flow) => Observation::timed_out(flow, 0),
+                Some(flow) => Observation::timed_out(flow, 0, 0),
                 None => Observation::gave_up(part.len),
             });
             self.answered(&part, None, fx);

@@ -116,6 +116,10 @@ impl LeafParameters for SgDmaParameters {
         true
     }
 
+    fn has_fifo(&self) -> bool {
+        !self.user.never_stalls()
+    }
+
     fn circuit(
         &self,
         core: &EndpointParameters,

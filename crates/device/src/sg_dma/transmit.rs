@@ -219,7 +219,7 @@ impl SgDma {
             self.endpoint.record_timeout(FunctionPlace::Own, fx);
             let flow = self.reader.as_ref().and_then(|reader| reader.label());
             if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
-                fx.observe(Observation::timed_out(flow, 0));
+                fx.observe(Observation::timed_out(flow, 0, 0));
             }
             self.answered(&part, (protocol::Status::CompleterAbort, &[]), fx);
         }

@@ -2,7 +2,7 @@
 
 use kernel::{Effects, Port, Time};
 use packet::{Observation, PacketId};
-use protocol::{Kind, MemoryRequest, Status};
+use protocol::{Class, Kind, MemoryRequest, Status};
 use transaction::{FunctionPlace, Next, arrived, written};
 
 use super::cpu::Cpu;
@@ -35,11 +35,11 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Packet(packet) => self.send(packet, fx),
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => {
+                Next::TimedOut(flow, bytes, offset) => {
                     if let Some(address) = self.cpu.address_of(flow) {
                         self.record_timeout(address, fx);
                     }
-                    fx.observe(Observation::timed_out(flow, bytes));
+                    fx.observe(Observation::timed_out(flow, bytes, offset));
                 }
                 Next::NotBefore(time) => {
                     if self.cpu_wake.schedule(time) {
@@ -114,8 +114,20 @@ impl<C: Cpu> RootComplex<C> {
         fx.store().release(packet);
     }
 
-    /// Sends a request of the CPU down a root port.
+    /// Sends a request of the CPU down a root port, in parts if it is a write above the max payload size of the port.
     pub(super) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let max_payload = self.ports.max_payload(port);
+        let header = fx.store()[packet].header();
+        if header.payload_len() > max_payload as usize && header.class() == Class::Posted {
+            for part in self.peers.cut(packet, max_payload, fx.store()) {
+                self.send_part_down(port, part, fx);
+            }
+        } else {
+            self.send_part_down(port, packet, fx);
+        }
+    }
+
+    fn send_part_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.requests.enter();
         if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
             self.put_request_down(port, packet, fx);

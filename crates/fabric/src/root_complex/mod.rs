@@ -54,7 +54,7 @@ pub use coherent::{
 };
 pub use cpu::{Cpu, INTERRUPTS};
 pub use memory::Ram;
-pub use parameters::RootComplexParameters;
+pub use parameters::{PeerToPeer, RootComplexParameters};
 pub use profiles::{builtin_host, host_profiles};
 pub use standing::{RootEnd, RootHold, RootWay};
 pub use timer::RootTimer;
@@ -338,11 +338,11 @@ impl<C: Cpu> RootComplex<C> {
         coherent.is_some_and(|coherent| coherent.has_pending_request(line))
     }
 
-    /// Applies the registers. The CPU's packets must fit the max payload size of every root port.
+    /// Applies the registers. The CPU's packets are as large as any root port takes them; another port gets them in parts.
     fn apply_registers(&mut self) {
         self.routes = Routes::of_root(&self.functions);
         self.ports.apply_registers(&self.functions);
-        if let Some(max_payload) = self.ports.smallest_max_payload() {
+        if let Some(max_payload) = self.ports.largest_max_payload() {
             self.cpu.set_max_payload(max_payload);
         }
     }
@@ -418,7 +418,7 @@ impl<C: Cpu> RootComplex<C> {
                 if self.ports.is_down(to, fx.now()) {
                     return self.end_at_failed_link(inbound, to, fx);
                 }
-                if self.peers.splits(header) {
+                if self.ports.may_split() && self.peers.splits(header, self.ports.max_payload(to)) {
                     return self.forward_parts(inbound, to, fx);
                 }
                 let bytes = fx.store()[inbound.packet].bytes().len();
@@ -463,7 +463,10 @@ impl<C: Cpu> RootComplex<C> {
             header,
             passed,
         } = inbound;
-        let parts = self.peers.pass_parts(packet, passed, fx.store());
+        let max_payload = self.ports.max_payload(to);
+        let parts = self
+            .peers
+            .pass_parts(packet, max_payload, passed, fx.store());
         let charge = Charge::of(header);
         for sent in self.ports.forward_parts((port, to), charge, &parts, fx) {
             self.settle(Some(sent), fx);
@@ -472,7 +475,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Whether a packet from below may leave by another root port.
     fn allows_peer(&self, header: &Header) -> bool {
-        self.parameters.peer_to_peer || header.class() == Class::Completion
+        self.parameters.peer_to_peer.allows(header.class())
     }
 
     /// Handles a message from a device; a message that the root complex does not serve is refused.

@@ -1,6 +1,7 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Frequency, Span};
+use protocol::Class;
 use serde::{Deserialize, Serialize};
 use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
 
@@ -65,12 +66,13 @@ kernel::parameters! {
         peer_latency: Span = Span::from_ns(200), from "our choice: twice the latency to the memory controller";
         /// Rate of packets between root ports, with their headers, all together.
         peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: the links are the limit";
-        /// Largest payload of a packet between root ports. A larger memory write is split at addresses that are multiples of it, a
-        /// larger completion at read completion boundaries; a packet holds its receive buffer until its last part has left. Read
-        /// requests pass whole.
-        largest_peer_payload: Bytes = Bytes(4096), among [Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "our choice: no packet is split, which PCIe Base 1.3.1 permits";
-        /// Whether peer-to-peer requests between root ports are forwarded.
-        peer_to_peer: bool = true, from "our choice; many hosts do not";
+        /// Largest payload of a packet between root ports, if the max payload size of the port that it leaves by allows it. A larger memory
+        /// write is split at addresses that are multiples of it, a larger completion at read completion boundaries; a packet holds its
+        /// receive buffer until its last part has left. Read requests pass whole.
+        largest_peer_payload: Bytes = Bytes(4096), among [Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "our choice: the max payload sizes decide; PCIe Base 1.3.1 permits splitting";
+        /// Requests between root ports that are forwarded: "none", "writes" (posted requests only), or "all". Others end in Unsupported
+        /// Request at the root port that receives them.
+        peer_to_peer: PeerToPeer = PeerToPeer::All, from "our choice; PCIe Base 1.3.1: optional, and many hosts forward none, or writes alone";
         /// Whether root ports check the requesters of requests from below: Source Validation in ACS Control. A request whose requester is
         /// on none of the buses below the port is an ACS Violation.
         acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";
@@ -109,6 +111,36 @@ kernel::parameters! {
 }
 
 const PAGE: u64 = 4096;
+
+/// The requests between root ports that a root complex forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PeerToPeer {
+    /// No request.
+    None,
+    /// Posted requests.
+    Writes,
+    /// All requests.
+    All,
+}
+
+impl PeerToPeer {
+    const NAMES: [(&str, Self); 3] = [
+        ("none", Self::None),
+        ("writes", Self::Writes),
+        ("all", Self::All),
+    ];
+
+    /// Whether a packet of this class is forwarded. A completion follows a request that was.
+    pub(super) fn allows(self, class: Class) -> bool {
+        match class {
+            Class::Posted => self != Self::None,
+            Class::NonPosted => self == Self::All,
+            Class::Completion => true,
+        }
+    }
+}
+
+kernel::choices!(PeerToPeer);
 
 /// The most sockets that an x86 server connects without further hardware.
 pub(crate) const MOST_SOCKETS: usize = 8;
@@ -154,7 +186,7 @@ impl RootComplexParameters {
         share.next_multiple_of(PAGE)
     }
 
-    /// The limits of the CPU's requests, where `max_payload` is the smallest max payload size of the root ports.
+    /// The limits of the CPU's requests, where `max_payload` is the largest max payload size of the root ports.
     pub fn limits(&self, max_payload: u32) -> RequesterLimits {
         RequesterLimits {
             max_payload,

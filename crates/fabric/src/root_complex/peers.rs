@@ -16,7 +16,10 @@ pub(super) struct PeerPath {
     rate: Option<Bandwidth>,
     /// The time at which the next packet may begin.
     free: Time,
-    split: Split,
+    /// The largest payload that passes whole, if the port that it leaves by allows it.
+    largest: usize,
+    /// Read Completion Boundary.
+    boundary: usize,
 }
 
 /// The rules by which the path splits packets (PCIe Base 1.3.1). The parts obey the rules for packets of a root complex.
@@ -34,10 +37,8 @@ impl PeerPath {
             latency: parameters.peer_latency,
             rate: parameters.peer_bandwidth,
             free: Time::ZERO,
-            split: Split {
-                largest: parameters.largest_peer_payload.0 as usize,
-                boundary: parameters.read_completion_boundary.0 as usize,
-            },
+            largest: parameters.largest_peer_payload.0 as usize,
+            boundary: parameters.read_completion_boundary.0 as usize,
         }
     }
 
@@ -57,10 +58,11 @@ impl PeerPath {
         rate.is_some_and(|rate| self.free > now + rate.time_of(bytes))
     }
 
-    /// Whether a packet with `header` is split.
+    /// Whether a packet with `header` is split before it leaves by a port with this max payload size.
     #[inline]
-    pub(super) fn splits(&self, header: &Header) -> bool {
-        header.payload_len() > self.split.largest && self.split.applies_to(header)
+    pub(super) fn splits(&self, header: &Header, max_payload: u32) -> bool {
+        let split = self.split(max_payload);
+        header.payload_len() > split.largest && split.applies_to(header)
     }
 
     /// Replaces a packet that is split by its parts, and passes these one after the other. Returns each part with the time at which
@@ -68,13 +70,38 @@ impl PeerPath {
     pub(super) fn pass_parts(
         &mut self,
         whole: PacketId,
+        max_payload: u32,
         ready: Time,
         packets: &mut Packets,
     ) -> Vec<(PacketId, Time)> {
-        let parts = self.split.parts(whole, packets);
+        let parts = self.split(max_payload).parts(whole, packets);
         packets.release(whole);
         let pass = |part: PacketId| (part, self.pass(ready, packets[part].bytes().len()));
         parts.into_iter().map(pass).collect()
+    }
+
+    /// Replaces a write of the CPU by its parts for a port with this max payload size.
+    #[cold]
+    pub(super) fn cut(
+        &self,
+        whole: PacketId,
+        max_payload: u32,
+        packets: &mut Packets,
+    ) -> Vec<PacketId> {
+        let split = Split {
+            largest: max_payload as usize,
+            boundary: self.boundary,
+        };
+        let parts = split.parts(whole, packets);
+        packets.release(whole);
+        parts
+    }
+
+    fn split(&self, max_payload: u32) -> Split {
+        Split {
+            largest: self.largest.min(max_payload as usize),
+            boundary: self.boundary,
+        }
     }
 }
 
@@ -203,7 +230,7 @@ mod tests {
     /// Address and length of each part of a write.
     fn written(largest: u64, address: u64, len: u32) -> Vec<(u64, u32)> {
         let header = Header::memory_write(REQUESTER, address, len).expect("a legal write");
-        let headers = path(largest, 64).split.headers(&header);
+        let headers = path(largest, 64).split(4096).headers(&header);
         let headers = headers.into_iter().map(|(header, _)| header.kind);
         let part = |kind: Kind| match kind {
             Kind::MemoryWrite(request) => (request.first_byte(), request.byte_len()),
@@ -250,16 +277,26 @@ mod tests {
     fn only_large_writes_and_completions_are_split() {
         let path = path(64, 128);
         let write = |len| Header::memory_write(REQUESTER, 0x1000, len).expect("a legal write");
-        assert!(!path.splits(&write(64)));
-        assert!(path.splits(&write(65)));
+        assert!(!path.splits(&write(64), 4096));
+        assert!(path.splits(&write(65), 4096));
         let read = Header::memory_read(REQUESTER, Tag(1), 0x1000, 512).expect("a legal read");
-        assert!(!path.splits(&read));
+        assert!(!path.splits(&read, 4096));
         let answer = |len| {
             Header::completion_with_data(&read, FunctionId(8), 0, len).expect("a legal completion")
         };
         // A part that is not the last one must end at the boundary of 128 bytes.
-        assert!(!path.splits(&answer(128)));
-        assert!(path.splits(&answer(132)));
+        assert!(!path.splits(&answer(128), 4096));
+        assert!(path.splits(&answer(132), 4096));
+    }
+
+    #[test]
+    fn a_packet_is_split_for_the_port_that_it_leaves_by() {
+        let path = path(512, 64);
+        let write = Header::memory_write(REQUESTER, 0x1000, 256).expect("a legal write");
+        assert!(!path.splits(&write, 256));
+        assert!(path.splits(&write, 128));
+        let headers = path.split(128).headers(&write);
+        assert_eq!(headers.len(), 2);
     }
 
     #[test]
@@ -268,7 +305,7 @@ mod tests {
         let header = Header::memory_write(REQUESTER, 0x1000, 128).expect("a legal write");
         let whole = packet(&mut packets, header, Stamp::default());
         let mut path = path(64, 64);
-        let parts = path.pass_parts(whole, Time::ZERO, &mut packets);
+        let parts = path.pass_parts(whole, 4096, Time::ZERO, &mut packets);
         let times: Vec<Time> = parts.iter().map(|(_, time)| *time).collect();
         // Twelve bytes of header and 64 of payload take 76 ns at 1 GB/s.
         let [first, second] = [200, 276].map(|ns| Time::ZERO + Span::from_ns(ns));
@@ -298,8 +335,8 @@ mod tests {
             let mut packets = Packets::default();
             let whole = packet(&mut packets, header, stamp);
             let payload = packets[whole].payload().to_vec();
-            prop_assume!(path(largest, 64).splits(&header));
-            let parts = path(largest, 64).pass_parts(whole, Time::ZERO, &mut packets);
+            prop_assume!(path(largest, 64).splits(&header, 4096));
+            let parts = path(largest, 64).pass_parts(whole, 4096, Time::ZERO, &mut packets);
             prop_assert!(parts.len() > 1);
             prop_assert_eq!(packets.in_use(), parts.len());
             let (mut next, mut carried) = (address, Vec::new());
@@ -333,11 +370,11 @@ mod tests {
             let share = share.min(len);
             let header = Header::completion_with_data(&read, FunctionId(8), len - share, share);
             let header = Header { poisoned, ..header.expect("the last completion of a read") };
-            prop_assume!(path(largest, boundary).splits(&header));
+            prop_assume!(path(largest, boundary).splits(&header, 4096));
             let mut packets = Packets::default();
             let whole = packet(&mut packets, header, Stamp::default());
             let payload = packets[whole].payload().to_vec();
-            let parts = path(largest, boundary).pass_parts(whole, Time::ZERO, &mut packets);
+            let parts = path(largest, boundary).pass_parts(whole, 4096, Time::ZERO, &mut packets);
             prop_assert!(parts.len() > 1);
             let (mut left, mut carried) = (share, Vec::new());
             for (part, _) in &parts {

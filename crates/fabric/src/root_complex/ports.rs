@@ -22,6 +22,8 @@ pub(super) struct RootPorts {
     /// The receive buffers of packets between root ports, where these may be split. None where each packet leaves whole, and so frees
     /// its own buffer.
     held: Option<Box<HeldBuffers>>,
+    /// The number of packets from root port to root port that have not left.
+    peers: usize,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,6 +107,7 @@ impl RootPorts {
         RootPorts {
             ports: links.into_iter().map(port).collect(),
             held: splits.then(Box::default),
+            peers: 0,
         }
     }
 
@@ -162,6 +165,23 @@ impl RootPorts {
                 port.max_payload + 1
             };
         }
+        // A packet that no one has counted can free no buffer: software changes the sizes while nothing is on its way (PCIe Base 7.5.3.4).
+        if self.held.is_none() && self.peers == 0 && self.are_unequal() {
+            self.held = Some(Box::default());
+        }
+    }
+
+    /// Whether the root ports have different max payload sizes.
+    fn are_unequal(&self) -> bool {
+        let sizes = self.ports.windows(2);
+        sizes
+            .into_iter()
+            .any(|pair| pair[0].max_payload != pair[1].max_payload)
+    }
+
+    /// Whether packets between root ports may be split.
+    pub(super) fn may_split(&self) -> bool {
+        self.held.is_some()
     }
 
     /// Begins the initialisation of channels that a configuration request has enabled.
@@ -210,9 +230,9 @@ impl RootPorts {
         self.ports[port.index()].max_payload
     }
 
-    /// The largest payload that every root port may send.
-    pub(super) fn smallest_max_payload(&self) -> Option<u32> {
-        self.ports.iter().map(|port| port.max_payload).min()
+    /// The largest payload that any root port may send.
+    pub(super) fn largest_max_payload(&self) -> Option<u32> {
+        self.ports.iter().map(|port| port.max_payload).max()
     }
 
     /// Records what the links have detected, and what has become of them.
@@ -406,6 +426,7 @@ impl RootPorts {
         if let Some(held) = &mut self.held {
             held.enter((from, to), fx.store()[packet].charge(), 1);
         }
+        self.peers += 1;
         self.enqueue(from.0, to, packet, ready, fx)
     }
 
@@ -420,6 +441,7 @@ impl RootPorts {
         if let Some(held) = &mut self.held {
             held.enter((from, to), charge, parts.len());
         }
+        self.peers += parts.len();
         let send =
             |(packet, ready): &(PacketId, Time)| self.enqueue(from.0, to, *packet, *ready, fx);
         parts.iter().filter_map(send).collect()
@@ -482,6 +504,7 @@ impl RootPorts {
             let Some(ingress) = self.ports.get_mut(usize::from(source)) else {
                 return Some(Sent { port, charge });
             };
+            self.peers = self.peers.saturating_sub(1);
             let charge = match &mut self.held {
                 None => charge,
                 Some(held) => held.leave((Port(source), port), charge, passed)?,

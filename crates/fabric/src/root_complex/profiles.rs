@@ -85,7 +85,7 @@ const PROFILES: &[Profile] = &[
             ),
             (
                 "peer_to_peer",
-                "true",
+                "all",
                 "Intel 323103, Peer-to-Peer Ordering Rules: the IIO supports peer-to-peer read and write transactions",
             ),
         ],

@@ -47,7 +47,8 @@ pub struct AssignedVectors {
 ///
 /// Returns the vectors of functions with MSI-X, which signal by it instead of MSI.
 ///
-/// Max payload size is set to the smallest value that all functions support, because every port on a route must accept the packets.
+/// Max payload size is set to the smallest value that all functions below a root port support, and the port itself, because every port on
+/// a route must accept the packets.
 pub async fn enumerate(
     desk: Desk<ConfigAccess, u32>,
 ) -> Result<Vec<AssignedVectors>, FirmwareError> {
@@ -57,18 +58,14 @@ pub async fn enumerate(
         let layout = Layout::new(&found, zone)?;
         place(&registers, &found, &layout, zone).await;
     }
-    let supported = found.iter().filter_map(|one| one.express.as_ref());
-    let max_payload = supported
-        .map(|express| express.max_payload_supported)
-        .min()
-        .unwrap_or(128);
+    let max_payloads = max_payloads(&found);
     let mut vectors = Vectors {
         next: FIRST_VECTOR,
         assigned: Vec::new(),
     };
     let wide_tags = all_complete_ten_bit_tags(&found);
     for (index, one) in found.iter().enumerate() {
-        configure(&registers, one, max_payload, wide_tags).await;
+        configure(&registers, one, max_payloads[index], wide_tags).await;
         if passes_prefixes(&found, index) {
             registers.enable_address_spaces(one.id, true).await;
         }
@@ -84,6 +81,21 @@ pub async fn enumerate(
         enable_virtual_functions(&registers, one, &mut vectors).await?;
     }
     Ok(vectors.assigned)
+}
+
+/// The max payload size of each function: the smallest that all functions of its hierarchy support. A hierarchy is a function of bus 0 with
+/// all that is below it.
+fn max_payloads(found: &[FoundFunction]) -> Vec<u32> {
+    let mut tops: Vec<usize> = Vec::with_capacity(found.len());
+    let mut smallest = vec![u32::MAX; found.len()];
+    for (index, one) in found.iter().enumerate() {
+        let top = one.above.map_or(index, |above| tops[above]);
+        tops.push(top);
+        if let Some(express) = &one.express {
+            smallest[top] = smallest[top].min(express.max_payload_supported);
+        }
+    }
+    tops.into_iter().map(|top| smallest[top]).collect()
 }
 
 /// Writes the addresses of `layout` to BARs and bridge windows. Windows without addresses are closed.

@@ -253,18 +253,23 @@ fn buses_are_numbered_depth_first() {
 }
 
 #[test]
-fn the_max_payload_size_is_the_smallest_supported() {
+fn the_max_payload_size_is_the_smallest_supported_below_a_root_port() {
     let shapes = [
         Shape::Switch(vec![Shape::Device(Vec::new(), 256, None)]),
         device(4096),
     ];
     let mut tree = Tree::below_a_host(&shapes);
     assert_eq!(tree.enumerate(), Ok(()));
-    for (functions, _) in &tree.nodes[1..] {
+    for (functions, _) in &tree.nodes[1..3] {
         for place in functions.places() {
             assert_eq!(functions.space(place).max_payload(), 256);
         }
     }
+    let root = &tree.nodes[0].0;
+    let ports = [0, 1].map(|port| root.space(FunctionPlace::Port(port)).max_payload());
+    let other = tree.own(3).max_payload();
+    assert_eq!((ports, other), ([256, other], other));
+    assert!(other > 256);
 }
 
 #[test]

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use ::device::Circuit;
 use ::device::{EndpointConfig, Reply};
-use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
+use fabric::{
+    IoPort, IoPortConfig, IoPortParameters, PeerToPeer, RootComplexConfig, Switch, SwitchConfig,
+};
 use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, LinkConfig, LinkEnd};
@@ -254,7 +256,8 @@ fn link_end(
         NodeKind::Host(parameters, _) => LinkConfig {
             sources: below + 1,
             weights: weights_below(plan, node).collect(),
-            infinite_completions: !parameters.peer_to_peer,
+            // PCIe Base 2.6.1: unless it forwards all traffic between its root ports.
+            infinite_completions: parameters.peer_to_peer != PeerToPeer::All,
             own: Some(Host::source(below)),
             ..config
         },

@@ -39,9 +39,6 @@ pub struct Meter {
 const LOADED_AFTER: usize = 2;
 const COUNTED_AFTER: usize = 4;
 
-/// The most ranges of missing bytes that a flow lists. Our choice: more are seldom read, and their number is in `refused`.
-const MOST_MISSING: usize = 64;
-
 /// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line of the cache, and of one that
 /// arrives, the first three.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,10 +75,10 @@ pub struct FlowMeter {
     group: Option<u32>,
     /// The number of times that the driver has begun again after a reset of the device.
     pub restarts: u32,
-    /// Ranges of the flow's region whose bytes were lost, as offset and length, where that is known: the first ones.
-    pub missing: Vec<(u64, u64)>,
-    /// Bytes that a severed fibre may have lost or delivered.
-    pub unsure: u64,
+    /// Ranges of the flow's region whose bytes were lost, as offset and length, in the order of their losses.
+    missing: Vec<(u64, u64)>,
+    /// Ranges whose bytes a severed fibre may have lost or delivered, in the order in which they were sent.
+    unsure: Vec<(u64, u64)>,
     /// The reason for which the first lost packet was dropped.
     pub lost_as: Option<Refusal>,
     /// Time of the last end of the flow.
@@ -130,7 +127,7 @@ impl FlowMeter {
             closed: false,
             refused: 0,
             missing: Vec::new(),
-            unsure: 0,
+            unsure: Vec::new(),
             lost_as: None,
             ended: Time::ZERO,
             intact: true,
@@ -187,14 +184,8 @@ impl FlowMeter {
     #[cold]
     fn lose(&mut self, bytes: u32, offset: Option<u64>) {
         self.refused += u64::from(bytes);
-        let (Some(offset), true) = (offset, bytes > 0) else {
-            return;
-        };
-        let is_full = self.missing.len() == MOST_MISSING;
-        match self.missing.last_mut() {
-            Some((first, len)) if *first + *len == offset => *len += u64::from(bytes),
-            _ if is_full => {}
-            _ => self.missing.push((offset, bytes.into())),
+        if let (Some(offset), true) = (offset, bytes > 0) {
+            push(&mut self.missing, (offset, bytes.into()));
         }
     }
 
@@ -209,8 +200,35 @@ impl FlowMeter {
     pub fn is_accounted_for(&self) -> bool {
         let all = self
             .asked
-            .is_some_and(|asked| self.delivered + self.refused + self.unsure >= asked);
+            .is_some_and(|asked| self.delivered + self.refused + total(&self.unsure) >= asked);
         all && self.called.is_some() == self.returned.is_some()
+    }
+
+    /// The ranges of the flow's region whose bytes were lost, as offset and length, in the order of their offsets. Each loss of a byte
+    /// counts, where requests use the region again. A fibre delivers in order, so that the last ones of the bytes in doubt are those that
+    /// did not arrive.
+    pub fn missing(&self) -> Vec<(u64, u64)> {
+        let mut missing = self.missing.clone();
+        let mut left = self.left_in_doubt();
+        for (offset, len) in self.unsure.iter().rev() {
+            let lost = left.min(*len);
+            left -= lost;
+            if lost > 0 {
+                missing.push((offset + len - lost, lost));
+            }
+        }
+        missing.sort_unstable();
+        let mut merged = Vec::with_capacity(missing.len());
+        missing
+            .into_iter()
+            .for_each(|range| push(&mut merged, range));
+        merged
+    }
+
+    /// The bytes in doubt that have not arrived.
+    fn left_in_doubt(&self) -> u64 {
+        let asked = self.asked.unwrap_or(0);
+        asked.saturating_sub(self.delivered + self.refused)
     }
 
     /// Whether every requested byte arrived once.
@@ -222,6 +240,18 @@ impl FlowMeter {
     pub fn is_whole(&self) -> bool {
         self.intact && self.is_delivered()
     }
+}
+
+/// Adds a range of offset and length to `ranges`.
+fn push(ranges: &mut Vec<(u64, u64)>, (offset, len): (u64, u64)) {
+    match ranges.last_mut() {
+        Some((first, before)) if *first + *before == offset => *before += len,
+        _ => ranges.push((offset, len)),
+    }
+}
+
+fn total(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().map(|(_, len)| len).sum()
 }
 
 impl Meter {
@@ -419,8 +449,10 @@ impl Meter {
                 why: Refusal::Unacknowledged,
                 flow: Some(flow),
                 bytes,
-                ..
-            } => self.change(flow, now, |meter| meter.unsure += u64::from(bytes)),
+                offset,
+            } => self.change(flow, now, |meter| {
+                push(&mut meter.unsure, (offset.unwrap_or(0), bytes.into()));
+            }),
             Observation::Refused {
                 why,
                 flow: Some(flow),

@@ -1,5 +1,6 @@
 //! The virtual channels of every port: its capability, what firmware sets in it, and the checks of the keys behind both.
 
+use fabric::PeerToPeer;
 use host::firmware::{ChannelSetting, Setting};
 use kernel::Quantity;
 use protocol::{FunctionId, VirtualChannels};
@@ -23,7 +24,9 @@ pub(crate) fn capability(
     let ports = match &node.kind {
         NodeKind::IoPort(_) => return None,
         NodeKind::Switch(_) => Some(below as u8 + 1),
-        NodeKind::Host(host, _) => host.peer_to_peer.then_some(below as u8 + 1),
+        NodeKind::Host(host, _) => {
+            (host.peer_to_peer != PeerToPeer::None).then_some(below as u8 + 1)
+        }
         NodeKind::Device(..) => None,
     };
     let extended = node.port.extended_vc_count as u8;
@@ -259,10 +262,10 @@ fn check_port_arbitration(
     }
     match &node.kind {
         NodeKind::Switch(_) => {}
-        NodeKind::Host(host, _) if host.peer_to_peer => {}
+        NodeKind::Host(host, _) if host.peer_to_peer != PeerToPeer::None => {}
         kind => {
             let message = format!(
-                "nothing is arbitrated by port at this {}; write it for a switch, or for a host with peer_to_peer = true",
+                "nothing is arbitrated by port at this {}; write it for a switch, or for a host with peer_to_peer = \"all\"",
                 kind.noun()
             );
             return Err((key, message));

@@ -216,6 +216,19 @@ impl NodePlan {
         matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
     }
 
+    /// Bytes of registers at the beginning of BAR 0 of a device.
+    pub(crate) fn bar_registers(&self) -> u64 {
+        match &self.kind {
+            NodeKind::Device(_, device) => device.parameters().bar_registers(),
+            _ => 0,
+        }
+    }
+
+    /// Whether a FIFO of a device takes what is written to BAR 0.
+    pub(crate) fn has_fifo(&self) -> bool {
+        matches!(&self.kind, NodeKind::Device(_, device) if device.parameters().has_fifo())
+    }
+
     /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.
     pub fn region(&self) -> Option<Region> {
         let bar = self.bars[0];

@@ -185,7 +185,17 @@ fn enumerated(
     for host in all.clone().filter(|index| tree.roots[*index] == *index) {
         assigned[host] = firmware.enumerate(host)?;
     }
+    let chosen: Vec<u32> = (scenario.nodes.iter().zip(&firmware.functions))
+        .map(|(node, functions)| max_payload(node, functions))
+        .collect();
     let settings: Vec<_> = all.map(|node| firmware.set(node)).collect();
+    for &(above, _, below) in &tree.links {
+        let sizes = [
+            upper_max_payload(&firmware.functions[above], tree, (above, below)),
+            max_payload(&scenario.nodes[below], &firmware.functions[below]),
+        ];
+        payload::check_ends(scenario, [above, below], sizes, chosen[below])?;
+    }
     let nodes = scenario.nodes.iter().zip(firmware.functions).zip(settings);
     let planned = nodes
         .enumerate()
@@ -214,14 +224,18 @@ fn enumerated(
     Ok(planned.collect())
 }
 
-/// The max payload size in the node's registers, in bytes; a host without root ports has the size that it supports.
+/// The max payload size in the node's registers, in bytes: of a host, the largest of its root ports. A host without root ports has the size
+/// that it supports.
 fn max_payload(node: &Node, functions: &Functions) -> u32 {
     let own = match node.kind {
-        NodeKind::Host(..) | NodeKind::IoPort(_) => functions.ports().next(),
-        NodeKind::Switch(_) | NodeKind::Device(..) => Some(functions.space(FunctionPlace::Own)),
+        NodeKind::Host(..) | NodeKind::IoPort(_) => {
+            functions.ports().map(ConfigSpace::max_payload).max()
+        }
+        NodeKind::Switch(_) | NodeKind::Device(..) => {
+            Some(functions.space(FunctionPlace::Own).max_payload())
+        }
     };
-    let supported = node.port.max_payload_supported.0 as u32;
-    own.map_or(supported, ConfigSpace::max_payload)
+    own.unwrap_or(node.port.max_payload_supported.0 as u32)
 }
 
 fn max_read_request(node: &Node, functions: &Functions) -> u32 {
@@ -317,10 +331,19 @@ fn links(
             socket: socket(&scenario.nodes[above], upstream),
             upstream: (above, port),
             downstream: (below, 0),
-            max_payload: nodes[above].max_payload.min(nodes[below].max_payload),
+            max_payload: upper_max_payload(&nodes[above].functions, tree, (above, below))
+                .min(nodes[below].max_payload),
         });
     }
     Ok(links)
+}
+
+/// The max payload size of the port of node `above` with the link to node `below`.
+fn upper_max_payload(functions: &Functions, tree: &Tree, (above, below): (usize, usize)) -> u32 {
+    let mut children = tree.children[above].iter();
+    let port = children.position(|child| child.node == below);
+    let place = FunctionPlace::Port(port.expect("a link has a port above"));
+    functions.space(place).max_payload()
 }
 
 /// The socket of a link, if `above` is a host with several sockets.

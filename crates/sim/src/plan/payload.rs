@@ -31,6 +31,38 @@ pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), Scenar
     Ok(())
 }
 
+/// Checks that the nodes at the upper and the lower end of a link have the same max payload size, unless the scenario wants a mismatch.
+/// Firmware has chosen `chosen` for both.
+pub(crate) fn check_ends(
+    scenario: &Scenario,
+    ends: [usize; 2],
+    sizes: [u32; 2],
+    chosen: u32,
+) -> Result<(), ScenarioError> {
+    let [above, below] = ends.map(|node| &scenario.nodes[node]);
+    let is_wanted = |node: &Node| node.settings.max_payload_mismatch;
+    if sizes[0] == sizes[1] || is_wanted(above) || is_wanted(below) {
+        return Ok(());
+    }
+    let bytes = |size: u32| Bytes(size.into()).show();
+    let [(node, own), (other, far)] = if below.lines.has("max_payload") {
+        [(below, sizes[1]), (above, sizes[0])]
+    } else {
+        [(above, sizes[0]), (below, sizes[1])]
+    };
+    let message = format!(
+        "{name}.max_payload: {}, and {} at the other end of the link {}-{} has {}, so that one of them refuses packets of the other as malformed; firmware gives both {}: leave max_payload out, write it alike for all nodes below the root port, or, for a smaller size everywhere, write max_payload_supported; write max_payload_mismatch = true for {name} if this is on purpose",
+        bytes(own),
+        other.name.value,
+        above.name.value,
+        below.name.value,
+        bytes(far),
+        bytes(chosen),
+        name = node.name.value,
+    );
+    Err(scenario.error(node.lines.of("max_payload"), message))
+}
+
 /// Checks that the buffers of a port hold one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit; 3.6.2, the replay
 /// buffer).
 pub(crate) fn check_buffers(

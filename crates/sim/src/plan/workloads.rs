@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
-use crate::workload::flow::{attributes, classes, overlap, pasid, places};
+use crate::workload::flow::{attributes, classes, pasid, places};
 use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
@@ -77,7 +77,7 @@ pub(super) fn plan(
         flows.push(one);
     }
     planner.check_tables(&identities, &flows)?;
-    let mut warnings = overlap::mark(scenario, &mut flows);
+    let mut warnings = planner.mark_disturbed(&mut flows);
     classes::check(scenario, nodes)?;
     warnings.extend(attributes::warnings(scenario, nodes, &flows));
     warnings.extend(pasid::warnings(scenario, nodes, &flows));

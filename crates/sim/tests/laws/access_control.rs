@@ -43,7 +43,7 @@ struct Request {
 
 #[derive(Clone, Debug)]
 struct Fabric {
-    peer_to_peer: bool,
+    peer_to_peer: &'static str,
     nodes: Vec<Node>,
     switches: usize,
     requests: Vec<Request>,
@@ -116,7 +116,7 @@ impl Fabric {
             };
             writeln!(text, "[{kind}.{}]", self.name(number)).expect("a text takes all");
             if number == HOST {
-                writeln!(text, "peer_to_peer = {}", self.peer_to_peer).expect("a text takes all");
+                writeln!(text, "peer_to_peer = {:?}", self.peer_to_peer).expect("a text takes all");
             } else {
                 let above = self.name(self.above(number));
                 writeln!(
@@ -241,6 +241,9 @@ impl Fabric {
                 below = node;
                 continue;
             };
+            let is_forwarded = is_completion
+                || self.peer_to_peer == "all"
+                || self.peer_to_peer == "writes" && !request.reads;
             let is_free = services.direct_translated && request.is_translated;
             let goes_up = if next == below {
                 if !services.upstream_forwarding {
@@ -254,7 +257,7 @@ impl Fabric {
             } else if self.has_egress_control(node) {
                 let is_set = self.nodes[next].egress_control;
                 if is_set && !services.redirect {
-                    if node == HOST && !self.peer_to_peer {
+                    if node == HOST && !is_forwarded {
                         return Err((node, below, nowhere));
                     }
                     return Err((node, below, violation));
@@ -264,7 +267,7 @@ impl Fabric {
                 services.redirect
             };
             if node == HOST {
-                if !is_completion && !self.peer_to_peer {
+                if !is_forwarded {
                     return Err((node, below, nowhere));
                 }
             } else if goes_up {
@@ -339,7 +342,7 @@ fn fabric() -> impl Strategy<Value = Fabric> {
         0_usize..5,
         2_usize..5,
         vec(request, 1..9),
-        prop::bool::weighted(0.8),
+        prop::sample::select(vec!["all", "all", "all", "writes", "none"]),
     );
     parts.prop_flat_map(move |(switches, devices, requests, peer_to_peer)| {
         vec(node(), 1 + switches + devices).prop_map(move |nodes| Fabric {

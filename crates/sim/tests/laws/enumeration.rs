@@ -19,6 +19,7 @@ max_payload_supported = "256 B"
 [switches.right]
 upstream = { to = "top", port = 40 }
 max_payload = "128 B"
+max_payload_mismatch = true
 ari_forwarding = false
 [devices.a]
 upstream = "left"

@@ -50,6 +50,7 @@ upstream = "right"
 bar = "1 GiB"
 bar_address_bits = 64
 max_payload = "512 B"
+max_payload_mismatch = true
 "#;
 
 #[test]

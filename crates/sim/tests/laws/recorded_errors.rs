@@ -86,7 +86,7 @@ fn who_asked_in_vain_has_received_a_master_abort() {
 #[test]
 fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
     let text = format!(
-        "{PAIR}max_payload = \"128 B\"\n[[flows]]\nfrom = \"h0\"\nto = \"b\"\nrequest_size = \"256 B\"\ncount = 1\n"
+        "{PAIR}max_payload = \"128 B\"\nmax_payload_mismatch = true\n[[flows]]\nfrom = \"h0\"\nto = \"b\"\nrequest_size = \"256 B\"\ncount = 1\n"
     );
     let mut simulation = simulation(&text);
     assert!(simulation.run(&mut |_| true));

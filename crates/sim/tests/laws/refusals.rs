@@ -84,20 +84,33 @@ fn a_hole_in_the_window_of_a_switch_is_nobodys() {
 fn peer_to_peer_between_root_ports_may_be_forbidden() {
     let write = "to = \"b\"\ncount = 10\nrequest_size = \"128 B\"";
     run(&pair("", "", "", write)).all_intact();
-    let result = run(&pair("peer_to_peer = false", "", "", write));
+    let result = run(&pair("peer_to_peer = \"none\"", "", "", write));
     assert_eq!(result.errors("h0", "unsupported request"), 10);
     let read = "to = \"b\"\ndirection = \"read\"\ncount = 10\nrequest_size = \"128 B\"";
     run(&pair("", "", "", read)).all_intact();
-    let result = run(&pair("peer_to_peer = false", "", "", read));
+    let result = run(&pair("peer_to_peer = \"none\"", "", "", read));
     assert_eq!(result.errors("h0", "unsupported request"), 10);
     assert!(result.flow("f").completed && !result.flow("f").intact);
+}
+
+#[test]
+fn a_host_may_forward_writes_alone_between_its_root_ports() {
+    let writes = "peer_to_peer = \"writes\"";
+    let write = "to = \"b\"\ncount = 10\nrequest_size = \"128 B\"";
+    run(&pair(writes, "", "", write)).all_intact();
+    let read = "to = \"b\"\ndirection = \"read\"\ncount = 10\nrequest_size = \"128 B\"";
+    let result = run(&pair(writes, "", "", read));
+    assert_eq!(result.errors("h0", "unsupported request"), 10);
+    // The requester gets an answer, and waits for no timeout.
+    assert_eq!(result.errors("a", "completion timeout"), 0);
+    assert!(result.flow("f").completed && result.flow("f").bytes == 0);
 }
 
 #[test]
 fn a_forbidden_peer_does_not_forbid_the_host() {
     let text = r#"
         [hosts.h0]
-        peer_to_peer = false
+        peer_to_peer = "none"
         [devices.a]
         upstream = "h0"
         [[flows]]
@@ -114,15 +127,18 @@ fn a_forbidden_peer_does_not_forbid_the_host() {
     run(text).all_intact();
 }
 
+/// A max payload size below that of the other end of the link.
+const SMALLER: &str = "max_payload = \"128 B\"\nmax_payload_mismatch = true";
+
 #[test]
 fn a_write_larger_than_the_receivers_max_payload_is_malformed() {
     let flow = "to = \"h0\"\ncount = 6\nrequest_size = \"256 B\"";
-    let result = run(&pair("max_payload = \"128 B\"", "", "", flow));
+    let result = run(&pair(SMALLER, "", "", flow));
     assert_eq!(result.errors("h0", "malformed TLP"), 6);
     let flow = result.flow("f");
     assert!(flow.completed && !flow.intact);
     let peer = "to = \"b\"\ncount = 6\nrequest_size = \"256 B\"";
-    let result = run(&pair("", "", "max_payload = \"128 B\"", peer));
+    let result = run(&pair("", "", SMALLER, peer));
     assert_eq!(result.errors("b", "malformed TLP"), 6);
 }
 
@@ -133,6 +149,7 @@ fn a_write_larger_than_a_switchs_max_payload_ends_there() {
         [switches.s]
         upstream = "h0"
         max_payload = "128 B"
+        max_payload_mismatch = true
         [devices.a]
         upstream = "s"
         [[flows]]
@@ -157,7 +174,7 @@ fn a_write_larger_than_a_switchs_max_payload_ends_there() {
 #[test]
 fn a_completion_larger_than_the_requesters_max_payload_is_malformed() {
     let flow = "to = \"h0\"\ndirection = \"read\"\ncount = 4\nrequest_size = \"512 B\"";
-    let result = run(&pair("", "max_payload = \"128 B\"", "", flow));
+    let result = run(&pair("", SMALLER, "", flow));
     assert_eq!(result.errors("a", "malformed TLP"), 4);
     assert!(!result.flow("f").intact);
 }
@@ -166,6 +183,6 @@ fn a_completion_larger_than_the_requesters_max_payload_is_malformed() {
 fn the_timers_of_a_link_follow_its_own_two_ends() {
     // A port left at a smaller size talks to one at a larger: nothing is replayed.
     let flow = "to = \"h0\"\nsize = \"256 KiB\"\nrequest_size = \"128 B\"";
-    let result = run_to_rest(&pair("", "max_payload = \"128 B\"", "", flow));
+    let result = run_to_rest(&pair("", SMALLER, "", flow));
     assert!(result.links.iter().all(|link| link.replays == 0));
 }

@@ -68,7 +68,7 @@ fn a_function_level_reset_ends_the_flows_of_its_device_and_no_others() {
 
 #[test]
 fn a_reset_returns_the_registers_of_its_function_but_not_those_of_its_link() {
-    let keys = "max_payload = \"256 B\"\nmsix_vectors = 4";
+    let keys = "max_payload = \"256 B\"\nmax_payload_mismatch = true\nmsix_vectors = 4";
     let text = machine(keys, "restore = false", &flow("ar", "a", "read", ""));
     let mut simulation = rested(&text);
     let a = FunctionId::new(3, 0, 0);

@@ -417,7 +417,7 @@ fn an_interrupt_comes_after_the_data_that_was_written_before_it() {
 fn a_packet_above_the_max_payload_size_is_malformed_to_an_engine_too() {
     let read = flow("f", "e", "h0", "size = \"4 KiB\"\ndirection = \"read\"");
     let text = machine(
-        "max_payload = \"128 B\"\ncompletion_timeout = \"50 us\"",
+        "max_payload = \"128 B\"\nmax_payload_mismatch = true\ncompletion_timeout = \"50 us\"",
         &read,
     )
     .replace(
@@ -432,7 +432,7 @@ fn a_packet_above_the_max_payload_size_is_malformed_to_an_engine_too() {
 #[test]
 fn an_engine_without_bus_mastering_still_gives_up_what_is_not_answered() {
     let read = flow("f", "e", "h0", "size = \"64 KiB\"\ndirection = \"read\"");
-    let engine = "max_payload = \"128 B\"\ncompletion_timeout = \"50 us\"\nfifo = \"64 KiB\"";
+    let engine = "max_payload = \"128 B\"\nmax_payload_mismatch = true\ncompletion_timeout = \"50 us\"\nfifo = \"64 KiB\"";
     let text = machine(engine, &read).replace(
         "max_payload_supported = \"128 B\"",
         "max_payload_supported = \"256 B\"",

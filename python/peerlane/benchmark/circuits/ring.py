@@ -18,7 +18,8 @@ def ring(tlps: int) -> Fabric:
     names = [f"c{number}" for number in range(_ENGINES)]
     for name in names:
         fabric.device(name, "s0", model="sg-dma", bar="16 MiB", datapath="8 B", clock="250 MHz")
-        fabric.set(name, bar_address_bits=32, max_payload=f"{PAYLOAD} B", implementation="rtl")
+        fabric.set(name, bar_address_bits=32, implementation="rtl")
+        fabric.set(name, max_payload_supported=f"{PAYLOAD} B")
         fabric.set(name, send_latency="260 ns", receive_latency="260 ns")
         fabric.override(f"devices.{name}.upstream.generation", 2)
         fabric.override(f"devices.{name}.upstream.lanes", 4)

@@ -306,7 +306,7 @@ def machine(payload: int = LARGEST) -> Fabric:
     fabric = system_fabric("rosta").without_flows()
     if payload != LARGEST:
         for node in (*SWITCHES, *FPGAS):
-            fabric.set(node, max_payload=f"{payload} B")
+            fabric.set(node, max_payload=f"{payload} B", max_payload_mismatch=True)
     return fabric
 
 

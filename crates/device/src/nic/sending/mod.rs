@@ -18,7 +18,7 @@ use super::event::{Event, EventKind};
 use super::parameters::Sharing;
 use super::reads::Purpose;
 use super::registers::Doorbell;
-use super::shared::Shared;
+use super::shared::{Lost, Shared};
 use super::{Nic, NicParameters, bus};
 use fetches::{Fetch, Fetches};
 use job::{Job, Transfer};
@@ -104,7 +104,7 @@ impl Sender {
         let waits = |shared: &Shared, function, bell: &Bell| !has_room(shared, function, bell);
         while let Some(function) = doorbells.next_waiting(now, |one, bell| waits(shared, one, bell))
         {
-            shared.stop(function, Fault::RingFull, (None, 0), fx);
+            shared.stop(function, Fault::RingFull, None, fx);
         }
         any
     }
@@ -404,8 +404,8 @@ impl Sender {
         if is_answer {
             shared.refuse_get((owner, destination), key, (label, Fault::Source), fx);
         }
-        let lost = u32::try_from(job.left).unwrap_or(u32::MAX);
-        shared.stop(owner.function(), Fault::Source, (probe.flow, lost), fx);
+        let lost = Lost::of_message(&probe, job.packed, job.left);
+        shared.stop(owner.function(), Fault::Source, lost, fx);
         self.end_message(queue, Some(Fault::Source), shared, fx);
     }
 
@@ -491,11 +491,9 @@ fn refuse_descriptor(
     shared: &mut Shared,
     fx: &mut Effects<'_, Nic>,
 ) {
-    let (flow, lost) = descriptor.map_or((None, 0), |descriptor| {
-        (descriptor.probe.flow, descriptor.body.len())
-    });
-    let lost = u32::try_from(lost).unwrap_or(u32::MAX);
-    shared.stop(fetch.owner.function(), fault, (flow, lost), fx);
+    let lost = descriptor
+        .and_then(|descriptor| Lost::of_message(&descriptor.probe, 0, descriptor.body.len()));
+    shared.stop(fetch.owner.function(), fault, lost, fx);
     let pair = shared.pair_mut(fetch.owner);
     if pair.has_kept(fetch.epoch) {
         pair.sent.give_back();

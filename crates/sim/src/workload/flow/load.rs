@@ -132,10 +132,13 @@ fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload])
     classes.any(|class| class.number() > 0)
 }
 
-/// Writes the data that a flow will read to its place.
+/// Writes the data that a flow will read to its place, unless registers are there.
 pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     let pattern: Pattern = plan.pattern(flow.pattern);
     let Some(to) = flow.to else { return };
+    if flow.offset < plan.nodes[to].bar_registers() {
+        return;
+    }
     let own = match flow.function {
         Some((node, number)) if node == to => number.checked_sub(1),
         _ => None,
@@ -144,7 +147,6 @@ pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     if let Some((memory, base)) = behind {
         return memory.fill(pattern, flow.window, base + flow.offset);
     }
-    // A model from outside has the bytes of its device.
     if let Some(memory) = models[to].memory_mut() {
         memory.fill(pattern, flow.window, flow.offset);
     }

@@ -4,7 +4,7 @@ pub(crate) mod attributes;
 mod blocks;
 pub(crate) mod classes;
 mod load;
-pub(crate) mod overlap;
+mod overlap;
 pub(crate) mod pasid;
 mod passage;
 mod place;
@@ -97,7 +97,7 @@ pub struct FlowPlan {
     pub clock: Clock,
     /// The flow whose bytes are carried: this one, or an earlier one.
     pub pattern: u32,
-    /// Whether another flow, or a model from outside, may have changed the bytes that are read, which are then not compared.
+    /// Whether the bytes that are read are not compared: another flow may have changed them, or the place does not keep them.
     pub is_disturbed: bool,
     /// Plan of the driver that moves the flow, if one does.
     pub transfer: Option<TransferPlan>,

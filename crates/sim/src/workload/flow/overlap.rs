@@ -1,52 +1,265 @@
-//! Flows that use the same bytes of their target.
+//! Bytes that the flows use: those that several flows use, and those behind which there is no memory.
 
-use crate::scenario::Scenario;
+use std::ops::Range;
+
+use device::router::USER;
+use device::sg_dma::registers::DESCRIPTOR;
+use host::driver::pages;
+
+use crate::plan::Region;
+use crate::plan::address::show;
+use crate::plan::planner::Planner;
+use crate::scenario::NodeKind;
 use crate::workload::Workload;
 
 use super::FlowPlan;
 
-/// Marks flows that read bytes which another flow fills or writes with a pattern of its own, and returns a warning for each.
-///
-/// `flows` are those of `scenario`, in its order. Which pattern such a flow reads depends on the times of both, so that its data is
-/// not compared.
-pub(crate) fn mark(scenario: &Scenario, flows: &mut [Workload]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for number in 0..flows.len() {
-        let Workload::Flow(reader) = &flows[number] else {
-            continue;
-        };
-        if !reader.direction.reads() {
-            continue;
-        }
-        let others = flows.iter().enumerate();
-        let mut others = others.filter_map(|(other, workload)| match workload {
-            Workload::Flow(flow) if other != number => Some(flow),
-            _ => None,
-        });
-        let Some(other) = others.find(|other| disturbs(other, reader)) else {
-            continue;
-        };
-        let line = scenario.flows[number].lines.of("offset");
-        let message = format!(
-            "flow {:?}, offset: flow {:?} uses bytes of the same place, so what is read is not compared; write an offset or a window of its own",
-            reader.id, other.id
-        );
-        warnings.push(scenario.error(line, message).to_string());
-        let Workload::Flow(reader) = &mut flows[number] else {
-            continue;
-        };
-        reader.is_disturbed = true;
-    }
-    warnings
+/// Bytes of a host's memory, or of BAR 0 of one function of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stored {
+    node: usize,
+    function: u8,
+    /// Offsets from the beginning of the memory or the BAR.
+    bytes: Range<u64>,
 }
 
-/// Whether `reader` may read bytes that `other` has filled or written with another pattern.
-fn disturbs(other: &FlowPlan, reader: &FlowPlan) -> bool {
-    let end = |flow: &FlowPlan| flow.offset + flow.window;
-    reader.direction.reads()
-        && reader.to.is_some()
-        && (other.to, other.function) == (reader.to, reader.function)
-        && other.pattern != reader.pattern
-        && other.offset < end(reader)
-        && reader.offset < end(other)
+/// Bytes that a workload fills or writes.
+struct Use {
+    place: Stored,
+    /// The pattern of the bytes, and the offset at which it begins; none for bytes of software.
+    content: Option<(u32, u64)>,
+}
+
+impl Use {
+    /// Whether the content of bytes depends on which of both uses was the last.
+    fn disturbs(&self, other: &Use) -> bool {
+        let (a, b) = (&self.place, &other.place);
+        (a.node, a.function) == (b.node, b.function)
+            && a.bytes.start < b.bytes.end
+            && b.bytes.start < a.bytes.end
+            && (self.content.is_none() || self.content != other.content)
+    }
+}
+
+impl Planner<'_> {
+    /// Marks flows whose reads are not compared, and returns a warning for each whose bytes another flow fills or writes, too.
+    ///
+    /// `flows` are those of the scenario, in its order. Where several flows use the same bytes, the pattern that a flow reads depends on
+    /// the times of all. Where there is no memory, or nobody has filled it, nothing is known of what a flow reads.
+    pub(crate) fn mark_disturbed(&self, flows: &mut [Workload]) -> Vec<String> {
+        let uses: Vec<Vec<Use>> = flows.iter().map(|flow| self.uses(flow)).collect();
+        let mut warnings = Vec::new();
+        for number in 0..flows.len() {
+            let Workload::Flow(reader) = &flows[number] else {
+                continue;
+            };
+            if !reader.direction.reads() {
+                continue;
+            }
+            let others = (0..flows.len()).filter(|other| *other != number);
+            let own = self.targeted(reader);
+            let mut others = others.filter(|other| {
+                let read = uses[number].iter().take(own.len());
+                read.clone()
+                    .any(|read| uses[*other].iter().any(|other| other.disturbs(read)))
+            });
+            let other = others.next().and_then(|other| flows[other].flow());
+            if let Some(other) = other {
+                let line = self.scenario.flows[number].lines.of("offset");
+                let message = format!(
+                    "flow {:?}, offset: flow {:?} uses bytes of the same place, so what is read is not compared; write an offset or a window of its own",
+                    reader.id, other.id
+                );
+                warnings.push(self.scenario.error(line, message).to_string());
+            }
+            warnings.extend(own.iter().filter_map(|place| self.registers(number, place)));
+            let is_disturbed = other.is_some() || !self.is_kept(reader, &own);
+            if let Workload::Flow(reader) = &mut flows[number] {
+                reader.is_disturbed = is_disturbed;
+            }
+        }
+        warnings
+    }
+
+    /// A warning if the flow with this number reads registers at `place`, and memory follows them.
+    fn registers(&self, number: usize, place: &Stored) -> Option<String> {
+        let (flow, node) = (&self.scenario.flows[number], &self.nodes[place.node]);
+        let (registers, bar) = (node.bar_registers(), node.registers(place.function)?);
+        if place.bytes.start >= registers || registers >= bar.size {
+            return None;
+        }
+        let registers = show(registers);
+        let message = format!(
+            "the first {registers} of BAR 0 of {} are registers, so what is read is not compared; write {registers} at least, for its memory",
+            node.name
+        );
+        Some(self.error(flow, "offset", &message).to_string())
+    }
+
+    /// Whether a read of `flow` from `places` returns what was put there: by the flow's own writes before, or before the run into the
+    /// target that it names.
+    fn is_kept(&self, flow: &FlowPlan, places: &[Stored]) -> bool {
+        let keeps = |place: &Stored| {
+            let node = &self.nodes[place.node];
+            place.bytes.start >= node.bar_registers() && !(flow.read_after_write && node.has_fifo())
+        };
+        let known = places
+            .iter()
+            .map(|place| place.bytes.end - place.bytes.start);
+        (flow.to.is_some() || flow.read_after_write)
+            && known.sum::<u64>() == flow.window
+            && places.iter().all(keeps)
+    }
+
+    /// The bytes that `workload` fills or writes, those of its target first.
+    fn uses(&self, workload: &Workload) -> Vec<Use> {
+        let Some(flow) = workload.flow() else {
+            return Vec::new();
+        };
+        if let Workload::Message(messages) = workload {
+            let (from, to) = messages.hosts(self.nodes);
+            let places = [
+                (from, messages.message.source),
+                (to, messages.message.target),
+            ];
+            let of_software = |(host, address)| self.of_software(host, address, flow.window);
+            return places.into_iter().flat_map(of_software).collect();
+        }
+        let mut before = 0;
+        let of_pattern = |place: Stored| {
+            let begin = place.bytes.start.wrapping_sub(before);
+            before += place.bytes.end - place.bytes.start;
+            let content = Some((flow.pattern, begin));
+            Use { place, content }
+        };
+        let mut uses: Vec<Use> = self.targeted(flow).into_iter().map(of_pattern).collect();
+        let root = self.nodes[flow.from].root;
+        let reply = flow.reply.map(|address| (address, flow.write_size));
+        let list = flow.transfer.as_ref().and_then(|transfer| transfer.list);
+        let list = list.map(|list| (list, DESCRIPTOR * pages(flow.address, flow.window)));
+        let area = flow.blocks.as_ref().map(|blocks| blocks.area);
+        let area = area.map(|area| (area.address, area.size()));
+        for (address, size) in [reply, list, area].into_iter().flatten() {
+            uses.extend(self.of_software(root, address, size));
+        }
+        uses
+    }
+
+    /// The bytes at an address of the tree of `root` that software uses.
+    fn of_software(&self, root: usize, address: u64, size: u64) -> impl Iterator<Item = Use> {
+        let places = self.stored(root, address..address + size);
+        places.into_iter().map(|place| Use {
+            place,
+            content: None,
+        })
+    }
+
+    /// The bytes of the target of `flow`.
+    fn targeted(&self, flow: &FlowPlan) -> Vec<Stored> {
+        let Some(node) = flow.to else {
+            let end = flow.address.saturating_add(flow.window);
+            return match self.networks.members[flow.from] {
+                Some((network, _)) => self.behind_routers(network, 0, &(flow.address..end)),
+                None => self.reached(self.nodes[flow.from].root, flow.address..end),
+            };
+        };
+        let own = flow.function.filter(|(place, _)| *place == node);
+        vec![Stored {
+            node,
+            function: own.map_or(0, |(_, number)| number),
+            bytes: flow.offset..flow.offset + flow.window,
+        }]
+    }
+
+    /// The bytes at `addresses` of the tree of `root`, directly and through windows to other trees.
+    fn reached(&self, root: usize, addresses: Range<u64>) -> Vec<Stored> {
+        let mut all = self.stored(root, addresses.clone());
+        let tree = (0..self.nodes.len()).filter(|node| self.nodes[*node].root == root);
+        for node in tree {
+            let Some(window) = self.nodes[node].bars[2] else {
+                continue;
+            };
+            if let Some((network, _)) = self.networks.members[node] {
+                all.extend(self.behind_routers(network, window.base, &addresses));
+            } else if let Some(own) = self.nodes[node].attachment {
+                let controller = &self.controllers[own.controller];
+                let size = controller.parameters.processor_space.0;
+                for (processor, other) in self.processors(own.controller) {
+                    let base = window.base + controller.base(processor);
+                    let inside = overlap(Region { base, size }, &addresses);
+                    all.extend(
+                        inside
+                            .into_iter()
+                            .flat_map(|there| self.stored(other, there)),
+                    );
+                }
+            }
+        }
+        all
+    }
+
+    /// The processors at the controllers that are joined to `controller`, each with the root of its tree.
+    fn processors(&self, controller: usize) -> impl Iterator<Item = (u8, usize)> {
+        let group = self.controllers[controller].group;
+        let places = self.nodes.iter().filter_map(|node| {
+            let place = node.attachment.or(node.io_port)?;
+            Some((place, node.root))
+        });
+        places
+            .filter(move |(place, _)| self.controllers[place.controller].group == group)
+            .map(|(place, root)| (place.processor, root))
+    }
+
+    /// The bytes at `addresses` in the window of `network`, which begins at `base`.
+    fn behind_routers(&self, network: usize, base: u64, addresses: &Range<u64>) -> Vec<Stored> {
+        let network = &self.networks.all[network];
+        let routers = network.routers.iter().zip(&network.targets).zip(0..);
+        let behind = routers.flat_map(|((router, targets), number)| {
+            let targets = [*router].into_iter().chain(targets.iter().copied());
+            (USER..).zip(targets).map(move |target| (number, target))
+        });
+        let inside = behind.filter_map(|(number, (port, node))| {
+            let region = self.nodes[node].region()?;
+            let base = base + network.window.base(number, port);
+            let size = region.size.min(network.window.aperture());
+            let bytes = overlap(Region { base, size }, addresses)?;
+            Some(Stored {
+                node,
+                function: 0,
+                bytes,
+            })
+        });
+        inside.collect()
+    }
+
+    /// The bytes at `addresses` of the tree of `root`: of its memory, and of BAR 0 of the functions in it.
+    fn stored(&self, root: usize, addresses: Range<u64>) -> Vec<Stored> {
+        let mut all = Vec::new();
+        for (node, plan) in self.nodes.iter().enumerate() {
+            if plan.root != root {
+                continue;
+            }
+            let functions = match &plan.kind {
+                NodeKind::Device(core, _) => 0..=core.virtual_functions as u8,
+                _ => 0..=0,
+            };
+            all.extend(functions.filter_map(|function| {
+                let region = plan.memory.or_else(|| plan.registers(function))?;
+                let bytes = overlap(region, &addresses)?;
+                Some(Stored {
+                    node,
+                    function,
+                    bytes,
+                })
+            }));
+        }
+        all
+    }
+}
+
+/// The offsets in `region` of the bytes that are at `addresses`, too; none if there are none.
+fn overlap(region: Region, addresses: &Range<u64>) -> Option<Range<u64>> {
+    let first = addresses.start.max(region.base);
+    let end = addresses.end.min(region.end());
+    (first < end).then(|| first - region.base..end - region.base)
 }

@@ -79,8 +79,7 @@ impl Planner<'_> {
             mark: mark(&flow.parameters),
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len() as u32),
-            is_disturbed: direction.reads()
-                && to.is_some_and(|to| self.nodes[to].has_model_from_outside()),
+            is_disturbed: false,
             transfer: None,
             blocks: None,
         };
@@ -322,7 +321,7 @@ impl Planner<'_> {
         }
         let largest = match direction {
             // A reflector answers a packet with a packet.
-            Direction::RoundTrip => u64::from(from.max_payload),
+            Direction::RoundTrip => u64::from(self.whole_packet(flow, from)),
             _ => LARGEST_REQUEST,
         };
         if wanted > largest {
@@ -331,6 +330,16 @@ impl Planner<'_> {
             return Err(self.error(flow, "request_size", &message));
         }
         Ok((wanted, wanted))
+    }
+
+    /// The largest payload of a packet that a root complex does not split between the hierarchies of `from` and of the target of `flow`.
+    fn whole_packet(&self, flow: &Flow, from: &NodePlan) -> u32 {
+        let to = match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()),
+            Target::Address(_) => None,
+        };
+        let far = to.map_or(u32::MAX, |to| self.nodes[*to].max_payload);
+        from.max_payload.min(far)
     }
 
     pub(crate) fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {

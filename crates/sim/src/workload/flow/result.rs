@@ -8,7 +8,7 @@ use crate::observe::meter::{FlowMeter, Meter};
 use crate::scenario::{Clock, Direction};
 use crate::workload::{Own, Seen};
 
-use super::{FlowPlan, classes};
+use super::{Amount, FlowPlan, classes};
 use crate::plan::FabricPlan;
 
 /// The result of a flow.
@@ -50,8 +50,8 @@ pub struct FlowResult {
     pub completed: bool,
     /// Whether every byte arrived exactly once, unchanged as far as it was compared.
     pub intact: bool,
-    /// Ranges of the flow's region that were lost with an error, as offset and length in bytes, where that is known; at most 64 of each
-    /// part.
+    /// Ranges of the flow's region that were lost with an error, as offset and length in bytes, in the order of their offsets; those of
+    /// writes before those of reads. A range that was lost several times is listed as often.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(u64, u64)>,
     /// The number of times that the driver of the device has begun again after a function level reset.
@@ -132,15 +132,26 @@ pub(in crate::workload) fn of(
         directions,
         completed: all.completed,
         intact: all.intact,
-        wrong: parts.iter().any(|(_, meter)| !meter.intact),
+        wrong: parts
+            .iter()
+            .any(|(part, meter)| !meter.intact && !(flow.is_disturbed && flow.is_read(*part))),
         missing: parts
             .iter()
-            .flat_map(|(_, meter)| meter.missing.clone())
+            .flat_map(|(_, meter)| meter.missing().into_iter().chain(cut_off(flow, meter)))
             .collect(),
         compared: !flow.is_disturbed,
         restarts: parts.iter().map(|(_, meter)| meter.restarts).sum(),
         overtaken: overtaken(flow, &parts, plan),
     }
+}
+
+/// The range of a flow that its engine has not requested, because an error has ended its list of descriptors before.
+fn cut_off(flow: &FlowPlan, meter: &FlowMeter) -> Option<(u64, u64)> {
+    let (true, Amount::Bytes(size), Some(asked)) = (flow.is_driven(), flow.amount, meter.asked)
+    else {
+        return None;
+    };
+    (asked < size).then(|| (asked, size - asked))
 }
 
 /// The bytes that the end of a flow's system call has overtaken, where its interrupt is of another traffic class.
@@ -246,7 +257,9 @@ impl Measured {
             latency: latency(meters()),
             completed: meters().all(FlowMeter::is_accounted_for),
             intact: parts.iter().all(|(part, meter)| {
-                if flow.is_disturbed && flow.is_read(*part) {
+                if cut_off(flow, meter).is_some() {
+                    false
+                } else if flow.is_disturbed && flow.is_read(*part) {
                     meter.is_delivered()
                 } else {
                     meter.is_whole()

@@ -14,7 +14,7 @@ use super::{Loading, MessagePlan, Own};
 /// Writes the payload of messages to its source, and opens the queue pairs at both ends.
 pub(super) fn prepare(messages: &MessagePlan, plan: &FabricPlan, models: &mut [Model]) {
     let MessagePlan { flow, message, .. } = messages;
-    let (sender, _) = messages.hosts(plan);
+    let (sender, _) = messages.hosts(&plan.nodes);
     let base = plan.nodes[sender].memory.map_or(0, |memory| memory.base);
     if let Some(memory) = models[sender].memory_mut() {
         let pattern = plan.pattern(flow.pattern);
@@ -60,7 +60,7 @@ pub(super) fn load(planned: &MessagePlan, own: &Own, to: &mut Loading<'_>) {
             Amount::Lasting(span) => MessageExtent::Until(start + span),
         },
     };
-    let (_, receiver) = planned.hosts(to.plan);
+    let (_, receiver) = planned.hosts(&to.plan.nodes);
     let asking = to.plan.nodes[flow.from].root;
     let (sends, notices) = (messages.clone(), messages);
     let is_noticed = notices.drawn.is_none() || notices.message.primitive.is_nap();

@@ -8,7 +8,7 @@ use kernel::Time;
 use transaction::Mark;
 
 use crate::model::Model;
-use crate::plan::FabricPlan;
+use crate::plan::{FabricPlan, NodePlan};
 
 use super::flow::FlowPlan;
 use super::{Kind, Loading, Own, Patience, Seen, WorkloadResult, flow};
@@ -28,9 +28,9 @@ pub struct MessagePlan {
 
 impl MessagePlan {
     /// The hosts that the bytes come from and go to.
-    fn hosts(&self, plan: &FabricPlan) -> (usize, usize) {
-        let asking = plan.nodes[self.flow.from].root;
-        let asked = self.flow.to.map_or(asking, |to| plan.nodes[to].root);
+    pub(super) fn hosts(&self, nodes: &[NodePlan]) -> (usize, usize) {
+        let asking = nodes[self.flow.from].root;
+        let asked = self.flow.to.map_or(asking, |to| nodes[to].root);
         match self.message.primitive {
             Primitive::Get => (asked, asking),
             _ => (asking, asked),

@@ -84,7 +84,7 @@ fn a_table_has_the_phases_of_its_arbitration() {
 fn ports_are_arbitrated_where_there_are_several() {
     assert_eq!(
         pair("port_arbitration = \"round-robin\""),
-        "bad.toml:8: b.port_arbitration: nothing is arbitrated by port at this device; write it for a switch, or for a host with peer_to_peer = true"
+        "bad.toml:8: b.port_arbitration: nothing is arbitrated by port at this device; write it for a switch, or for a host with peer_to_peer = \"all\""
     );
     assert_eq!(
         refusal(
@@ -98,7 +98,7 @@ fn ports_are_arbitrated_where_there_are_several() {
 fn the_table_of_a_port_fits_the_node_above() {
     let below = |lines: &str| {
         refusal(&format!(
-            "[hosts.h]\npeer_to_peer = false\n[switches.s]\nupstream = \"h\"\n[devices.d]\nupstream = \"s\"\n{lines}"
+            "[hosts.h]\npeer_to_peer = \"none\"\n[switches.s]\nupstream = \"h\"\n[devices.d]\nupstream = \"s\"\n{lines}"
         ))
     };
     assert_eq!(
@@ -115,9 +115,9 @@ fn the_table_of_a_port_fits_the_node_above() {
     );
     assert_eq!(
         refusal(
-            "[hosts.h]\npeer_to_peer = false\n[devices.d]\nupstream = \"h\"\nport_arbitration_above = \"round-robin\"\n"
+            "[hosts.h]\npeer_to_peer = \"none\"\n[devices.d]\nupstream = \"h\"\nport_arbitration_above = \"round-robin\"\n"
         ),
-        "bad.toml:5: d.port_arbitration_above: nothing is arbitrated by port at this host; write it for a switch, or for a host with peer_to_peer = true"
+        "bad.toml:5: d.port_arbitration_above: nothing is arbitrated by port at this host; write it for a switch, or for a host with peer_to_peer = \"all\""
     );
     assert_eq!(
         refusal("[hosts.h]\nport_arbitration_above = \"round-robin\"\n"),

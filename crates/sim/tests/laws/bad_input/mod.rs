@@ -20,7 +20,7 @@ mod workloads;
 use sim::plan::Plan;
 
 /// What the file `bad.toml` with this text is answered.
-fn refusal(text: &str) -> String {
+pub fn refusal(text: &str) -> String {
     match Plan::read(text, "bad.toml") {
         Ok(_) => panic!("this is accepted:\n{text}"),
         Err(error) => error.to_string(),

@@ -29,6 +29,7 @@ upstream = { to = "s0", generation = 2 }
 [devices.a]
 upstream = "s0"
 max_payload = "128 B"
+max_payload_mismatch = true
 tags = 64
 tag_quarantine = "1 ms"
 completion_buffer = "16 KiB"

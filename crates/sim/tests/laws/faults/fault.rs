@@ -254,22 +254,6 @@ pub fn placed(drawn: &[Drawn], focus: &Focus, has_network: bool) -> Vec<Fault> {
 }
 
 impl Fault {
-    /// Whether the fault takes packets of others along.
-    pub fn loses_packets(&self) -> bool {
-        // A fibre sends nothing again.
-        let is_of_fibre = self.node == FIBRE;
-        is_of_fibre
-            || !matches!(
-                self.what,
-                What::Memory(..)
-                    | What::Packets(..)
-                    | What::Inaccessible(..)
-                    | What::BitErrors
-                    | What::Degrade(..)
-                    | What::Retrain(..)
-            )
-    }
-
     /// The `[[incidents]]` entries; none for a fault of a link.
     pub fn incidents(&self) -> String {
         let Fault { what, node, at } = *self;

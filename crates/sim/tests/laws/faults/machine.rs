@@ -177,12 +177,6 @@ impl Machine {
         }
     }
 
-    /// Whether packets may be lost whose sender does not know it.
-    pub fn loses_packets(&self) -> bool {
-        let mut faults = self.faults.iter();
-        self.settings.contains || self.settings.egress_control || faults.any(Fault::loses_packets)
-    }
-
     pub fn text(&self) -> String {
         let mut text = self.hosts();
         if self.settings.network {
