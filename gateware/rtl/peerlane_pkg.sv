@@ -15,6 +15,12 @@ package peerlane_pkg;
   localparam logic [7:0] TLP_COMPLETION_DATA = 8'h4a; // completion with data
   localparam logic [7:0] TLP_WIDE = 8'h20; // the bit of a 16-byte header
   localparam logic [7:0] TLP_DATA = 8'h40; // the bit of a packet with data
+  localparam logic [7:0] TLP_MEMORY_READ_LOCKED = 8'h01; // locked memory read, 12-byte header
+  localparam logic [7:0] TLP_COMPLETION_LOCKED = 8'h0b; // completion of a locked read without data
+  localparam logic [7:0] TLP_COMPLETION_LOCKED_DATA = 8'h4b; // completion of a locked read with data
+  localparam logic [7:0] TLP_FETCH_ADD = 8'h4c; // AtomicOp FetchAdd, 12-byte header
+  localparam logic [7:0] TLP_SWAP = 8'h4d; // AtomicOp Swap, 12-byte header
+  localparam logic [7:0] TLP_COMPARE_AND_SWAP = 8'h4e; // AtomicOp CAS, 12-byte header
 
   // Messages have these bits in this form; the others say how they are routed and whether they have data (PCIe Base table 2-3).
   localparam logic [7:0] TLP_MESSAGE_MASK = 8'hb8; // bits that all messages share
@@ -87,7 +93,7 @@ package peerlane_pkg;
   localparam logic [17:0] DMA_ROUND_TRIP = 18'h00110; // cycles that the peer timer has measured
   localparam logic [17:0] DMA_TIME_PEER = 18'h00114; // bit 0 lets the peer timer measure the next peer transfer
   localparam logic [17:0] DMA_COUNTERS = 18'h00200; // the counters, 64 bits each, in the order of DMA_COUNTER
-  localparam int DMA_COUNTERS_END = 12; // number of counters
+  localparam int DMA_COUNTERS_END = 13; // number of counters
   localparam int DMA_COUNTER_TLPS = 0; // TLPs sent
   localparam int DMA_COUNTER_PAYLOAD_BYTES = 1; // payload bytes sent, in whole dwords
   localparam int DMA_COUNTER_RECEIVED_TLPS = 2; // TLPs received
@@ -96,10 +102,11 @@ package peerlane_pkg;
   localparam int DMA_COUNTER_TAGS = 5; // cycles in which a read of data waited for a tag
   localparam int DMA_COUNTER_OUTSTANDING = 6; // cycles in which a read of data waited for space for its completions
   localparam int DMA_COUNTER_UNSUPPORTED_REQUEST = 7; // received requests that no part serves
-  localparam int DMA_COUNTER_MALFORMED_TLP = 8; // received completions that do not fit their request
+  localparam int DMA_COUNTER_MALFORMED_TLP = 8; // received packets of another length than their header says, and completions that do not fit their request
   localparam int DMA_COUNTER_POISONED_TLP = 9; // received packets with poisoned data
   localparam int DMA_COUNTER_UNEXPECTED_COMPLETION = 10; // received completions of no request
   localparam int DMA_COUNTER_COMPLETION_TIMEOUT = 11; // reads whose completions did not come in time
+  localparam int DMA_COUNTER_COMPLETER_ABORT = 12; // received writes of peers that were dropped, because there was no space for them in time
   localparam int DMA_STATUS_RUNNING = 1; // value of DMA_STATUS
   localparam int DMA_STATUS_DONE = 2; // value of DMA_STATUS
   localparam int DMA_STATUS_FAILED = 3; // value of DMA_STATUS

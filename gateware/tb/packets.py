@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cocotb.triggers import ReadOnly, RisingEdge
 from handshake import Pause, Sink, Source
 
 if TYPE_CHECKING:
@@ -36,6 +37,21 @@ class PacketSource(Source):
         """Send all packets."""
         for packet in packets:
             await self.send(beats(packet, self.lanes))
+
+
+def is_non_posted(packet: bytes) -> bool:
+    """Whether a packet is a request that needs a completion."""
+    kind = packet[0]
+    is_completion = kind & ~0x41 == 0x0A
+    return not (is_completion or kind & ~0x20 == 0x40 or kind & 0xB8 == 0x30)
+
+
+async def takes_non_posted(dut: Any) -> bool:
+    """Whether a non-posted request may begin in the next cycle, which has begun then."""
+    await ReadOnly()
+    ok = int(dut.rx_np_ok_o.value) == 1
+    await RisingEdge(dut.clk_i)
+    return ok
 
 
 class PacketSink(Sink):

@@ -19,6 +19,7 @@ pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
         ("bus_master_i", 1),
         ("rx_valid_i", 1),
         ("rx_ready_o", 1),
+        ("rx_np_ok_o", 1),
         ("rx_data_i", width),
         ("rx_first_i", 1),
         ("rx_last_i", 1),

@@ -36,7 +36,7 @@ namespace {
 using Top = CIRCUIT_CLASS;
 constexpr size_t WIDTH = sizeof(std::declval<Top>().rx_data_i);
 constexpr unsigned RESET_CYCLES = 4;
-enum Kind : uint32_t { TAKEN, SENT, INTERRUPT };
+enum Kind : uint32_t { TAKEN, SENT, INTERRUPT, REQUEST_TAKEN };
 
 // A TLP that waits for the circuit.
 struct Tlp {
@@ -44,6 +44,8 @@ struct Tlp {
     std::vector<uint8_t> bytes;
     size_t size = 0;
     uint64_t cycle = 0;
+    // Its place among all TLPs.
+    uint64_t number = 0;
     uint32_t label = 0;
     uint32_t bar = 0;
 };
@@ -98,6 +100,8 @@ public:
 
     void reset() {
         m_waiting.clear();
+        m_requests.clear();
+        m_front = nullptr;
         m_taken = 0;
         m_is_offered = false;
         m_is_sending = false;
@@ -110,6 +114,7 @@ public:
         for (unsigned i = 0; i < RESET_CYCLES; ++i) clock();
         m_top->rst_i = 0;
         load();
+        m_takes_requests = m_top->rx_np_ok_o;
     }
 
     void configure(const circuit_settings& settings) {
@@ -120,12 +125,13 @@ public:
         load();
     }
 
-    void push(const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar) {
-        Tlp& tlp = m_waiting.push();
+    void push(const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar, bool is_non_posted) {
+        Tlp& tlp = (is_non_posted ? m_requests : m_waiting).push();
         tlp.bytes.assign(bytes, bytes + size);
         tlp.bytes.resize((size + WIDTH - 1) / WIDTH * WIDTH);
         tlp.size = size;
         tlp.cycle = cycle;
+        tlp.number = m_number++;
         tlp.label = label;
         tlp.bar = bar;
     }
@@ -147,10 +153,11 @@ public:
         m_begin = 0;
         if (m_cycle < until && prepare()) load();
         while (m_cycle < until && !has_stopped()) {
-            if (m_top->rx_valid_i || is_active()) {
+            if (m_top->rx_valid_i || is_active() || next_due() <= m_cycle) {
                 step();
             } else {
-                m_cycle = m_waiting.empty() ? until : std::min(until, m_waiting.front().cycle);
+                m_takes_requests = m_top->rx_np_ok_o;
+                m_cycle = std::min(until, next_due());
                 if (m_cycle < until && prepare()) load();
             }
         }
@@ -192,6 +199,7 @@ private:
         if (m_top->tx_valid_o && m_top->tx_ready_i) gather();
         if (m_top->irq_valid_o) m_events.push_back({m_cycle, m_cycle, 0, 0, m_top->irq_vector_o, INTERRUPT});
         if (has_stopped()) return;
+        m_takes_requests = m_top->rx_np_ok_o;
         ++m_cycle;
         prepare();
         clock();
@@ -199,7 +207,8 @@ private:
 
     // Sets the inputs of the cycle; returns whether they have changed.
     bool prepare() {
-        const bool is_due = !m_waiting.empty() && m_waiting.front().cycle <= m_cycle;
+        if (!m_front) m_front = next();
+        const bool is_due = m_front != nullptr;
         const bool may_send = m_is_sending || m_allowed > 0;
         const bool is_new = is_due && !m_is_offered;
         const bool changes = is_new || is_due != bool(m_top->rx_valid_i) || may_send != bool(m_top->tx_ready_i);
@@ -209,10 +218,28 @@ private:
         return changes;
     }
 
-    // Offers the next beat of the TLP at the front.
+    // The queue whose TLP begins in this cycle, if one does: that of the oldest one. A non-posted request begins only if the circuit has said
+    // in the cycle before that it takes one; until then the others pass it (PCIe Base 2.4.1).
+    Queue* next() {
+        const auto is_due = [this](const Queue& queue) { return !queue.empty() && queue.front().cycle <= m_cycle; };
+        const bool is_older = m_waiting.empty() || (!m_requests.empty() && m_requests.front().number < m_waiting.front().number);
+        if (is_older && is_due(m_requests) && m_takes_requests) return &m_requests;
+        return is_due(m_waiting) ? &m_waiting : nullptr;
+    }
+
+    // The cycle from which on a TLP waits, while the clock stands still.
+    uint64_t next_due() const {
+        uint64_t due = UINT64_MAX;
+        for (const Queue* queue : {&m_waiting, &m_requests}) {
+            if (!queue->empty()) due = std::min(due, queue->front().cycle);
+        }
+        return due;
+    }
+
+    // Offers the next beat of the TLP that has begun.
     void offer() {
         m_is_offered = true;
-        const Tlp& tlp = m_waiting.front();
+        const Tlp& tlp = m_front->front();
         const size_t rest = tlp.size - m_taken;
         memcpy(&m_top->rx_data_i, tlp.bytes.data() + m_taken, WIDTH);
         m_top->rx_first_i = m_taken == 0;
@@ -224,13 +251,14 @@ private:
 
     // The circuit has taken the beat that was offered.
     void take() {
-        const Tlp& tlp = m_waiting.front();
+        const Tlp& tlp = m_front->front();
         if (m_taken == 0) m_first_taken = m_cycle;
         m_taken += WIDTH;
         m_is_offered = false;
         if (m_taken < tlp.size) return;
-        m_events.push_back({m_first_taken, m_cycle, 0, uint32_t(tlp.size), tlp.label, TAKEN});
-        m_waiting.pop();
+        m_events.push_back({m_first_taken, m_cycle, 0, uint32_t(tlp.size), tlp.label, m_front == &m_requests ? REQUEST_TAKEN : TAKEN});
+        m_front->pop();
+        m_front = nullptr;
         m_taken = 0;
     }
 
@@ -331,8 +359,15 @@ private:
     uint64_t m_short_cycles = 0;
     uint64_t m_period;
     uint64_t m_cycle = 0;
+    // Posted TLPs and completions, and non-posted requests.
     Queue m_waiting;
-    // Bytes of the front TLP that the circuit has taken.
+    Queue m_requests;
+    // The queue of the TLP that has begun.
+    Queue* m_front = nullptr;
+    // The circuit has said in the cycle before that a non-posted request may begin.
+    bool m_takes_requests = false;
+    uint64_t m_number = 0;
+    // Bytes of this TLP that the circuit has taken.
     size_t m_taken = 0;
     // The inputs have the beat after these.
     bool m_is_offered = false;
@@ -366,7 +401,7 @@ extern "C" const circuit_model CIRCUIT_MODEL = {
     .reset = [](void* circuit) { of(circuit).reset(); },
     .configure = [](void* circuit, const circuit_settings* settings) { of(circuit).configure(*settings); },
     .push = [](void* circuit, const uint8_t* bytes, uint64_t size, uint64_t cycle,
-               uint32_t label, uint32_t bar) { of(circuit).push(bytes, size, cycle, label, bar); },
+               uint32_t label, uint32_t bar, bool is_non_posted) { of(circuit).push(bytes, size, cycle, label, bar, is_non_posted); },
     .allow = [](void* circuit, uint32_t count) { of(circuit).allow(count); },
     .run = [](void* circuit, uint64_t until, circuit_events* into) { of(circuit).run(until, *into); },
     .is_sending = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_sending(); },

@@ -12,7 +12,8 @@ struct circuit_event {
     uint32_t size;
     // The label of the TLP, or the vector of the interrupt.
     uint32_t label;
-    // 0: the circuit has taken a TLP; 1: it has sent a TLP; 2: it has requested an interrupt.
+    // 0: the circuit has taken a posted TLP or a completion; 1: it has sent a TLP; 2: it has requested an interrupt; 3: it has taken a
+    // non-posted request.
     uint32_t kind;
 };
 
@@ -49,8 +50,9 @@ struct circuit_model {
     // Applies reset for some cycles, and forgets the TLPs that wait.
     void (*reset)(void*);
     void (*configure)(void*, const circuit_settings*);
-    // Adds a TLP, which the circuit may take from `cycle` on; a memory request hits BAR `bar`.
-    void (*push)(void*, const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar);
+    // Adds a TLP, which the circuit may take from `cycle` on; a memory request hits BAR `bar`. While the circuit takes no non-posted
+    // request, other TLPs pass one.
+    void (*push)(void*, const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar, bool is_non_posted);
     // Sets the number of TLPs that the circuit may begin to send.
     void (*allow)(void*, uint32_t count);
     // Runs up to cycle `until`.

@@ -17,6 +17,7 @@ pub struct Event {
 /// The values of [`Event::kind`].
 pub const TAKEN: u32 = 0;
 pub const SENT: u32 = 1;
+pub const REQUEST_TAKEN: u32 = 3;
 
 /// The events of one call of [`Model::run`].
 #[repr(C)]
@@ -49,7 +50,7 @@ pub struct Model {
     pub destroy: unsafe extern "C" fn(*mut c_void),
     pub reset: unsafe extern "C" fn(*mut c_void),
     pub configure: unsafe extern "C" fn(*mut c_void, *const Settings),
-    pub push: unsafe extern "C" fn(*mut c_void, *const u8, u64, u64, u32, u32),
+    pub push: unsafe extern "C" fn(*mut c_void, *const u8, u64, u64, u32, u32, bool),
     pub allow: unsafe extern "C" fn(*mut c_void, u32),
     pub run: unsafe extern "C" fn(*mut c_void, u64, *mut Events),
     pub is_sending: unsafe extern "C" fn(*const c_void) -> bool,

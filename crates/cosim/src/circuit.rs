@@ -39,8 +39,10 @@ unsafe impl Sync for Circuit {}
 /// An event at the ports of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'c> {
-    /// The circuit has taken a TLP that it was given.
+    /// The circuit has taken the oldest posted TLP or completion that it was given.
     Taken,
+    /// The circuit has taken the oldest non-posted request that it was given.
+    RequestTaken,
     /// The circuit has sent a TLP with these bytes.
     Sent(&'c [u8]),
     /// The circuit has requested the interrupt of its vector.
@@ -67,6 +69,8 @@ pub struct Tlp<'b> {
     pub label: u32,
     /// The BAR that a memory request hits.
     pub bar: u8,
+    /// Whether the TLP is a non-posted request: others pass it while the circuit takes none.
+    pub is_non_posted: bool,
 }
 
 /// The events at the ports of a circuit in one batch of cycles.
@@ -87,6 +91,7 @@ impl<'c> Events<'c> {
         self.events.iter().map(move |event| {
             let happening = match event.kind {
                 abi::TAKEN => Happening::Taken,
+                abi::REQUEST_TAKEN => Happening::RequestTaken,
                 abi::SENT => {
                     Happening::Sent(&bytes[event.offset as usize..][..event.size as usize])
                 }
@@ -167,13 +172,15 @@ impl Circuit {
         unsafe { (self.model.configure)(self.instance.as_ptr(), &raw const settings) }
     }
 
-    /// Gives the circuit a TLP, behind all that it was given before.
+    /// Gives the circuit a TLP, behind all that it was given before; a posted TLP or a completion passes non-posted requests that the
+    /// circuit does not take.
     pub fn push(&mut self, tlp: &Tlp<'_>) {
         let Tlp {
             bytes,
             cycle,
             label,
             bar,
+            is_non_posted,
         } = *tlp;
         let (first, size) = (bytes.as_ptr(), bytes.len() as u64);
         // SAFETY: the instance is of this model, and the bytes are copied during the call.
@@ -185,6 +192,7 @@ impl Circuit {
                 cycle,
                 label,
                 bar.into(),
+                is_non_posted,
             );
         }
     }

@@ -20,6 +20,7 @@ fn tlp(bytes: &[u8], cycle: u64) -> Tlp<'_> {
         cycle,
         label: 7,
         bar: 0,
+        is_non_posted: false,
     }
 }
 
@@ -270,6 +271,7 @@ fn a_circuit_that_breaks_a_rule_stops_with_its_name_and_cycle() {
             cycle: 20,
             label,
             bar: 0,
+            is_non_posted: false,
         });
         let failure = circuit.run(1000).unwrap_err();
         let message = failure.to_string();

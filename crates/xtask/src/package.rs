@@ -7,8 +7,8 @@ use device::sg_dma::registers::{
     Status as Transfer, TIME_PEER, Unit, offset,
 };
 use protocol::{
-    Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest, Message, Page,
-    Severity, Status, Tag, TlpError, TrafficClass, register,
+    AtomicOperation, Attributes, Completion, Express, FunctionId, Header, Kind, MemoryRequest,
+    Message, Page, Severity, Status, Tag, TlpError, TrafficClass, register,
 };
 use transaction::Pattern;
 
@@ -79,6 +79,8 @@ impl Constants {
 
 /// The bits of format and type that all messages share.
 const MESSAGE_MASK: u64 = 0b1011_1000;
+/// The bit of the type of a locked memory read and its completion (PCIe Base table 2-3).
+const LOCKED: u64 = 1;
 const REQUESTER: FunctionId = FunctionId(0);
 const WIDE: u64 = 1 << 32;
 
@@ -149,6 +151,45 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
     list.bits("TLP_WIDE", 8, wide, "the bit of a 16-byte header");
     let data = kind(&kinds[2].1) ^ kind(&low);
     list.bits("TLP_DATA", 8, data, "the bit of a packet with data");
+    for (name, of, help) in [
+        (
+            "TLP_MEMORY_READ_LOCKED",
+            &kinds[0].1,
+            "locked memory read, 12-byte header",
+        ),
+        (
+            "TLP_COMPLETION_LOCKED",
+            &kinds[4].1,
+            "completion of a locked read without data",
+        ),
+        (
+            "TLP_COMPLETION_LOCKED_DATA",
+            &kinds[5].1,
+            "completion of a locked read with data",
+        ),
+    ] {
+        list.bits(name, 8, kind(of) | LOCKED, help);
+    }
+    for (name, operation, help) in [
+        (
+            "TLP_FETCH_ADD",
+            AtomicOperation::FetchAdd,
+            "AtomicOp FetchAdd, 12-byte header",
+        ),
+        (
+            "TLP_SWAP",
+            AtomicOperation::Swap,
+            "AtomicOp Swap, 12-byte header",
+        ),
+        (
+            "TLP_COMPARE_AND_SWAP",
+            AtomicOperation::CompareAndSwap,
+            "AtomicOp CAS, 12-byte header",
+        ),
+    ] {
+        let request = Header::atomic((REQUESTER, Tag(0)), operation, 0, 4)?;
+        list.bits(name, 8, kind(&request), help);
+    }
     list.end();
 
     list.title("Messages have these bits in this form; the others say how they are routed and whether they have data (PCIe Base table 2-3).");

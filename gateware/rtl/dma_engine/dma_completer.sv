@@ -15,7 +15,7 @@ module dma_completer (
     input  logic         request_good_i,
     // There is a request.
     input  logic         request_valid_i,
-    // The request is taken.
+    // The next request can be taken: then it is taken in the cycle in which it is there.
     output logic         request_ready_o,
     // The word to read.
     output logic [17:3]  word_o,
@@ -44,6 +44,7 @@ module dma_completer (
   logic [127:0] request_q;
   /* verilator lint_on UNUSEDSIGNAL */
   logic         good_q;
+  logic         locked_q;
   logic         busy_q;
   logic [17:2]  at_q;
   logic [10:0]  dwords_q;
@@ -57,18 +58,27 @@ module dma_completer (
   logic [1:0]   offset;
   logic [2:0]   over;
   logic [12:0]  size;
+  logic [7:0]   kind;
 
+  // Byte Count is what is left of a memory read, the operand of an AtomicOp, and 4 of every other request (PCIe Base 2.2.9).
   always_comb begin
     if (request_valid_i) begin
+      kind     = request_header_i[peerlane_pkg::TLP_KIND+:8] & ~peerlane_pkg::TLP_WIDE;
       wide     = (request_header_i[peerlane_pkg::TLP_KIND+:8] & peerlane_pkg::TLP_WIDE) != '0;
       asked    = {request_header_i[peerlane_pkg::REQUEST_DWORDS+:10] == '0, request_header_i[peerlane_pkg::REQUEST_DWORDS+:10]};
       first_be = request_header_i[peerlane_pkg::REQUEST_FIRST_BE+:4];
       end_be   = asked == 11'd1 ? first_be[3:1] : request_header_i[peerlane_pkg::REQUEST_LAST_BE+1+:3];
       offset   = first_be[0] ? 2'd0 : first_be[1] ? 2'd1 : first_be[2] ? 2'd2 : first_be[3] ? 2'd3 : 2'd0;
       over     = end_be[3] ? 3'd0 : end_be[2] ? 3'd1 : end_be[1] ? 3'd2 : 3'd3;
+      size     = 13'd4;
       // A read without an enabled byte counts as one byte (PCIe Base 2.3.1.1).
-      size     = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+      if (kind == peerlane_pkg::TLP_MEMORY_READ || kind == peerlane_pkg::TLP_MEMORY_READ_LOCKED) begin
+        size = asked == 11'd1 && first_be == '0 ? 13'd1 : {asked, 2'b0} - {11'b0, offset} - {10'b0, over};
+      end
+      if (kind == peerlane_pkg::TLP_FETCH_ADD || kind == peerlane_pkg::TLP_SWAP) size = {asked, 2'b0};
+      if (kind == peerlane_pkg::TLP_COMPARE_AND_SWAP) size = {1'b0, asked, 1'b0};
     end else begin
+      kind     = '0;
       wide     = '0;
       asked    = '0;
       first_be = '0;
@@ -101,7 +111,8 @@ module dma_completer (
   always_comb begin
     header = '0;
     if (sized_q) begin
-      header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA : peerlane_pkg::TLP_COMPLETION;
+      header[peerlane_pkg::TLP_KIND+:8] = good_q ? peerlane_pkg::TLP_COMPLETION_DATA
+          : locked_q ? peerlane_pkg::TLP_COMPLETION_LOCKED : peerlane_pkg::TLP_COMPLETION;
       header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] = request_q[peerlane_pkg::TLP_TRAFFIC_CLASS+:3];
       header[peerlane_pkg::TLP_ORDERING+:2] = request_q[peerlane_pkg::TLP_ORDERING+:2];
       header[peerlane_pkg::TLP_ID_ORDERING] = request_q[peerlane_pkg::TLP_ID_ORDERING];
@@ -218,6 +229,7 @@ module dma_completer (
     if (!busy_q && request_valid_i) begin
       request_q <= request_header_i;
       good_q    <= request_good_i;
+      locked_q  <= kind == peerlane_pkg::TLP_MEMORY_READ_LOCKED;
       busy_q    <= 1'b1;
       at_q      <= wide ? request_header_i[peerlane_pkg::WIDE_ADDRESS+:16] : request_header_i[peerlane_pkg::SHORT_ADDRESS+:16];
       word_q    <= wide ? request_header_i[peerlane_pkg::WIDE_ADDRESS+1+:15] : request_header_i[peerlane_pkg::SHORT_ADDRESS+1+:15];

@@ -25,7 +25,7 @@ module dma_counters #(
     // The first four bytes of the beat.
     input  logic [31:0] rx_data_i,
     // Bit k counts for the counter DMA_COUNTER_WIRE + 1 + k.
-    input  logic [6:0]  events_i,
+    input  logic [7:0]  events_i,
     // Number of the counter to read.
     input  logic [3:0]  number_i,
     // The counter is read.
@@ -80,7 +80,7 @@ module dma_counters #(
   logic        sent_q;
   logic        received_q;
   logic        waits_q;
-  logic [6:0]  happened_q;
+  logic [7:0]  happened_q;
   logic [12:0] sent_bytes_q;
   logic [12:0] received_bytes_q;
 

@@ -17,6 +17,8 @@ module dma_engine #(
     parameter int SLOT_BYTES = 4096,
     // Cycles after which a read without its completions has failed: 10 ms at 250 MHz.
     parameter int TIMEOUT = 2_500_000,
+    // Most cycles that a peer's write waits for space in its FIFO, 1 to 65535; it is dropped then.
+    parameter int ACCEPT_CYCLES = 512,
     // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
     parameter int IDLE_CYCLES = 0,
     // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 5 to 100000, or 0 for none, and where lists
@@ -41,6 +43,8 @@ module dma_engine #(
     input  logic        rx_valid_i,
     // The circuit takes the beat.
     output logic        rx_ready_o,
+    // A non-posted request may begin in the next cycle.
+    output logic        rx_np_ok_o,
     // The beat; byte k of the TLP is at bits 8k and up.
     input  logic [63:0] rx_data_i,
     // The beat is the first of its TLP.
@@ -90,6 +94,7 @@ module dma_engine #(
       .TAGS(TAGS),
       .SLOT_BYTES(SLOT_BYTES),
       .TIMEOUT(TIMEOUT),
+      .ACCEPT_CYCLES(ACCEPT_CYCLES),
       .IDLE_CYCLES(IDLE_CYCLES),
       .DESCRIPTOR_CYCLES(DESCRIPTOR_CYCLES)
   ) core (
@@ -103,6 +108,7 @@ module dma_engine #(
       .bus_master_i,
       .rx_valid_i,
       .rx_ready_o,
+      .rx_np_ok_o,
       .rx_data_i,
       .rx_first_i,
       .rx_last_i,

@@ -17,6 +17,8 @@ module dma_engine_core #(
     parameter int SLOT_BYTES = 4096,
     // Cycles after which a read without its completions has failed: 10 ms at 250 MHz.
     parameter int TIMEOUT = 2_500_000,
+    // Most cycles that a peer's write waits for space in its FIFO, 1 to 65535; it is dropped then.
+    parameter int ACCEPT_CYCLES = 512,
     // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
     parameter int IDLE_CYCLES = 0,
     // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 5 to 100000, or 0 for none, and where lists
@@ -45,6 +47,8 @@ module dma_engine_core #(
     input  logic        rx_valid_i,
     // The circuit takes the beat.
     output logic        rx_ready_o,
+    // A non-posted request may begin in the next cycle.
+    output logic        rx_np_ok_o,
     // The beat; byte k of the TLP is at bits 8k and up.
     input  logic [63:0] rx_data_i,
     // The beat is the first of its TLP.
@@ -108,21 +112,30 @@ module dma_engine_core #(
   logic [7:0]   write_lanes;
   logic         write_valid;
   logic         write_last;
+  logic         write_cut;
   logic [127:0] request_header;
   logic         request_good;
   logic         request_valid;
   logic         request_ready;
   logic [63:0]  peer_data;
   logic [3:0]   peer_bytes;
+  logic         peer_first;
   logic         peer_last;
   logic         peer_valid;
   logic         peer_ready;
   logic [12:0]  peer_size;
+  logic [15:0]  peer_label;
+  logic         dropped;
+  logic         malformed;
+  logic         unexpected;
   logic         receiving;
   logic         poisoned;
   logic         unsupported;
 
-  dma_receive receive (
+  dma_receive #(
+      .PEER_WRITES(USER == 1 ? 0 : 1),
+      .ACCEPT_CYCLES(ACCEPT_CYCLES)
+  ) receive (
       .clk_i,
       .rst_i,
       .data_i            (rx_data_i),
@@ -130,8 +143,10 @@ module dma_engine_core #(
       .last_i            (rx_last_i),
       .bytes_i           (rx_bytes_i),
       .bar_i             (rx_bar_i),
+      .label_i           (rx_label_i),
       .valid_i           (rx_valid_i),
       .ready_o           (rx_ready_o),
+      .np_ok_o           (rx_np_ok_o),
       .completion_data_o (completion_data),
       .completion_bytes_o(completion_bytes),
       .completion_first_o(completion_first),
@@ -144,18 +159,24 @@ module dma_engine_core #(
       .write_lanes_o     (write_lanes),
       .write_valid_o     (write_valid),
       .write_last_o      (write_last),
+      .write_cut_o       (write_cut),
       .request_header_o  (request_header),
       .request_good_o    (request_good),
       .request_valid_o   (request_valid),
       .request_ready_i   (request_ready),
       .peer_data_o       (peer_data),
       .peer_bytes_o      (peer_bytes),
+      .peer_first_o      (peer_first),
       .peer_last_o       (peer_last),
       .peer_valid_o      (peer_valid),
       .peer_ready_i      (peer_ready),
       .peer_size_o       (peer_size),
+      .peer_label_o      (peer_label),
+      .dropped_o         (dropped),
+      .malformed_o       (malformed),
       .poisoned_o        (poisoned),
       .unsupported_o     (unsupported),
+      .unexpected_o      (unexpected),
       .busy_o            (receiving)
   );
 
@@ -192,6 +213,7 @@ module dma_engine_core #(
       .write_lanes_i  (write_lanes),
       .write_valid_i  (write_valid),
       .write_last_i   (write_last),
+      .write_cut_i    (write_cut),
       .read_word_i    (read_word[15:3]),
       .count_i        (count),
       .read_i         (reads),
@@ -393,9 +415,6 @@ module dma_engine_core #(
   logic        back_ready;
   logic        moves_user;
   logic        reflecting;
-  logic [15:0] rx_label_q;
-
-  always_ff @(posedge clk_i) if (rx_valid_i && rx_ready_o && rx_first_i) rx_label_q <= rx_label_i;
 
   dma_user #(
       .USER(USER),
@@ -419,9 +438,10 @@ module dma_engine_core #(
       .rx_level_o  (rx_level),
       .peer_data_i (peer_data),
       .peer_bytes_i(peer_bytes),
+      .peer_first_i(peer_first),
       .peer_last_i (peer_last),
       .peer_size_i (peer_size),
-      .peer_label_i(rx_label_q),
+      .peer_label_i(peer_label),
       .peer_valid_i(peer_valid),
       .peer_ready_o(peer_ready),
       .data_o      (source_data),
@@ -509,10 +529,11 @@ module dma_engine_core #(
       .rx_first_i,
       .rx_data_i (rx_data_i[31:0]),
       .events_i  ({
+        dropped,
         data_timed_out || fetch_timed_out,
-        data_unexpected || fetch_unexpected,
+        data_unexpected || fetch_unexpected || unexpected,
         poisoned,
-        data_malformed || fetch_malformed,
+        data_malformed || fetch_malformed || malformed,
         unsupported,
         waits_space,
         waits_tags

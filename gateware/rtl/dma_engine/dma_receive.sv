@@ -1,6 +1,15 @@
-// Sorts received packets of 64-bit beats: completions, register accesses, writes of peers, and requests that no part serves.
+// Sorts received packets of 64-bit beats: completions, register accesses, writes of peers, and requests that no part serves. A posted packet
+// or completion is received whatever the rest of the engine waits for (PCIe Base 2.4.1): a write of a peer waits at most ACCEPT_CYCLES for
+// space, and is dropped then; a non-posted request begins only where its answer can begin.
 
-module dma_receive (
+`include "require.svh"
+
+module dma_receive #(
+    // Whether a part takes writes of peers; otherwise they are unsupported.
+    parameter int PEER_WRITES = 1,
+    // Most cycles that a beat of a peer's write waits, 1 to 65535; once that has happened, writes wait no longer until one is taken.
+    parameter int ACCEPT_CYCLES = 512
+) (
     // Clock.
     input  logic         clk_i,
     // Synchronous reset: no packet is in progress.
@@ -15,10 +24,14 @@ module dma_receive (
     input  logic [3:0]   bytes_i,
     // The BAR that a memory request hits.
     input  logic [2:0]   bar_i,
+    // Label of the packet, with its first beat.
+    input  logic [15:0]  label_i,
     // There is a beat.
     input  logic         valid_i,
     // The beat is taken.
     output logic         ready_o,
+    // A non-posted request may begin in the next cycle. Once high, it stays so until a non-posted request has begun.
+    output logic         np_ok_o,
 
     // Data of a completion.
     output logic [63:0]  completion_data_o,
@@ -45,20 +58,24 @@ module dma_receive (
     output logic         write_valid_o,
     // It is the last word of its packet.
     output logic         write_last_o,
+    // The packet that ends with this word has another length than its header says: it begins nothing.
+    output logic         write_cut_o,
 
     // A request that needs a completion: the first 16 bytes of its header, byte 0 in bits 127:120.
     output logic [127:0] request_header_o,
     // The request reads BAR 2; otherwise it is unsupported.
     output logic         request_good_o,
-    // There is such a request.
+    // There is such a request; it is taken at once.
     output logic         request_valid_o,
-    // The request is taken.
+    // The next request can be taken. Once high, it stays so until there is a request.
     input  logic         request_ready_i,
 
     // Data that a peer writes, from lane 0 on.
     output logic [63:0]  peer_data_o,
     // Number of bytes.
     output logic [3:0]   peer_bytes_o,
+    // First bytes of a packet.
+    output logic         peer_first_o,
     // Last bytes of a packet.
     output logic         peer_last_o,
     // There is data of a peer.
@@ -66,18 +83,28 @@ module dma_receive (
     // The data is taken.
     input  logic         peer_ready_i,
 
-    // The number of bytes of each peer's write, before its data leaves.
+    // The number of bytes of the peer's write, with all of its data.
     output logic [12:0]  peer_size_o,
+    // The label of the peer's write, with all of its data.
+    output logic [15:0]  peer_label_o,
+    // A write of a peer has lost data, because there was no space for it. A pulse.
+    output logic         dropped_o,
+    // A packet ends whose payload has another length than its header says. A pulse.
+    output logic         malformed_o,
     // A packet with poisoned data has begun. A pulse.
     output logic         poisoned_o,
     // A request that no part serves has begun. A pulse.
     output logic         unsupported_o,
+    // A completion of a locked read has begun: no such read is ever requested. A pulse.
+    output logic         unexpected_o,
     // A packet is in progress.
     output logic         busy_o
 );
 
   localparam logic [2:0] REGISTERS = 3'd2;
   localparam logic [2:0] PEERS = 3'd0;
+
+  `REQUIRE(gen_accept, ACCEPT_CYCLES >= 1 && ACCEPT_CYCLES <= 65535, "dma_engine: ACCEPT_CYCLES is the time that a write of a peer waits for space; it must be 1 to 65535")
 
   typedef enum logic [2:0] {
     DROP,
@@ -95,6 +122,7 @@ module dma_receive (
   logic         valid_q;
   logic         second_q;
   logic [2:0]   bar_q;
+  logic [15:0]  first_label_q;
   logic         moves;
 
   // The packet whose beats are in `data_q` and in the shifter.
@@ -111,6 +139,7 @@ module dma_receive (
   logic [12:0]  reach_q;
   logic [12:0]  size_q;
   logic [12:0]  size;
+  logic [15:0]  label_q;
   logic         fresh_q;
   logic [17:2]  word_q;
   logic [17:3]  row_q;
@@ -126,6 +155,7 @@ module dma_receive (
   logic [3:0]   end_be;
   logic [2:0]   over;
   logic         is_memory;
+  logic         is_locked;
   logic         has_data;
   logic         poisoned;
   logic         fits;
@@ -157,7 +187,7 @@ module dma_receive (
       if ((kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA) to = COMPLETION;
       else if (is_memory && has_data) begin
         if (!poisoned && size != '0 && fits) to = WRITE;
-        else if (!poisoned && size != '0 && bar_q == PEERS) to = PEER;
+        else if (!poisoned && size != '0 && bar_q == PEERS && PEER_WRITES != 0) to = PEER;
       end else if ((kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE) to = REQUEST;
     end else begin
       header    = '0;
@@ -180,8 +210,10 @@ module dma_receive (
     end
   end
 
-  // A completion's first beat leaves before its header is whole: its kind says where to.
+  // A completion's first beat leaves before its header is whole: its kind says where to. A header is never in one beat.
+  logic [7:0]   early_kind;
   logic         starts_completion;
+  logic         starts_request;
   logic         is_payload;
   logic         feed;
   logic         feed_last;
@@ -195,14 +227,29 @@ module dma_receive (
   logic         out_valid;
   logic         out_ready;
 
-  assign starts_completion = (data_q[7:0] | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA;
+  assign early_kind        = data_q[7:0];
+  assign starts_completion = !last_q && (early_kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_DATA;
+  assign is_locked         = (early_kind | peerlane_pkg::TLP_DATA) == peerlane_pkg::TLP_COMPLETION_LOCKED_DATA;
+  assign starts_request    = (early_kind | peerlane_pkg::TLP_WIDE) != peerlane_pkg::TLP_MEMORY_WRITE_WIDE
+      && (early_kind | peerlane_pkg::TLP_DATA) != peerlane_pkg::TLP_COMPLETION_DATA
+      && !is_locked
+      && (early_kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE;
+
+  // Dwords of the packet from this beat on, by its header; the beats have to agree.
+  logic [10:0]  left_q;
+  logic         agrees;
+  logic         is_cut;
+  logic         cut_q;
+
+  assign agrees = left_q <= 11'd2 && bytes_q == {1'b0, left_q[0], 2'b0} + {left_q[1], 3'b0};
+  assign is_cut = !last_q || !agrees;
 
   // The payload begins in the second beat of a short header, and in the third of a wide one.
   assign is_payload = !first_q && (!second_q || !wide_q);
-  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && reach_q != '0;
+  assign feed       = valid_q && is_payload && (to_q == WRITE || to_q == PEER) && reach_q != '0 && !(second_q && bytes_q <= 4'd4);
   assign skip       = {!wide_q, 2'b0} + (to_q == PEER ? {1'b0, offset_q} : 3'd0);
   assign lead       = to_q == WRITE ? {word_q[2], 2'b0} : 3'd0;
-  assign feed_last  = reach_q <= 13'd8;
+  assign feed_last  = reach_q <= 13'd8 || last_q;
 
   byte_shifter #(
       .W(64)
@@ -212,7 +259,7 @@ module dma_receive (
       .skip_i (skip),
       .lead_i (lead),
       .data_i (data_q),
-      .bytes_i(feed_last ? reach_q[3:0] : 4'd8),
+      .bytes_i(!feed_last ? 4'd8 : reach_q < {9'b0, bytes_q} ? reach_q[3:0] : bytes_q),
       .first_i(fresh_q),
       .last_i (feed_last),
       .valid_i(feed),
@@ -225,15 +272,38 @@ module dma_receive (
       .ready_i(out_ready)
   );
 
-  assign out_ready = to_q == WRITE || peer_ready_i;
+  // A write of a peer that has waited for ACCEPT_CYCLES is dropped from then on, and so is each that would wait before one is taken again.
+  logic         is_peer;
+  logic         drops;
+  logic         full_q;
+  logic         lost_q;
+  logic [15:0]  waited_q;
+
+  assign is_peer   = out_valid && to_q == PEER;
+  assign drops     = lost_q || (full_q && !peer_ready_i);
+  assign out_ready = to_q == WRITE || peer_ready_i || drops;
+  assign dropped_o = is_peer && drops && !lost_q;
+
+  always_ff @(posedge clk_i) begin
+    waited_q <= is_peer && !out_ready ? waited_q + 1'b1 : '0;
+    if (is_peer) begin
+      if (!out_ready && waited_q == 16'(ACCEPT_CYCLES - 1)) full_q <= 1'b1;
+      if (out_ready && !drops) full_q <= 1'b0;
+      if (out_ready) lost_q <= drops && !out_last;
+    end
+    if (rst_i) begin
+      waited_q <= '0;
+      full_q   <= 1'b0;
+      lost_q   <= 1'b0;
+    end
+  end
 
   // A beat moves on when its destination takes it; the first one when the packet before has left the shifter.
   always_comb begin
     if (!valid_q) moves = 1'b1;
-    else if (first_q) moves = valid_i && (!out_valid || out_ready) && (!starts_completion || completion_ready_i);
+    else if (first_q) moves = (valid_i || last_q) && (!out_valid || out_ready) && (!starts_completion || completion_ready_i);
     else if (feed) moves = accepts;
     else if (to_q == COMPLETION) moves = completion_ready_i;
-    else if (to_q == REQUEST && second_q) moves = request_ready_i;
     else moves = 1'b1;
   end
   assign ready_o = moves;
@@ -245,51 +315,48 @@ module dma_receive (
   assign completion_last_o  = last_q;
   assign completion_valid_o = valid_q && (first_q ? starts_completion && valid_i && (!out_valid || out_ready) : to_q == COMPLETION);
 
+  // A request is taken when its header is whole. None begins while another one is here, or is answered.
   assign request_header_o = header_q;
   assign request_good_o   = good_q;
-  assign request_valid_o  = valid_q && to_q == REQUEST && second_q && !first_q;
+  assign request_valid_o  = valid_q && to_q == REQUEST && second_q && !first_q && !(last_q && !agrees);
+  assign np_ok_o          = request_ready_i && !(valid_q && (first_q ? starts_request : second_q && to_q == REQUEST));
 
-  // Words of registers, with the byte enables.
-  always_comb begin
-    write_lanes_o = '0;
-    if (write_valid_o) begin
-      write_lanes_o = '1;
-      if (out_last && !single_q) begin
-        if (out_bytes > 4'd4) write_lanes_o[7:4] = last_be_q;
-        else write_lanes_o[3:0] = last_be_q;
-      end
-      if (out_first) begin
-        write_lanes_o[3:0] = word_q[2] ? 4'h0 : first_be_q;
-        if (word_q[2]) write_lanes_o[7:4] = first_be_q;
-      end
-      if (out_last && out_bytes <= 4'd4) write_lanes_o[7:4] = 4'h0;
-    end
-  end
+  // Words of registers, with the byte enables: those of the first dword and of the last one. No glitch of the lanes wakes a simulator's list.
+  logic [3:0] low;
+  logic [3:0] high;
+  assign low           = !out_first ? (out_last && !single_q && out_bytes <= 4'd4 ? last_be_q : 4'hf) : word_q[2] ? 4'h0 : first_be_q;
+  assign high          = out_last && out_bytes <= 4'd4 ? 4'h0 : out_first && word_q[2] ? first_be_q : out_last && !single_q ? last_be_q : 4'hf;
+  assign write_lanes_o = write_valid_o ? {high, low} : 8'h00;
   assign write_word_o  = out_first ? word_q[17:3] : row_q;
   assign write_data_o  = out_data;
   assign write_valid_o = out_valid && to_q == WRITE;
   assign write_last_o  = out_last;
+  assign write_cut_o   = out_valid && (cut_q || (feed && feed_last && is_cut));
 
   assign peer_data_o  = out_data;
   assign peer_bytes_o = out_bytes;
+  assign peer_first_o = out_first;
   assign peer_last_o  = out_last;
-  assign peer_valid_o = out_valid && to_q == PEER;
+  assign peer_valid_o = is_peer && !lost_q;
   assign peer_size_o  = size_q;
+  assign peer_label_o = label_q;
 
   always_comb begin
     poisoned_o    = 1'b0;
     unsupported_o = 1'b0;
-    if (valid_q && first_q && moves) begin
+    if (valid_q && first_q && !last_q && moves) begin
       poisoned_o = has_data && poisoned;
-      if (to == REQUEST) begin
+      if (to == REQUEST && !is_locked) begin
         if (!is_memory || !fits) unsupported_o = 1'b1;
-      end else if (to == DROP && is_memory && !poisoned && size != '0) begin
+      end else if (to == DROP && is_memory && has_data && !poisoned && size != '0) begin
         unsupported_o = 1'b1;
       end
     end
   end
 
-  assign busy_o        = valid_q || out_valid;
+  assign malformed_o  = valid_q && moves && last_q && (first_q || !agrees);
+  assign unexpected_o = valid_q && first_q && !last_q && moves && is_locked;
+  assign busy_o       = valid_q || out_valid;
 
   always_ff @(posedge clk_i) begin
     if (moves) begin
@@ -300,15 +367,18 @@ module dma_receive (
       valid_q  <= valid_i;
       second_q <= valid_q && first_q;
       if (first_i) bar_q <= bar_i;
+      if (first_i) first_label_q <= label_i;
     end
     if (moves && valid_q && first_q) begin
-      to_q       <= to;
+      to_q       <= last_q || is_locked ? DROP : to;
       good_q     <= is_memory && !has_data && fits;
       header_q   <= header;
       wide_q     <= wide;
       offset_q   <= offset;
       reach_q    <= {dwords, 2'b0} - (to == PEER ? {10'b0, over} : 13'd0) + (wide ? 13'd0 : 13'd4);
       size_q     <= size;
+      label_q    <= first_label_q;
+      cut_q      <= 1'b0;
       fresh_q    <= 1'b1;
       word_q     <= at[17:2];
       single_q   <= dwords == 11'd1;
@@ -317,6 +387,11 @@ module dma_receive (
     end else if (feed && accepts) begin
       reach_q <= feed_last ? '0 : reach_q - 13'd8;
       fresh_q <= 1'b0;
+      cut_q   <= feed_last && is_cut;
+    end
+    if (moves && valid_q) begin
+      if (first_q) left_q <= (has_data ? dwords : 11'd0) + (wide ? 11'd2 : 11'd1);
+      else left_q <= left_q <= 11'd2 ? '0 : left_q - 11'd2;
     end
     if (write_valid_o) row_q <= write_word_o + 1'b1;
     if (rst_i) begin
@@ -325,5 +400,9 @@ module dma_receive (
       reach_q <= '0;
     end
   end
+
+`ifdef FORMAL
+  `include "dma_receive.svh"
+`endif
 
 endmodule

@@ -1,7 +1,10 @@
-// Sends each write of a peer back to one address, with its size, data and label.
+// Sends each write of a peer back to one address, with its size, data and label. A write is taken whole: it begins when there is space for
+// all of it.
+
+`include "require.svh"
 
 module dma_reflector #(
-    // Bytes of the FIFO for data, a power of two, 16 to 4096.
+    // Bytes of the FIFO for data, a power of two, at least the largest payload.
     parameter int FIFO_BYTES = 4096
 ) (
     // Clock.
@@ -18,9 +21,11 @@ module dma_reflector #(
     input  logic [63:0] peer_data_i,
     // Number of bytes.
     input  logic [3:0]  peer_bytes_i,
+    // First bytes of a packet.
+    input  logic        peer_first_i,
     // Last bytes of a packet.
     input  logic        peer_last_i,
-    // Number of bytes of the packet.
+    // Most bytes of the packet, by its header.
     input  logic [12:0] peer_size_i,
     // Label of the packet.
     input  logic [15:0] peer_label_i,
@@ -46,6 +51,8 @@ module dma_reflector #(
     output logic        busy_o
 );
 
+  `REQUIRE(gen_fifo, FIFO_BYTES >= peerlane_pkg::MOST_PAYLOAD, "dma_engine: a reflector takes each write of a peer whole; with USER = 3, FIFO_BYTES must be 4096, the largest payload")
+
   // The writes to send back: their sizes and labels, and their data.
   logic [28:0]                 next;
   logic                        next_valid;
@@ -53,6 +60,9 @@ module dma_reflector #(
   logic                        next_taken;
   logic                        space;
   logic                        fits;
+  logic                        takes;
+  logic [12:0]                 came_q;
+  logic [12:0]                 came;
   logic [63:0]                 back_data;
   logic [$clog2(FIFO_BYTES):0] back_level;
   logic [3:0]                  back_pop;
@@ -73,8 +83,8 @@ module dma_reflector #(
   ) sizes (
       .clk_i,
       .rst_i,
-      .data_i ({peer_label_i, peer_size_i}),
-      .valid_i(peer_valid_i && peer_last_i && fits),
+      .data_i ({peer_label_i, came}),
+      .valid_i(peer_valid_i && peer_last_i && takes),
       .ready_o(space),
       .data_o (next),
       .valid_o(next_valid),
@@ -89,7 +99,7 @@ module dma_reflector #(
       .rst_i,
       .data_i (peer_data_i),
       .bytes_i(peer_bytes_i),
-      .valid_i(peer_valid_i && space),
+      .valid_i(peer_valid_i && takes),
       .ready_o(fits),
       .data_o (back_data),
       .level_o(back_level),
@@ -125,7 +135,10 @@ module dma_reflector #(
   );
 
   assign next_taken   = next_valid && started_q && !label_taken_q && next_ready;
-  assign peer_ready_o = fits && space;
+  // A write that has begun does not wait: the FIFO has space for it, in pieces of eight bytes, and so has the queue.
+  assign takes        = fits && (!peer_first_i || (space && peer_size_i <= 13'(FIFO_BYTES) - 13'({back_level[$clog2(FIFO_BYTES):3], 3'b0}) - (back_level[2:0] != '0 ? 13'd8 : 13'd0)));
+  assign came         = (peer_first_i ? '0 : came_q) + {9'b0, peer_bytes_i};
+  assign peer_ready_o = takes;
   assign label_o      = label_q;
   // A write that is still inside the queue counts: the clock must not stop before it comes out.
   assign busy_o       = working || next_valid || queued != '0;
@@ -140,6 +153,7 @@ module dma_reflector #(
       label_taken_q <= 1'b1;
     end
     if (ended) started_q <= 1'b0;
+    if (peer_valid_i && takes) came_q <= came;
     if (rst_i) begin
       started_q     <= 1'b0;
       label_taken_q <= 1'b0;

@@ -15,6 +15,8 @@ module dma_registers (
     input  logic         write_valid_i,
     // It is the last word of its packet.
     input  logic         write_last_i,
+    // The packet that ends with this word is malformed: it begins nothing.
+    input  logic         write_cut_i,
     // Offset of a word to read, in the first 64 KiB.
     input  logic [15:3]  read_word_i,
     // The counter of the number in bits 6:3 of that offset. Combinational.
@@ -79,6 +81,7 @@ module dma_registers (
         .write_lanes_i,
         .write_valid_i,
         .write_last_i,
+        .write_cut_i,
         .word_i         (read_word_i[5:3]),
         .read_i,
         .word_o         (words[64*u+:64]),

@@ -18,6 +18,8 @@ module dma_unit_registers #(
     input  logic        write_valid_i,
     // It is the last word of its packet.
     input  logic        write_last_i,
+    // The packet that ends with this word is malformed: it begins nothing.
+    input  logic        write_cut_i,
     // The word to read in the unit's block.
     input  logic [2:0]  word_i,
     // The register is read.
@@ -102,7 +104,7 @@ module dma_unit_registers #(
       pending_q <= 1'b0;
       if (write_valid_i) begin
         wrote_q   <= wrote && !write_last_i;
-        pending_q <= wrote && write_last_i;
+        pending_q <= wrote && write_last_i && !write_cut_i;
       end
     end
     if (rst_i) begin

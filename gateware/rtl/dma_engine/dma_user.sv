@@ -44,6 +44,8 @@ module dma_user #(
     input  logic [63:0]  peer_data_i,
     // Number of bytes.
     input  logic [3:0]   peer_bytes_i,
+    // First bytes of a packet.
+    input  logic         peer_first_i,
     // Last bytes of a packet.
     input  logic         peer_last_i,
     // Number of bytes of the packet.
@@ -153,6 +155,7 @@ module dma_user #(
           .reply_i,
           .peer_data_i,
           .peer_bytes_i,
+          .peer_first_i,
           .peer_last_i,
           .peer_size_i,
           .peer_label_i,
@@ -177,7 +180,7 @@ module dma_user #(
       assign reflects     = 1'b0;
       logic unused_reflector;
       assign unused_reflector = &{
-        1'b0, function_id_i, payload_i, reply_i, peer_last_i, peer_size_i, peer_label_i, back_ready_i
+        1'b0, function_id_i, payload_i, reply_i, peer_first_i, peer_last_i, peer_size_i, peer_label_i, back_ready_i
       };
     end
 

@@ -22,6 +22,8 @@ module broken #(
     input  wire                       rx_valid_i,
     // The circuit takes the beat.
     output wire                       rx_ready_o,
+    // A non-posted request may begin in the next cycle.
+    output wire                       rx_np_ok_o,
     // The beat; byte k of the TLP is at bits 8k and up.
     input  wire [WIDTH-1:0]           rx_data_i,
     // The beat is the first of its TLP.
@@ -68,6 +70,7 @@ module broken #(
     reg [15:0]      label_q;
 
     assign rx_ready_o   = !valid_q || tx_ready_i;
+    assign rx_np_ok_o   = 1'b1;
     assign tx_valid_o   = valid_q;
     assign tx_data_o    = data_q;
     assign tx_first_o   = first_q && label_q != 16'd3;

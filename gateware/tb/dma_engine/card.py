@@ -14,7 +14,7 @@ from cocotbext.pcie.core.caps import MsiCapability, MsixCapability
 from cocotbext.pcie.core.switch import Switch
 from cocotbext.pcie.core.tlp import Tlp
 from handshake import Pause, never, reset, start_clock
-from packets import PacketSink, PacketSource
+from packets import PacketSink, PacketSource, is_non_posted, takes_non_posted
 
 VECTORS = 4
 TABLE, PENDING = 4, 0x800
@@ -122,8 +122,18 @@ class Card:
 
     async def receive(self) -> None:
         """Packets to the circuit."""
+        queue, held = self.function.to_circuit, []
         while True:
-            bar, packet = await self.function.to_circuit.get()
+            # Packets behind a non-posted request that the circuit does not take pass it.
+            if held and (await takes_non_posted(self.dut)):
+                bar, packet = held.pop(0)
+            elif held and queue.empty():
+                continue
+            else:
+                bar, packet = await queue.get()
+                if is_non_posted(packet):
+                    held.append((bar, packet))
+                    continue
             self.dut.rx_bar_i.value = bar
             await self.source.send_packets([packet])
 

@@ -20,6 +20,7 @@ module engine_pair #(
     logic        bus_master_i;
     logic        rx_valid_i;
     logic        rx_ready_o;
+    logic        rx_np_ok_o;
     logic [63:0] rx_data_i;
     logic        rx_first_i;
     logic        rx_last_i;

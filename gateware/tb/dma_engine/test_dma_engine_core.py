@@ -40,10 +40,13 @@ SOURCE, LOOPBACK, MATRIX, REFLECTOR = range(4)
 FIRST = 0x0123_4567_89AB_CDEF
 
 
-def law(*circuits: int, lists: str = "anywhere") -> Any:
-    """A test of the engine with these user circuits, and with lists there: "engine" or "host"."""
+def law(*circuits: int, lists: str = "anywhere", most: float = 4 + PACKETS / 10) -> Any:
+    """A test of the engine with these user circuits, and with lists there: "engine" or "host".
+
+    It fails after `most` milliseconds of simulated time.
+    """
     skip = USER not in circuits or lists == ("engine" if FETCH else "host")
-    return cocotb.test(skip=skip, timeout_time=4 + PACKETS / 10, timeout_unit="ms")
+    return cocotb.test(skip=skip, timeout_time=most, timeout_unit="ms")
 
 
 def odd_ranges(

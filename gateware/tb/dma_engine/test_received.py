@@ -20,6 +20,7 @@ from dma_engine.world import (
     TIMER,
     WRITE,
     World,
+    completion,
     pattern,
     poison,
     write,
@@ -28,6 +29,7 @@ from handshake import often
 
 MESSAGE, MESSAGE_DATA = 0x34, 0x74
 LOCKED_READ, IO_READ, IO_WRITE, FETCH_ADD, WIDE_SWAP = 0x01, 0x02, 0x42, 0x4C, 0x6D
+COMPARE_AND_SWAP = 0x4E
 FAULTS = ("unsupported_request", "malformed_tlp", "poisoned_tlp", "unexpected_completion")
 
 
@@ -68,21 +70,37 @@ async def messages_and_writes_of_nothing_change_nothing(dut: Any) -> None:
 async def each_request_of_another_kind_is_unsupported(dut: Any) -> None:
     """I/O, atomic operations and locked reads, with their data behind the header."""
     world = await World(dut).begin(send=often(92, 0.3))
+    # With the kind and the Byte Count of the answer (PCIe Base 2.2.9).
     packets = [
-        header(LOCKED_READ, 1, wide=False),
-        header(IO_READ, 1, wide=False),
-        header(IO_WRITE, 1, wide=False) + bytes(4),
-        header(FETCH_ADD, 1, wide=False) + bytes(4),
-        header(WIDE_SWAP, 2, wide=True) + bytes(8),
+        (header(LOCKED_READ, 2, wide=False, enables=0xFF), 0x0B, 8),
+        (header(IO_READ, 1, wide=False, enables=1), 0x0A, 4),
+        (header(IO_WRITE, 1, wide=False, enables=2) + bytes(4), 0x0A, 4),
+        (header(FETCH_ADD, 1, wide=False) + bytes(4), 0x0A, 4),
+        (header(WIDE_SWAP, 2, wide=True) + bytes(8), 0x0A, 8),
+        (header(COMPARE_AND_SWAP, 4, wide=False) + bytes(16), 0x0A, 8),
     ]
-    for packet in packets:
+    for packet, kind, count in packets:
         world.queue.append((REGISTERS, packet, 0))
         await world.cycles(80)
         (answer,) = world.completions
         world.completions.clear()
-        assert (answer[0], answer[6] >> 5, answer[10], len(answer)) == (0x0A, 1, 9, 12)
-        assert struct.unpack_from(">H", answer, 4) == (ENGINE,)
+        assert (answer[0], answer[6] >> 5, answer[10], len(answer)) == (kind, 1, 9, 12)
+        assert struct.unpack_from(">HH", answer, 4) == (ENGINE, 1 << 13 | count)
     assert (await faults(world))["unsupported_request"] == len(packets)
+
+
+@law(SOURCE)
+async def completions_of_locked_reads_are_unexpected_and_not_answered(dut: Any) -> None:
+    """No such read was requested; the packet behind them is whole."""
+    world = await World(dut).begin()
+    for kind, data in ((0x0B, b""), (0x4B, bytes(8))):
+        packet = bytes([kind]) + completion(0, 8, 0, 0, data)[1:]
+        world.queue.append((REGISTERS, packet, 0))
+        world.store(PATTERN, struct.pack("<Q", FIRST + kind))
+        await world.cycles(60)
+        assert not world.completions
+        assert await world.load(PATTERN, 8) == struct.pack("<Q", FIRST + kind)
+    assert (await faults(world))["unexpected_completion"] == 2
 
 
 @law(SOURCE)

@@ -14,7 +14,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, ReadOnly, RisingEdge, Timer, with_timeout
 from cocotb.utils import get_sim_time
 from handshake import Pause, never, reset
-from packets import PacketSink, PacketSource
+from packets import PacketSink, PacketSource, is_non_posted, takes_non_posted
 
 CLOCK = 4
 """Nanoseconds of a cycle."""
@@ -55,6 +55,7 @@ COUNTED = (
     "poisoned_tlp",
     "unexpected_completion",
     "completion_timeout",
+    "completer_abort",
 )
 HOST_LISTS = {WRITE: 0x30_0000_0FD0, READ: 0x0030_0F70}
 """Lists in host memory: the first parts end with their page."""
@@ -279,7 +280,7 @@ class World:
         """Take the engine's packets."""
         while True:
             raw = await self.sink.packet()
-            if raw[0] & ~0x40 == 0x0A:
+            if raw[0] & ~0x41 == 0x0A:
                 self.completions.append(raw)
                 continue
             packet = parse(raw)
@@ -327,12 +328,23 @@ class World:
         return found
 
     async def feed(self) -> None:
-        """Send packets to the engine: requests in order, completions of different reads in any."""
+        """Send packets to the engine: requests in order, completions of different reads in any.
+
+        While the engine takes no non-posted request, packets behind one pass it.
+        """
         while True:
             ready = [answer for answer in self.pending if answer]
             self.pending = ready
             if self.queue and (not ready or self.draw.random() < 0.5):
-                bar, packet, label = self.queue.pop(0)
+                at = 0
+                if is_non_posted(self.queue[0][1]) and not await takes_non_posted(self.dut):
+                    passing = (k for k, one in enumerate(self.queue) if not is_non_posted(one[1]))
+                    at = next(passing, -1)
+                    if at < 0:
+                        if ready:
+                            await self.source.send_packets([ready[0].pop(0)])
+                        continue
+                bar, packet, label = self.queue.pop(at)
                 self.dut.rx_bar_i.value = bar
                 self.dut.rx_label_i.value = label
                 await self.source.send_packets([packet])

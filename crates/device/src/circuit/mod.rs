@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
 use packet::{Charge, Observation, Packet, PacketId, Refusal};
-use protocol::{Bar, Header, Kind, MemoryRequest};
+use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
 use crate::leaf::{Engine, one_port};
@@ -32,8 +32,10 @@ pub struct Circuit {
     period: Span,
     /// Most cycles from one run of the circuit to the next while it works.
     batch: u64,
-    /// The packets that wait for the circuit, oldest first.
+    /// The posted packets and completions that wait for the circuit, oldest first.
     held: VecDeque<Held>,
+    /// The non-posted requests that wait for the circuit, oldest first: the others pass them while it takes none.
+    held_requests: VecDeque<Held>,
     labels: Labels,
     patterns: Arc<[Pattern]>,
     failure: Option<(Time, Failure)>,
@@ -76,10 +78,8 @@ impl Leaf for Circuit {
             return;
         }
         self.core.reset();
-        for charge in std::mem::take(&mut self.held)
-            .into_iter()
-            .filter_map(|held| held.charge)
-        {
+        let held = [&mut self.held, &mut self.held_requests].map(std::mem::take);
+        for charge in held.into_iter().flatten().filter_map(|held| held.charge) {
             self.endpoint.free(charge, fx);
         }
         for label in self.labels.forget() {
@@ -136,6 +136,7 @@ impl Circuit {
             settings: Settings::default(),
             period,
             held: VecDeque::new(),
+            held_requests: VecDeque::new(),
             labels: Labels::new(choice.completion_timeout),
             choice,
             patterns,
@@ -158,7 +159,7 @@ impl Circuit {
     }
 
     fn is_working(&self) -> bool {
-        self.core.is_active() || !self.held.is_empty()
+        self.core.is_active() || !self.held.is_empty() || !self.held_requests.is_empty()
     }
 
     /// Applies the registers of the function to the circuit.
@@ -188,6 +189,7 @@ impl Circuit {
             cycle,
             label: 0,
             bar,
+            is_non_posted: false,
         });
         self.held.push_back(Held {
             charge: None,
@@ -250,11 +252,16 @@ impl Circuit {
             _ => None,
         };
         let beats = give(&mut self.core, content, cycle, bar);
-        let behind = self.held.back().map_or(cycle, |held| held.earliest);
-        self.held.push_back(Held {
+        let last = [&self.held, &self.held_requests].map(VecDeque::back);
+        let behind = last.into_iter().flatten().map(|held| held.earliest).max();
+        let held = Held {
             charge: Some(charge),
-            earliest: behind.max(cycle) + beats,
-        });
+            earliest: behind.unwrap_or(cycle).max(cycle) + beats,
+        };
+        match header.class() {
+            Class::NonPosted => self.held_requests.push_back(held),
+            Class::Posted | Class::Completion => self.held.push_back(held),
+        }
         if let Some(told) = told {
             fx.observe(told);
         }
@@ -307,8 +314,11 @@ impl Circuit {
         for ((first, last), label, happening) in events.iter() {
             let began = Time::ZERO + self.period * first;
             match happening {
-                Happening::Taken => {
-                    let held = self.held.pop_front();
+                Happening::Taken | Happening::RequestTaken => {
+                    let held = match happening {
+                        Happening::Taken => self.held.pop_front(),
+                        _ => self.held_requests.pop_front(),
+                    };
                     if let Some(charge) = held.and_then(|held| held.charge) {
                         self.endpoint.free(charge, fx);
                     }
@@ -374,7 +384,8 @@ impl Circuit {
     /// The time of the next run of the circuit, if nothing comes before it.
     fn next_run(&self, cycle: u64) -> Time {
         let mut next = cycle + self.batch - 1;
-        if let Some(held) = self.held.front() {
+        let first = [&self.held, &self.held_requests].map(VecDeque::front);
+        if let Some(held) = first.into_iter().flatten().min_by_key(|held| held.earliest) {
             // The buffer is free again once the circuit has taken the last beat.
             next = next.min(held.earliest.max(cycle + STALLED - 1));
         }
@@ -394,6 +405,7 @@ fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64
     let label = label_of(content.stamp.flow);
     let (header, payload) = (content.header_behind_prefix(), content.payload());
     let len = header.len() + payload.len();
+    let is_non_posted = content.header().class() == Class::NonPosted;
     let bytes = content.bytes();
     if len == bytes.len() {
         let tlp = Tlp {
@@ -401,6 +413,7 @@ fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64
             cycle,
             label,
             bar,
+            is_non_posted,
         };
         core.push(&tlp);
     } else {
@@ -411,6 +424,7 @@ fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64
             cycle,
             label,
             bar,
+            is_non_posted,
         };
         core.push(&tlp);
     }

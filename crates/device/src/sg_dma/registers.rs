@@ -95,7 +95,7 @@ pub enum Counter {
     Outstanding,
     /// Received requests that no part serves.
     UnsupportedRequest,
-    /// Received completions that do not fit their request.
+    /// Received packets of another length than their header says, and completions that do not fit their request.
     MalformedTlp,
     /// Received packets with poisoned data.
     PoisonedTlp,
@@ -103,11 +103,13 @@ pub enum Counter {
     UnexpectedCompletion,
     /// Reads whose completions did not come in time.
     CompletionTimeout,
+    /// Received writes of peers that were dropped, because there was no space for them in time.
+    CompleterAbort,
 }
 
 impl Counter {
     /// All counters, in the order of their registers.
-    pub const ALL: [Counter; 12] = [
+    pub const ALL: [Counter; 13] = [
         Counter::Tlps,
         Counter::PayloadBytes,
         Counter::ReceivedTlps,
@@ -120,6 +122,7 @@ impl Counter {
         Counter::PoisonedTlp,
         Counter::UnexpectedCompletion,
         Counter::CompletionTimeout,
+        Counter::CompleterAbort,
     ];
 
     /// The name in the package of constants, and the meaning.
@@ -144,7 +147,7 @@ impl Counter {
             ),
             Counter::MalformedTlp => (
                 "MALFORMED_TLP",
-                "received completions that do not fit their request",
+                "received packets of another length than their header says, and completions that do not fit their request",
             ),
             Counter::PoisonedTlp => ("POISONED_TLP", "received packets with poisoned data"),
             Counter::UnexpectedCompletion => (
@@ -154,6 +157,10 @@ impl Counter {
             Counter::CompletionTimeout => (
                 "COMPLETION_TIMEOUT",
                 "reads whose completions did not come in time",
+            ),
+            Counter::CompleterAbort => (
+                "COMPLETER_ABORT",
+                "received writes of peers that were dropped, because there was no space for them in time",
             ),
         }
     }
