@@ -411,6 +411,11 @@ impl HostInterface {
         self.unanswered == 0
     }
 
+    /// Whether no request is outstanding or waits to be sent, and the AFU waits for no time.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_quiet() && !self.has_work() && self.alarm.min(self.write_alarm) == Time::NEVER
+    }
+
     /// Forgets the requests that were sent, because the function was reset.
     pub(super) fn forget(&mut self) {
         self.unanswered = 0;

@@ -318,6 +318,11 @@ impl FpgaCard {
         &self.missing
     }
 
+    /// Whether no unit has a request under way, or waits for a time.
+    pub fn is_quiet(&self) -> bool {
+        self.slots.iter().all(|slot| slot.host.is_idle())
+    }
+
     /// Reconfigures a slot, as partial reconfiguration does, and resets the unit; without a unit, it becomes empty. Answers to
     /// requests of the previous unit are dropped. The card's memory keeps its content, and the other slots go on. False if there is no
     /// such slot.

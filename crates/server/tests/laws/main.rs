@@ -2,6 +2,7 @@
 
 mod adversary;
 mod burdens;
+mod ends;
 mod fixture;
 mod page;
 mod served;
