@@ -5,6 +5,7 @@ mod burdens;
 mod ends;
 mod fixture;
 mod page;
+mod rates;
 mod served;
 mod slots;
 

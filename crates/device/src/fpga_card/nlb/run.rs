@@ -32,6 +32,8 @@ pub(super) struct Run {
     free: [Time; 2],
     /// The time at which the last line that was read has arrived; each line takes a cycle.
     arrived: Time,
+    /// Whether the test has written to host memory: it ends when its last write has left the card.
+    has_written: bool,
     /// Whether the next read is atomic, in tests that mix both.
     atomic_next: bool,
     /// Reads and writes of the card's memory.
@@ -206,7 +208,7 @@ impl Run {
                 let end = self.free[READS].max(self.free[WRITES]).max(self.arrived);
                 if end > shell.now() {
                     shell.wake_at(end);
-                } else {
+                } else if !self.has_written || shell.writes_are_gone() {
                     self.state = State::Done;
                 }
             }
@@ -293,6 +295,7 @@ impl Run {
         if shell.write(to, data, lines).is_ok() {
             self.counts.writes = self.counts.writes.wrapping_add(lines);
             self.counts.pending_writes += lines;
+            self.has_written = true;
             self.first.get_or_insert(shell.now());
         } else {
             self.failures += 1;
