@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rustix::fs::ftruncate;
 use server::Image;
-use session::{Reply, Request, SharedMemory, Until};
+use session::{Attribute, Counter, Reply, Request, SharedMemory, Until};
 
 use crate::fixture::{Process, Session};
 
@@ -100,7 +100,8 @@ enum End {
 
 fn configure(process: &Process) {
     let handle = process.open(DEVICE, true).expect("shared");
-    let bitstream = Image::new(MODE_3.to_owned(), None).emit("nlb_mode_3");
+    let mut bitstream = Image::new(MODE_3.to_owned(), None).emit("nlb_mode_3");
+    bitstream.resize(1 << 17, 0);
     let file = SharedMemory::create(4096).expect("a small file");
     ftruncate(&file, bitstream.len() as u64).expect("a small file");
     rustix::io::pwrite(&file, &bitstream, 0).expect("a file");
@@ -209,6 +210,33 @@ fn memory_that_is_released_in_use_is_nobody_s_and_the_log_counts_what_is_written
     assert!(
         text.starts_with(&format!("{late} bytes were written to a buffer")),
         "{text}"
+    );
+}
+
+/// The number of writes of all slots on the link.
+fn link_writes(process: &Process) -> u64 {
+    let attribute = Attribute::Counter(Counter::LinkWrite, None);
+    let object = DEVICE;
+    match process.ask(Request::LoadAttribute { object, attribute }) {
+        Ok(Reply::Value(value)) => value,
+        other => panic!("{other:?} is no value"),
+    }
+}
+
+#[test]
+fn an_accelerator_that_is_replaced_does_nothing_while_its_slot_is_configured() {
+    let session = session();
+    let process = session.process();
+    busy(&process, false);
+    let (began, before) = (process.now(), link_writes(&process));
+    configure(&process);
+    assert!(
+        process.now() - began > 1_000_000_000_000,
+        "it takes a millisecond"
+    );
+    assert!(
+        link_writes(&process) - before < 1000,
+        "a millisecond has 28,000 writes"
     );
 }
 

@@ -18,7 +18,7 @@ proptest! {
 
     #[test]
     fn no_test_of_writes_counts_more_than_the_link_carries(
-        lines in 1_u64..6000,
+        lines in prop_oneof![1_u64..40, 1_u64..6000],
         length in 0_u64..3,
         crowded in any::<bool>(),
     ) {
@@ -55,7 +55,7 @@ proptest! {
             prop_assert_eq!(line[0] & 1, 1, "the test has ended");
             let cycles = u32::from_le_bytes([line[8], line[9], line[10], line[11]]);
             let rate = (lines * 64) as f64 / (f64::from(cycles) * CYCLE);
-            prop_assert!(rate < PAYLOAD * 1.001, "{lines} lines in {cycles} cycles are {rate:.3} GB/s");
+            prop_assert!(rate <= PAYLOAD, "{lines} lines in {cycles} cycles are {rate:.3} GB/s");
         }
     }
 }

@@ -436,10 +436,8 @@ impl Run {
 
     /// The status line: complete; error; cycles; reads and writes in lines; cycles before the first and after the last data.
     fn status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
-        let cycle = shell.cycle().as_fs().max(1);
-        let cycles = |from: Time, to: Time| to.since(from).as_fs() / cycle;
-        let first = self.first.unwrap_or(shell.now());
-        let all = cycles(self.began, shell.now());
+        let all = self.cycles_to(shell.now(), shell);
+        let first = self.cycles_to(self.first.unwrap_or(shell.now()), shell);
         let mut line = [0; LINE as usize];
         let fields = [
             1,
@@ -448,7 +446,7 @@ impl Run {
             (all >> 32) as u32,
             self.counts.reads,
             self.counts.writes,
-            cycles(self.began, first) as u32,
+            first as u32,
             0,
         ];
         put(&mut line, fields);
@@ -456,10 +454,15 @@ impl Run {
         line
     }
 
+    /// The count of the test's counter at `time`: cycles that have begun.
+    fn cycles_to(&self, time: Time, shell: &Shell<'_>) -> u64 {
+        let cycle = shell.cycle().as_fs().max(1);
+        time.since(self.began).as_fs().div_ceil(cycle)
+    }
+
     /// The status line of an exerciser: complete, and its number; errors; cycles; reads and writes in lines.
     fn exerciser_status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
-        let cycle = shell.cycle().as_fs().max(1);
-        let cycles = shell.now().since(self.began).as_fs() / cycle;
+        let cycles = self.cycles_to(shell.now(), shell);
         let mut line = [0; LINE as usize];
         let fields = [
             1 | u32::from(self.told) << 1 & 0xfffe,
