@@ -39,6 +39,13 @@ def test_a_program_runs_with_addresses_checked(programs: Programs, name: str) ->
     assert "AddressSanitizer" not in done.err
 
 
+def test_a_program_with_threads_runs_with_its_threads_checked(programs: Programs) -> None:
+    checked = programs.program("alerts", "-fsanitize=thread")
+    done = programs.run([str(checked)], "dma_afu")
+    assert done.status == 0, done.err
+    assert "ThreadSanitizer" not in done.err
+
+
 @needs_valgrind
 @pytest.mark.parametrize("name", RUNS)
 def test_a_program_runs_under_valgrind(programs: Programs, name: str) -> None:
@@ -104,6 +111,41 @@ def test_a_card_is_shared_by_those_who_all_share_it(programs: Programs, tmp_path
     """
     done = programs.run(["sh", "-c", script], "nlb_mode_0")
     assert (done.status, done.out) == (0, "busy\ncopied\n"), done.err
+
+
+@pytest.mark.parametrize("end", ["close", "leave", "kill"])
+def test_a_program_finds_nothing_of_the_one_before(programs: Programs, end: str) -> None:
+    ends = programs.program("ends")
+    done = programs.run(["sh", "-c", f"{ends} {end}; {ends} look"], "nlb_mode_0")
+    assert done.status == 0, done.err
+    assert "warning" not in done.err
+
+
+@pytest.mark.parametrize("what", ["twice", "share"])
+def test_a_program_ends_what_it_uses_in_any_order(programs: Programs, what: str) -> None:
+    done = programs.run([str(programs.program("ends")), what], "nlb_mode_0")
+    assert (done.status, done.err) == (0, "")
+
+
+def test_a_buffer_that_is_released_in_use_is_an_incident(
+    programs: Programs, tmp_path: Path
+) -> None:
+    times = tmp_path / "times.json"
+    command = [str(programs.program("ends")), "release"]
+    done = programs.run(command, "nlb_mode_0", "--json", str(times))
+    assert done.status == 0, done.err
+    (line,) = done.err.splitlines()
+    said = r"warning: card at (.+): (\d+) bytes were written to a buffer that had been"
+    found = re.match(said, line)
+    assert found, line
+    assert 3 << 20 < int(found[2]) < 4 << 20
+    (incident,) = json.loads(times.read_text(encoding="utf-8"))["incidents"]
+    assert f"{found[2]} bytes" in incident["what"]
+
+
+def test_a_program_may_include_the_headers_of_other_drivers(programs: Programs) -> None:
+    done = programs.run([str(programs.program("handed_over"))], "nlb_mode_0")
+    assert done.status == 0, done.err
 
 
 def test_the_exit_status_of_a_program_is_passed_on(programs: Programs) -> None:

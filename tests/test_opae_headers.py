@@ -23,6 +23,9 @@ INTERFACE: dict[str, Any] = tomllib.loads((SOURCES / "interface.toml").read_text
 
 NAMES = sorted(path.name for path in (HEADERS / "opae").glob("*.h"))
 
+ALL_HEADERS = [f"#include <opae/{name}.h>" for name in ("fpga", "uio", "vfio")]
+"""The lines that declare all functions: `fpga.h` does not bring the headers of other drivers."""
+
 LANGUAGES = {
     "c": ["gcc", "-xc", "-std=gnu11", "-Wstrict-prototypes"],
     "c++": ["g++", "-xc++", "-std=gnu++17"],
@@ -80,7 +83,7 @@ def test_values_sizes_and_offsets_are_the_published_ones(language: str, tmp_path
     def equal(what: str, value: int) -> str:
         return f'{check}({what} == {value}, "{what}");'
 
-    lines = ["#define LIBOPAE_DEBUG", "#include <opae/fpga.h>"]
+    lines = ["#define LIBOPAE_DEBUG", *ALL_HEADERS]
     lines += [equal(name, value) for name, value in INTERFACE["constants"].items()]
     for name, values in INTERFACE["enums"].items():
         lines += [equal(f"sizeof({name})", 4)]
@@ -96,7 +99,7 @@ def test_values_sizes_and_offsets_are_the_published_ones(language: str, tmp_path
 
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_functions_have_the_published_types(language: str, tmp_path: Path) -> None:
-    lines = ["#include <opae/fpga.h>"]
+    lines = list(ALL_HEADERS)
     for functions in INTERFACE["functions"].values():
         for name, arguments in functions.items():
             result = INTERFACE["returns"].get(name, "fpga_result")

@@ -2,6 +2,7 @@
 /* The C++ interface: the native loopback copies a buffer; exceptions, attributes, errors and versions are as in C. */
 #include <opae/cxx/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -48,26 +49,51 @@ static token::ptr_t accelerator()
 	return tokens[0];
 }
 
+/* The value of a property now. */
+template <typename T> static T read(pvalue<T> value)
+{
+	return value;
+}
+
+/* As in the published header, a property has no value before it is read or assigned, and comparisons are of this value. */
+static void cached(properties::ptr_t found)
+{
+	fpga_guid guid;
+
+	CHECK(!found->type.is_set() && !(found->type == FPGA_ACCELERATOR));
+	found->type.update();
+	CHECK(found->type.is_set() && found->type == FPGA_ACCELERATOR);
+	found->type.invalidate();
+	CHECK(!(found->type == FPGA_ACCELERATOR));
+	CHECK(!found->guid.is_set() && !found->guid.c_type()[0]);
+	std::copy_n(static_cast<uint8_t *>(found->guid), sizeof(guid), guid);
+	CHECK(found->guid == guid && found->guid.c_type()[0] == 0xd8);
+	properties::ptr_t filter = properties::get(FPGA_DEVICE);
+	CHECK(filter->type.is_set() && filter->type == FPGA_DEVICE);
+	auto bus = found->bus;
+	CHECK(!bus.is_set() && read(bus) == read(found->bus));
+}
+
 static void objects(token::ptr_t token)
 {
 	properties::ptr_t found = properties::get(token);
 	std::ostringstream text;
 
 	CHECK(token::enumerate(properties::none).size() >= 2);
-	CHECK(found->type == FPGA_ACCELERATOR && found->bus.is_set());
-	CHECK(found->accelerator_state == FPGA_ACCELERATOR_UNASSIGNED);
+	cached(found);
+	CHECK(read(found->accelerator_state) == FPGA_ACCELERATOR_UNASSIGNED);
 	text << found->guid << " " << found->vendor_id;
 	CHECK(text.str() == "d8424dc4-a4a3-c413-f89e-433683f9040b 32902");
-	CHECK(properties::get(token->get_parent())->type == FPGA_DEVICE);
+	CHECK(read(properties::get(token->get_parent())->type) == FPGA_DEVICE);
 	CHECK(!token->get_parent()->get_parent());
-	auto bus = found->bus;
-	CHECK(bus.is_set() && bus == found->bus);
 	throws<except>(FPGA_NOT_FOUND, [] { properties::get()->bus.update(); });
 	/* A property that is absent prints nothing. */
 	text.str("");
 	text << properties::get()->bus << properties::get()->guid;
 	CHECK(text.str().empty());
-	throws<invalid_param>(FPGA_INVALID_PARAM, [] { properties::get()->guid.parse("none"); });
+	const char *wrong[] = { "none", "D84244C4A4A3C413F89E433683F9040B", "D84244C4-A4A3-C413-F89E-433683F9040B0" };
+	for (const char *guid : wrong)
+		throws<except>(FPGA_EXCEPTION, [guid] { properties::get()->guid.parse(guid); });
 	CHECK(!sysobject::get(token, "nothing") && !sysobject::get(token, "errors")->get("nothing"));
 	CHECK(!sysobject::get(token, "*none*", FPGA_OBJECT_GLOB));
 	throws<invalid_param>(FPGA_INVALID_PARAM, [token] { sysobject::get(token, ""); });
@@ -136,9 +162,17 @@ static void copy(handle::ptr_t nlb)
 		usleep(100);
 	nlb->write_csr32(0x138, 7);
 	CHECK(source->compare(target, SIZE) == 0);
-	throws<invalid_param>(FPGA_INVALID_PARAM, [target] { target->read<uint64_t>(SIZE - 4); });
+	source->write<uint8_t>(1, 0);
+	CHECK(source->compare(target, SIZE) == 1 && target->compare(source, SIZE) == 1);
+	/* A value that begins in a buffer may end behind it. */
+	status->write<uint64_t>(7, 4092);
+	throws<except>(FPGA_EXCEPTION, [target] { target->read<uint64_t>(SIZE); });
+	throws<except>(FPGA_EXCEPTION, [target] { target->write<uint64_t>(0, SIZE); });
 	target->release();
-	throws<invalid_param>(FPGA_INVALID_PARAM, [target] { target->fill(0); });
+	CHECK(!target->size() && !target->c_type() && !target->io_address());
+	target->fill(0);
+	throws<except>(FPGA_EXCEPTION, [target] { target->read<uint64_t>(0); });
+	throws<except>(FPGA_EXCEPTION, [nlb] { shared_buffer::allocate(nlb, 0); });
 }
 
 /* Waits for a thread that continues earlier, and for nobody: an hour of simulated time takes no real time. */
@@ -187,6 +221,29 @@ static void leak(handle::ptr_t nlb)
 	CHECK(released == before + 1);
 }
 
+/* Runs an act that must throw `std::invalid_argument`. */
+template <typename Act> static void refuses(Act act)
+{
+	try {
+		act();
+	} catch (const std::invalid_argument &) {
+		return;
+	}
+	CHECK(!"an exception");
+}
+
+/* What is null instead of an object is refused before the library is called. */
+static void missing(handle::ptr_t nlb)
+{
+	refuses([] { handle::open(token::ptr_t(), 0); });
+	refuses([] { token::enumerate({ properties::ptr_t() }); });
+	refuses([] { shared_buffer::allocate(nullptr, 4096); });
+	refuses([] { event::register_event(nullptr, event::type_t::interrupt); });
+	/* A result without an exception of its own throws nothing. */
+	ASSERT_FPGA_OK(static_cast<fpga_result>(1000))
+	CHECK(nlb->c_type());
+}
+
 int main()
 {
 	token::ptr_t token = accelerator();
@@ -194,7 +251,8 @@ int main()
 	objects(token);
 	handle::ptr_t nlb = handle::open(token, 0);
 	throws<busy>(FPGA_BUSY, [token] { handle::open(token, 0); });
-	CHECK(properties::get(nlb)->accelerator_state == FPGA_ACCELERATOR_ASSIGNED);
+	CHECK(read(properties::get(nlb)->accelerator_state) == FPGA_ACCELERATOR_ASSIGNED);
+	missing(nlb);
 	CHECK(nlb->read_csr64(8) == *reinterpret_cast<volatile uint64_t *>(nlb->mmio_ptr(8)));
 	throws<invalid_param>(FPGA_INVALID_PARAM, [nlb] { nlb->read_csr64(3); });
 	parts(nlb);
@@ -205,6 +263,7 @@ int main()
 	interrupt.reset();
 	futures();
 	CHECK(nlb->close() == FPGA_OK && nlb->get_token() == token);
+	CHECK(nlb->close() == FPGA_EXCEPTION);
 	std::cout << "copied\n";
 	return 0;
 }

@@ -512,8 +512,14 @@ impl Endpoint {
     /// The time at which the engine's last posted request is transmitted, when none waits any longer. Must be called after every
     /// event, while no other packet uses the wire.
     pub(crate) fn posted_gone(&self) -> Option<Time> {
+        self.posted_gone_but(0)
+    }
+
+    /// The time at which the engine's posted requests but the last `later` ones are transmitted, when none of them waits any longer. As
+    /// [`posted_gone`](Self::posted_gone), it must be called after every event.
+    pub(crate) fn posted_gone_but(&self, later: u64) -> Option<Time> {
         let waiting = self.posted_waiting(TrafficClass::default());
-        (waiting == 0).then(|| self.link.busy_until())
+        (waiting as u64 <= later).then(|| self.link.busy_until())
     }
 
     fn posted_waiting(&self, traffic_class: TrafficClass) -> usize {

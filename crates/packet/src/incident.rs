@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kernel::Time;
 use kernel::checkpoint::name::Name;
 use protocol::register::ADVISORY_NON_FATAL;
 use protocol::{CorrectableError, Detected, FunctionId, Generation, Severity, UncorrectableError};
@@ -37,6 +38,8 @@ pub enum Incident {
     Retrained(Generation, u8),
     /// The accelerator in the slot with this number has asked its card for what that does not do, for this reason.
     Misuse(u8, #[serde(with = "kernel::checkpoint::name")] Name),
+    /// Devices have written so many bytes to a buffer of a program that was released at this time.
+    WrittenAfterRelease(Time, u64),
     /// Any other event, in the words of the specification. Each has a line of its own in the log.
     Event(#[serde(with = "kernel::checkpoint::name")] Name),
 }
@@ -69,6 +72,7 @@ impl Incident {
             | Incident::LinkUp(..)
             | Incident::Retrained(..)
             | Incident::Misuse(..)
+            | Incident::WrittenAfterRelease(..)
             | Incident::Event(_) => None,
         }
     }
@@ -94,6 +98,11 @@ impl fmt::Display for Incident {
                 write!(f, "link retrained, {rate} GT/s x{lanes}")
             }
             Incident::Misuse(slot, why) => write!(f, "slot {slot}: {why}"),
+            Incident::WrittenAfterRelease(at, bytes) => write!(
+                f,
+                "{bytes} bytes were written to a buffer that had been released at {:.3} us; end the transfer before the release",
+                at.as_ns() / 1e3
+            ),
             Incident::Event(what) => f.write_str(what),
         }
     }

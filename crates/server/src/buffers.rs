@@ -3,15 +3,21 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use kernel::Time;
 use session::{Failure, SharedMemory};
 use sim::{Backing, Memory, Simulation};
+
+use crate::handles::Named;
 
 /// A part of the host's memory that a process shares.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     /// The handle that it belongs to.
     pub(crate) handle: u64,
+    /// The object of the handle.
+    object: Named,
     /// Its address for devices.
     pub(crate) address: u64,
     /// Size of the allocated memory in bytes.
@@ -25,6 +31,47 @@ pub(crate) struct Buffer {
 pub(crate) struct Buffers {
     all: BTreeMap<u64, Buffer>,
     last: u64,
+    released: Vec<Released>,
+}
+
+/// Memory of a buffer that was released. No other buffer gets it while a device may still write to it.
+#[derive(Debug)]
+pub(crate) struct Released {
+    /// The card of the object that the buffer belonged to.
+    pub(crate) card: usize,
+    /// The time of the release.
+    pub(crate) at: Time,
+    address: u64,
+    taken: u64,
+    late: Arc<LateWrites>,
+}
+
+/// Counts what devices write to released memory. The bytes are lost.
+#[derive(Debug, Default)]
+struct LateWrites(AtomicU64);
+
+/// Which released memory is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// The memory that no device has written to since its release.
+    Unwritten,
+}
+
+impl Released {
+    /// The number of bytes that devices have written since the release.
+    pub(crate) fn written(&self) -> u64 {
+        self.late.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Backing for LateWrites {
+    fn read(&self, _: usize, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+    fn write(&self, _: usize, bytes: &[u8]) {
+        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -40,13 +87,13 @@ impl Backing for Mapped {
 }
 
 impl Buffers {
-    /// Shares the first `size` bytes of `file`, in pages of `page` bytes, for `handle`; returns the number of the buffer and its
-    /// address.
+    /// Shares the first `size` bytes of `file`, in pages of `page` bytes, for `handle` of `object`; returns the number of the buffer and
+    /// its address.
     pub(crate) fn pin(
         &mut self,
         simulation: &mut Simulation,
         host: &str,
-        handle: u64,
+        (handle, object): (u64, Named),
         file: &OwnedFd,
         (size, page): (u64, u64),
     ) -> Result<(u64, u64), Failure> {
@@ -76,6 +123,7 @@ impl Buffers {
         self.last += 1;
         let buffer = Buffer {
             handle,
+            object,
             address,
             taken,
             size,
@@ -99,26 +147,69 @@ impl Buffers {
         if self.find(number)?.handle != handle {
             return Err(Failure::NotFound);
         }
-        if let Some(buffer) = self.all.remove(&number) {
-            let gone = simulation
-                .unshare(host, buffer.address, buffer.taken)
-                .and_then(|()| simulation.free(host, buffer.address, buffer.taken));
-            gone.map_err(|_| Failure::Exception)?;
-        }
-        Ok(())
+        self.release(simulation, host, number)
     }
 
-    /// Ends the sharing of all buffers of `handle`.
-    pub(crate) fn unpin_all(&mut self, simulation: &mut Simulation, host: &str, handle: u64) {
+    /// Ends the sharing of all buffers of `object`.
+    pub(crate) fn unpin_all(&mut self, simulation: &mut Simulation, host: &str, object: Named) {
         let own = self
             .all
             .iter()
-            .filter(|(_, buffer)| buffer.handle == handle);
+            .filter(|(_, buffer)| buffer.object == object);
         let own: Vec<u64> = own.map(|(number, _)| *number).collect();
         for number in own {
-            // The buffer exists and belongs to this handle.
-            let _ = self.unpin(simulation, host, (handle, number));
+            // The buffer exists.
+            let _ = self.release(simulation, host, number);
         }
+    }
+
+    fn release(
+        &mut self,
+        simulation: &mut Simulation,
+        host: &str,
+        number: u64,
+    ) -> Result<(), Failure> {
+        let buffer = self.all.remove(&number).ok_or(Failure::NotFound)?;
+        let late = Arc::new(LateWrites::default());
+        let backing: Arc<dyn Backing> = late.clone();
+        let shared = simulation.share(host, buffer.address, buffer.taken, &backing);
+        shared.map_err(|_| Failure::Exception)?;
+        self.released.push(Released {
+            card: buffer.object.card,
+            at: simulation.now(),
+            address: buffer.address,
+            taken: buffer.taken,
+            late,
+        });
+        Ok(())
+    }
+
+    /// Gives released memory back to the host, and returns its records.
+    pub(crate) fn give_back(
+        &mut self,
+        simulation: &mut Simulation,
+        host: &str,
+        which: Which,
+    ) -> Vec<Released> {
+        let kept = |one: &Released| which == Which::Unwritten && one.written() > 0;
+        let (kept, given): (Vec<_>, Vec<_>) = self.released.drain(..).partition(kept);
+        self.released = kept;
+        for one in &given {
+            // The memory was allocated and shared for the buffer.
+            let _ = simulation.unshare(host, one.address, one.taken);
+            let _ = simulation.free(host, one.address, one.taken);
+        }
+        given
+    }
+
+    /// Whether there is released memory.
+    pub(crate) fn has_released(&self) -> bool {
+        !self.released.is_empty()
+    }
+
+    /// Takes the records of released memory, which stays taken.
+    pub(crate) fn take_released(&mut self) -> Vec<Released> {
+        std::mem::take(&mut self.released)
     }
 }
 

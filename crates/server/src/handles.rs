@@ -68,9 +68,14 @@ impl OpenHandles {
             .ok_or(Failure::NotFound)
     }
 
-    /// Closes a handle.
-    pub(crate) fn close(&mut self, handle: u64) {
-        self.all.remove(&handle);
+    /// Closes a handle; returns its object.
+    pub(crate) fn close(&mut self, handle: u64) -> Option<Named> {
+        self.all.remove(&handle).map(|opened| opened.object)
+    }
+
+    /// The numbers of all open handles.
+    pub(crate) fn all(&self) -> Vec<u64> {
+        self.all.keys().copied().collect()
     }
 
     /// The handles of a process.

@@ -165,13 +165,16 @@ impl Server {
         self.times
     }
 
-    /// Ends the session: every process finds its connection closed. Returns the system's numbers of the processes.
+    /// Ends the session: every process finds its connection closed, and its handles are closed as if it had ended. Returns the system's
+    /// numbers of the processes.
     pub fn end(&mut self) -> Vec<i32> {
         self.listener = None;
         let clients = self.clients.drain(..);
-        clients
+        let processes = clients
             .filter_map(|client| client.channel.process())
-            .collect()
+            .collect();
+        self.close_all();
+        processes
     }
 
     /// The simulation, at the end of the session.
@@ -294,7 +297,7 @@ impl Server {
             Ok(received) => received,
             Err(ChannelError::System(Errno::AGAIN)) => return false,
             Err(_) => {
-                self.remove_client(place, watch);
+                self.remove_client(place);
                 return false;
             }
         };
@@ -330,7 +333,7 @@ impl Server {
         let client = &mut self.clients[place];
         let file = is_hello.then(|| client.share_page()).flatten();
         if client.answer(&answer, file.as_ref(), may_look).is_err() {
-            self.remove_client(place, watch);
+            self.remove_client(place);
         }
         true
     }
@@ -357,11 +360,9 @@ impl Server {
     }
 
     /// Removes a process, with its handles.
-    fn remove_client(&mut self, place: usize, watch: &mut dyn FnMut() -> bool) {
+    fn remove_client(&mut self, place: usize) {
         let client = self.clients.remove(place);
         for handle in self.handles.handles_of(client.number) {
-            // The port of a dead process's accelerator is reset, as its driver does.
-            let _ = self.reset(client.number, handle, watch);
             self.close(handle);
         }
     }

@@ -1,8 +1,9 @@
-//! Features that simulated devices do not have: messages without registers (`UMsg`), and thresholds of sensors.
+//! Features that simulated devices do not have: messages without registers (`UMsg`), thresholds of sensors, and the system's drivers that
+//! hand a device over to a program (UIO and VFIO).
 
 #![expect(unsafe_code, reason = "functions of the C interface")]
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::{Code, entry, user_pointer};
 use crate::state::with;
@@ -48,3 +49,66 @@ extern "C" fn fpgaGetMetricsThresholdInfo(
 ) -> u32 {
     of_handle(handle, num_thresholds, Code::NotFound)
 }
+
+/// The result of the functions that give another number than zero for an error.
+const NOT_SUPPORTED: c_int = Code::NotSupported as c_int;
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_uio_open(_uio: *mut c_void, _dfl_device: *const c_char) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_uio_region_get(
+    _uio: *mut c_void,
+    _index: u32,
+    _ptr: *mut *mut u8,
+    _size: *mut usize,
+) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_uio_close(_uio: *mut c_void) {}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_vfio_open(_vfio: *mut c_void, _pciaddr: *const c_char) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_vfio_secure_open(
+    _vfio: *mut c_void,
+    _pciaddr: *const c_char,
+    _token: *const c_char,
+) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_vfio_region_get(
+    _vfio: *mut c_void,
+    _index: u32,
+    _ptr: *mut *mut u8,
+    _size: *mut usize,
+) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_vfio_buffer_allocate(
+    _vfio: *mut c_void,
+    _size: *mut usize,
+    _buf: *mut *mut u8,
+    _iova: *mut u64,
+) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_vfio_buffer_free(_vfio: *mut c_void, _buf: *mut u8) -> c_int {
+    NOT_SUPPORTED
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn opae_vfio_close(_vfio: *mut c_void) {}

@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 OPTIONS = {
     "VALGRIND_OPTS": "--vex-iropt-register-updates=allregs-at-mem-access --vex-guest-chase=no",
     "ASAN_OPTIONS": "allocator_release_to_os_interval_ms=-1",
+    "TSAN_OPTIONS": f"suppressions='{Path(__file__).parent / 'tsan.supp'}'",
 }
 """What checkers need: valgrind, as accesses are caught as faults; AddressSanitizer, whose allocator
-looks at the clock otherwise. What the user has set comes after."""
+looks at the clock otherwise; ThreadSanitizer, which does not see how the library's threads wait.
+What the user has set comes after."""
 
-_BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":"}
+_BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":", "TSAN_OPTIONS": ":"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ def _remove_dead_sessions() -> None:
 def _passed_on(program: _Program) -> Iterator[None]:
     """Passes signals that end this process on to the program, unless it receives them itself.
 
-    The program receives Ctrl-C by itself, and decides whether it ends.
+    The terminal sends Ctrl-C to the program, too, which decides whether it ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -226,7 +228,7 @@ def _passed_on(program: _Program) -> Iterator[None]:
 
     def pass_on(number: int, _: FrameType | None) -> None:
         program.is_signalled = True
-        if number != signal.SIGINT:
+        if number != signal.SIGINT or not _is_in_foreground():
             program.signal(number)
 
     known = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -236,6 +238,20 @@ def _passed_on(program: _Program) -> Iterator[None]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+def _is_in_foreground() -> bool:
+    """Whether this process, and so its program, receives what is typed at a terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
 _PATIENCE = 2.0

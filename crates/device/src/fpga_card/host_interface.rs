@@ -45,6 +45,17 @@ pub(super) struct HostInterface {
     pub(super) write_alarm: Time,
     /// Whether the last packet was a read request.
     read_last: bool,
+    departure: Departure,
+}
+
+/// The departure of the AFU's last write from the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Departure {
+    /// The AFU does not wait for it.
+    Unasked,
+    /// The AFU waits for it, and its time is not known.
+    Awaited,
+    At(Time),
 }
 
 /// The limits for packets, from the registers.
@@ -154,6 +165,7 @@ impl HostInterface {
             alarm: Time::NEVER,
             write_alarm: Time::NEVER,
             read_last: false,
+            departure: Departure::Unasked,
         }
     }
 
@@ -184,7 +196,32 @@ impl HostInterface {
 
     /// Whether a request waits to be sent, or the AFU for a queue that has space again.
     pub(super) fn has_work(&self) -> bool {
-        !self.to_ask.is_empty() || !self.posted.is_empty() || self.has_relief()
+        let awaits = self.departure == Departure::Awaited;
+        !self.to_ask.is_empty() || !self.posted.is_empty() || self.has_relief() || awaits
+    }
+
+    /// Whether all writes have left the card at `now`. If not, the AFU is woken when they have.
+    pub(super) fn writes_are_gone(&mut self, now: Time) -> bool {
+        match self.departure {
+            Departure::At(time) if time <= now => {
+                self.departure = Departure::Unasked;
+                return true;
+            }
+            Departure::At(time) => self.alarm = self.alarm.min(time),
+            Departure::Unasked | Departure::Awaited => self.departure = Departure::Awaited,
+        }
+        false
+    }
+
+    /// Whether the AFU waits for the departure of its writes, all of which were handed over.
+    pub(super) fn awaits_departure(&self) -> bool {
+        self.departure == Departure::Awaited && self.posted.is_empty()
+    }
+
+    /// Notes that the last write leaves the card at `time`.
+    pub(super) fn depart(&mut self, time: Time) {
+        self.departure = Departure::At(time);
+        self.alarm = self.alarm.min(time);
     }
 
     /// Whether a queue that the AFU found full has space again.
@@ -282,6 +319,7 @@ impl HostInterface {
         if !self.has_room_for_write() {
             return Err(Misuse::Overflow);
         }
+        self.departure = Departure::Unasked;
         let most = self.limits.max_payload as usize;
         let parts = bytes.len().div_ceil(most);
         for (number, part) in bytes.chunks(most).enumerate() {
@@ -411,6 +449,11 @@ impl HostInterface {
         self.unanswered == 0
     }
 
+    /// Whether no request is outstanding or waits to be sent, and the AFU waits for no time.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_quiet() && !self.has_work() && self.alarm.min(self.write_alarm) == Time::NEVER
+    }
+
     /// Forgets the requests that were sent, because the function was reset.
     pub(super) fn forget(&mut self) {
         self.unanswered = 0;
@@ -429,6 +472,7 @@ impl HostInterface {
         self.starved = [false; 2];
         self.alarm = Time::NEVER;
         self.write_alarm = Time::NEVER;
+        self.departure = Departure::Unasked;
     }
 }
 

@@ -70,6 +70,8 @@ pub struct FpgaCard {
     turn: usize,
     requests: Requests,
     memory: LocalMemory,
+    /// Number of writes of units that were handed over.
+    posted: u64,
     /// Names of features that software has started and units do not have.
     missing: Vec<&'static str>,
     /// Why requests of a unit were rejected, until that is told.
@@ -93,6 +95,8 @@ struct Idle {
     until: Time,
     /// Whether a slot has a request or an interrupt that the endpoint did not take.
     sends: bool,
+    /// Whether a unit waits for the departure of its writes.
+    departs: bool,
 }
 
 impl LeafParameters for FpgaCardParameters {
@@ -218,6 +222,7 @@ impl Leaf for FpgaCard {
         // Nothing arrives meanwhile, and only a unit that was woken has more to send.
         let is_shut = loop {
             let is_shut = self.send_all(fx);
+            self.note_departures();
             if !self.wake(fx) {
                 break is_shut;
             }
@@ -243,6 +248,7 @@ impl FpgaCard {
             unit: Unit::of(unit.make()),
             clock: parameters.afu_clock,
             made_for: None,
+            last_posted: 0,
         });
         let slots: Vec<Slot> = slots.collect();
         let cycle = parameters.afu_clock.period();
@@ -258,6 +264,7 @@ impl FpgaCard {
                 parameters.memory_bandwidth,
                 parameters.memory_latency,
             ),
+            posted: 0,
             missing: Vec::new(),
             rejected: Vec::new(),
             cycle,
@@ -320,6 +327,11 @@ impl FpgaCard {
     /// Names of features that software has started although the models of units do not have them, each once.
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
+    }
+
+    /// Whether no unit has a request under way, or waits for a time.
+    pub fn is_quiet(&self) -> bool {
+        self.slots.iter().all(|slot| slot.host.is_idle())
     }
 
     /// Reconfigures a slot, as partial reconfiguration does, and resets the unit; without a unit, it becomes empty. Answers to
@@ -397,6 +409,8 @@ impl FpgaCard {
                 Outgoing::Write(packet, written) => {
                     self.management.performance.count(number, Event::LinkWrite);
                     self.endpoint.hand_over(packet, fx);
+                    self.posted += 1;
+                    self.slots[slot].last_posted = self.posted;
                     if let Some(tag) = written {
                         self.with_afu(slot, fx, |afu, shell| afu.write_done(tag, shell));
                     }
@@ -405,6 +419,17 @@ impl FpgaCard {
             }
         }
         true
+    }
+
+    /// Gives the units that wait for the departure of their writes its time, if it is known.
+    fn note_departures(&mut self) {
+        let waiting = |slot: &&mut Slot| slot.host.awaits_departure();
+        for slot in self.slots.iter_mut().filter(waiting) {
+            let later = self.posted - slot.last_posted;
+            if let Some(time) = self.endpoint.posted_gone_but(later) {
+                slot.host.depart(time);
+            }
+        }
     }
 
     fn may_send(&mut self, fx: &mut Effects<'_, Self>) -> bool {
@@ -508,6 +533,7 @@ impl FpgaCard {
     /// Whether nothing has happened that the card [waits](Idle) for.
     fn is_idle(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         fx.now() < self.idle.until
+            && !self.idle.departs
             && !self.endpoint.has_work(fx.now())
             && !(self.idle.sends && self.may_send(fx))
     }
@@ -522,6 +548,7 @@ impl FpgaCard {
         self.idle = Idle {
             until: awaited.map(|(_, armed)| armed).min().unwrap_or(Time::NEVER),
             sends: is_shut && has_more(),
+            departs: self.slots.iter().any(|slot| slot.host.awaits_departure()),
         };
     }
 
@@ -564,6 +591,7 @@ impl Idle {
     const NO: Self = Idle {
         until: Time::ZERO,
         sends: false,
+        departs: false,
     };
 }
 

@@ -99,6 +99,11 @@ impl Shell<'_> {
         taken.inspect_err(|why| self.reject(*why, PortError::of_write))
     }
 
+    /// Whether all earlier writes have left the card on its link. If not, the unit is woken when they have.
+    pub fn writes_are_gone(&mut self) -> bool {
+        self.host.writes_are_gone(self.now)
+    }
+
     /// Sends interrupt `vector`, 0 to 3, after all earlier writes.
     pub fn interrupt(&mut self, vector: u8) -> Result<(), Misuse> {
         let taken = if vector < INTERRUPTS {

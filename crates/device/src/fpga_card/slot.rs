@@ -19,6 +19,8 @@ pub(super) struct Slot {
     pub(super) clock: Frequency,
     /// The clock that the unit was built for, if its bitstream says so.
     pub(super) made_for: Option<Frequency>,
+    /// Number of the slot's last write among those of all units of the card.
+    pub(super) last_posted: u64,
 }
 
 impl Slot {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 
+use server::Server;
 use session::{
     Call, Channel, Failure, Object, Reply, Request, Response, SharedMemory, VERSION, Work,
 };
+use sim::Simulation;
 
 use crate::served::serve_card;
 
@@ -16,7 +18,7 @@ use crate::served::serve_card;
 pub struct Session {
     pub path: PathBuf,
     is_over: Arc<AtomicBool>,
-    server: Option<JoinHandle<()>>,
+    server: Option<JoinHandle<Server>>,
 }
 
 impl Session {
@@ -36,12 +38,21 @@ impl Session {
         let server = thread::spawn(move || {
             let ended = server.serve(&mut || !until.load(Ordering::Relaxed));
             ended.expect("the socket is there");
+            server.end();
+            server
         });
         Session {
             path,
             is_over,
             server: Some(server),
         }
+    }
+
+    /// Ends the session; returns its simulation.
+    pub fn end(mut self) -> Simulation {
+        self.is_over.store(true, Ordering::Relaxed);
+        let server = self.server.take().expect("it has not ended");
+        server.join().expect("it does not panic").into_simulation()
     }
 
     pub fn process(&self) -> Process {
@@ -57,7 +68,7 @@ impl Drop for Session {
         self.is_over.store(true, Ordering::Relaxed);
         let ended = self.server.take().map(JoinHandle::join);
         std::fs::remove_file(&self.path).expect("the socket was there");
-        assert!(ended.is_some_and(|ended| ended.is_ok()));
+        assert!(ended.is_none_or(|ended| ended.is_ok()));
     }
 }
 

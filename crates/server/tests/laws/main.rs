@@ -2,8 +2,10 @@
 
 mod adversary;
 mod burdens;
+mod ends;
 mod fixture;
 mod page;
+mod rates;
 mod served;
 mod slots;
 

@@ -6,7 +6,8 @@ use device::{AnyLeaf, Endpoint, Nic, VectorCounts};
 use host::queue_pair::{ENTRIES, QueuePairPlace, area};
 use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
-use kernel::ComponentId;
+use kernel::{ComponentId, Time};
+use packet::{Incident, Site};
 use protocol::register::MSIX_ENTRY;
 use protocol::{QueuePairId, Signalling};
 use transaction::{Backing, FunctionPlace};
@@ -114,6 +115,20 @@ impl Simulation {
         if let Some(memory) = self.models[node].memory_mut() {
             memory.unshare(offset, size);
         }
+        Ok(())
+    }
+
+    /// Adds to the log of incidents that devices have written `bytes` bytes to a buffer of a program of `device` that was released at
+    /// `at`.
+    pub fn log_written_after_release(
+        &mut self,
+        device: &str,
+        at: Time,
+        bytes: u64,
+    ) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        let what = Incident::WrittenAfterRelease(at, bytes);
+        self.log.add(node as u32, (Site::Node, what), at);
         Ok(())
     }
 

@@ -71,7 +71,7 @@ pub struct Simulation {
     /// The observations that wait, of earlier times: the first ones of the world's.
     unheard: usize,
     refusals: Refusals,
-    log: Log,
+    pub(super) log: Log,
     interval: Interval,
     series: Option<Series>,
     /// The interval of samples that was asked for.

@@ -51,13 +51,24 @@ def _json_file(path: str | None) -> str | None:
     return writable(path)
 
 
+NO_PROGRAM = 127
+"""The exit status of a shell when there is no program: a program's own 2 means something else."""
+
+NOT_EXECUTABLE = 126
+"""The exit status of a shell when there is a file that cannot be run."""
+
+
+def _has_no_program(name: str) -> bool:
+    return not name or not Path(name).exists()
+
+
 def _no_program(name: str, error: OSError) -> str:
     """Why a program does not begin, and what would be right."""
     path = Path(name)
-    if name and path.is_dir():
+    if _has_no_program(name):
+        return f"there is no program {name!r}; name a program in PATH, or the path of one"
+    if path.is_dir():
         return f"{name!r} is a folder; name a program"
-    if not path.is_file():
-        return f"there is no program {name!r}"
     if isinstance(error, PermissionError):
         return f"{name} cannot be run; make it executable with: chmod +x {name}"
     if isinstance(error, FileNotFoundError):
@@ -126,7 +137,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
 ) -> None:
     """Run a program that is linked with libopae-c on a simulated host.
 
-    Its exit status is that of the program. Cards have loaded what `peerlane opae conf` configured,
+    Its exit status is that of the program: 127 if there is no program, and 126 if it cannot be
+    run. Cards have loaded what `peerlane opae conf` configured,
     or else what the scenario says.
     """
     if afu is None and (card is not None or slot):
@@ -154,7 +166,10 @@ def run(  # noqa: PLR0913 - a command has the options that it has
         except OSError as error:
             if error.filename != program[0]:
                 raise
-            raise typer.BadParameter(_no_program(program[0], error)) from None
+            complain(_no_program(program[0], error))
+            raise typer.Exit(
+                NO_PROGRAM if _has_no_program(program[0]) else NOT_EXECUTABLE
+            ) from None
         except StuckUnitError as error:
             complain(str(error))
             os._exit(FAILED)

@@ -32,6 +32,8 @@ pub(super) struct Run {
     free: [Time; 2],
     /// The time at which the last line that was read has arrived; each line takes a cycle.
     arrived: Time,
+    /// Whether the test has written to host memory: it ends when its last write has left the card.
+    has_written: bool,
     /// Whether the next read is atomic, in tests that mix both.
     atomic_next: bool,
     /// Reads and writes of the card's memory.
@@ -206,7 +208,7 @@ impl Run {
                 let end = self.free[READS].max(self.free[WRITES]).max(self.arrived);
                 if end > shell.now() {
                     shell.wake_at(end);
-                } else {
+                } else if !self.has_written || shell.writes_are_gone() {
                     self.state = State::Done;
                 }
             }
@@ -293,6 +295,7 @@ impl Run {
         if shell.write(to, data, lines).is_ok() {
             self.counts.writes = self.counts.writes.wrapping_add(lines);
             self.counts.pending_writes += lines;
+            self.has_written = true;
             self.first.get_or_insert(shell.now());
         } else {
             self.failures += 1;
@@ -433,10 +436,8 @@ impl Run {
 
     /// The status line: complete; error; cycles; reads and writes in lines; cycles before the first and after the last data.
     fn status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
-        let cycle = shell.cycle().as_fs().max(1);
-        let cycles = |from: Time, to: Time| to.since(from).as_fs() / cycle;
-        let first = self.first.unwrap_or(shell.now());
-        let all = cycles(self.began, shell.now());
+        let all = self.cycles_to(shell.now(), shell);
+        let first = self.cycles_to(self.first.unwrap_or(shell.now()), shell);
         let mut line = [0; LINE as usize];
         let fields = [
             1,
@@ -445,7 +446,7 @@ impl Run {
             (all >> 32) as u32,
             self.counts.reads,
             self.counts.writes,
-            cycles(self.began, first) as u32,
+            first as u32,
             0,
         ];
         put(&mut line, fields);
@@ -453,10 +454,15 @@ impl Run {
         line
     }
 
+    /// The count of the test's counter at `time`: cycles that have begun.
+    fn cycles_to(&self, time: Time, shell: &Shell<'_>) -> u64 {
+        let cycle = shell.cycle().as_fs().max(1);
+        time.since(self.began).as_fs().div_ceil(cycle)
+    }
+
     /// The status line of an exerciser: complete, and its number; errors; cycles; reads and writes in lines.
     fn exerciser_status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
-        let cycle = shell.cycle().as_fs().max(1);
-        let cycles = shell.now().since(self.began).as_fs() / cycle;
+        let cycles = self.cycles_to(shell.now(), shell);
         let mut line = [0; LINE as usize];
         let fields = [
             1 | u32::from(self.told) << 1 & 0xfffe,

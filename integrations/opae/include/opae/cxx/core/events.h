@@ -58,7 +58,7 @@ private:
 		  is_registered_(false)
 	{
 		if (!handle)
-			throw invalid_param(OPAE_HERE);
+			throw std::invalid_argument("there is no handle");
 		ASSERT_FPGA_OK(fpgaCreateEventHandle(&event_));
 	}
 	void subscribe(int flags)

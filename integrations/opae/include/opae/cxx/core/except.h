@@ -6,16 +6,18 @@
 #include <opae/types_enum.h>
 #include <opae/utils.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 #include <string>
 
 #define OPAECXX_HERE ::opae::fpga::types::src_location(__FILE__, __func__, __LINE__)
 /* The name of earlier versions. */
 #define OPAE_HERE OPAECXX_HERE
 
-/* Throws the exception of a result code, unless it is FPGA_OK. */
-#define ASSERT_FPGA_OK(result) ::opae::fpga::types::detail::assert_fpga_ok((result), OPAE_HERE)
+/* Throws the exception of a result code; nothing for FPGA_OK and for codes without one. The semicolon is in the published macro, too. */
+#define ASSERT_FPGA_OK(result) ::opae::fpga::types::detail::assert_fpga_ok((result), OPAE_HERE);
 
 namespace opae {
 namespace fpga {
@@ -43,6 +45,8 @@ class except : public std::exception {
 	std::string text_;
 
 public:
+	static const std::size_t MAX_EXCEPT = 256;
+
 	except(fpga_result result, const char *message, src_location place)
 		: result_(result), place_(place), text_(message)
 	{
@@ -92,7 +96,6 @@ inline void assert_fpga_ok(fpga_result result, src_location place)
 	case FPGA_NO_ACCESS: throw no_access(place);
 	case FPGA_RECONF_ERROR: throw reconf_error(place);
 	}
-	throw except(result, place);
 }
 
 } // namespace detail

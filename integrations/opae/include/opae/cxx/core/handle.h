@@ -26,7 +26,11 @@ public:
 
 	handle(const handle &) = delete;
 	handle &operator=(const handle &) = delete;
-	~handle() { close(); }
+	virtual ~handle()
+	{
+		if (handle_)
+			fpgaClose(handle_);
+	}
 
 	/* Opens an object; `flags` are those of `fpgaOpen`. */
 	static ptr_t open(token::ptr_t token, int flags)
@@ -34,7 +38,7 @@ public:
 		fpga_handle opened = nullptr;
 
 		if (!token)
-			throw invalid_param(OPAE_HERE);
+			throw std::invalid_argument("there is no token");
 		ASSERT_FPGA_OK(fpgaOpen(token->c_type(), &opened, flags));
 		return ptr_t(new handle(opened, token));
 	}
@@ -42,12 +46,14 @@ public:
 	{
 		return open(types::token::clone(token), flags);
 	}
+	/* Closes the object; the result is FPGA_EXCEPTION if it is closed already. */
 	fpga_result close()
 	{
-		fpga_handle opened = handle_;
-
+		if (!handle_)
+			return FPGA_EXCEPTION;
+		ASSERT_FPGA_OK(fpgaClose(handle_));
 		handle_ = nullptr;
-		return opened ? fpgaClose(opened) : FPGA_OK;
+		return FPGA_OK;
 	}
 
 	fpga_handle c_type() const { return handle_; }
@@ -89,7 +95,7 @@ public:
 		return reinterpret_cast<uint8_t *>(base) + offset;
 	}
 
-	void reset() { ASSERT_FPGA_OK(fpgaReset(handle_)); }
+	virtual void reset() { ASSERT_FPGA_OK(fpgaReset(handle_)); }
 	void reconfigure(uint32_t slot, const uint8_t *bitstream, size_t size, int flags)
 	{
 		ASSERT_FPGA_OK(fpgaReconfigureSlot(handle_, slot, bitstream, size, flags));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of properties: reads and assignments call the getters and setters of the C interface. */
+/* Members of properties: reads and assignments call the getters and setters of the C interface. As in the published header, each keeps a
+ * copy of the value that was read or assigned last; comparisons and `is_set` are of this copy, and read nothing. */
 #ifndef PEERLANE_OPAE_CXX_PVALUE_H
 #define PEERLANE_OPAE_CXX_PVALUE_H
 
@@ -25,94 +26,101 @@ namespace types {
 
 /* A value of an object, or one that a filter looks for. */
 template <typename T> struct pvalue {
-	typedef fpga_result (*getter_t)(const fpga_properties, T *);
+	typedef fpga_result (*getter_t)(fpga_properties, T *);
 	typedef fpga_result (*setter_t)(fpga_properties, T);
+	typedef T copy_t;
 
 	pvalue() : pvalue(nullptr, nullptr, nullptr) {}
 	pvalue(fpga_properties *props, getter_t get, setter_t set)
-		: props_(props), get_(get), set_(set)
+		: props_(props), get_(get), set_(set), copy_(), is_set_(false)
 	{
 	}
-	/* A copy belongs to the same properties, and must not outlive them. */
-	pvalue(const pvalue &) = default;
 
 	pvalue &operator=(const T &value)
 	{
+		is_set_ = false;
 		ASSERT_FPGA_OK(set_(*props_, value));
+		copy_ = value;
+		is_set_ = true;
 		return *this;
 	}
-	/* Takes the value, and not the properties that it belongs to. */
-	pvalue &operator=(const pvalue &other) { return *this = static_cast<T>(other); }
 
-	operator T() const
+	/* Reads the value. */
+	operator copy_t()
 	{
-		T value = T();
-
-		ASSERT_FPGA_OK(get_value(value));
-		return value;
+		update();
+		return copy_;
 	}
 	fpga_result get_value(T &value) const { return get_(*props_, &value); }
-	/* Reads the value, and throws if there is none. No copy is kept that could be invalid. */
-	void update() const { static_cast<void>(static_cast<T>(*this)); }
-	void invalidate() const {}
-	bool operator==(const T &other) const { return is_set() && static_cast<T>(*this) == other; }
-	bool is_set() const
+	void update()
 	{
-		T value = T();
-
-		return get_value(value) == FPGA_OK;
+		ASSERT_FPGA_OK(get_(*props_, &copy_));
+		is_set_ = true;
 	}
+	void invalidate() { is_set_ = false; }
+	bool operator==(const T &other) const { return is_set_ && copy_ == other; }
+	bool is_set() const { return is_set_; }
 
 private:
 	fpga_properties *props_;
 	getter_t get_;
 	setter_t set_;
+	copy_t copy_;
+	bool is_set_;
 };
 
 /* The model, which is text. */
 template <> struct pvalue<char *> {
-	typedef fpga_result (*getter_t)(const fpga_properties, char *);
+	typedef fpga_result (*getter_t)(fpga_properties, char *);
 	typedef fpga_result (*setter_t)(fpga_properties, char *);
+	typedef std::string copy_t;
 
 	pvalue() : pvalue(nullptr, nullptr, nullptr) {}
 	pvalue(fpga_properties *props, getter_t get, setter_t set)
-		: props_(props), get_(get), set_(set)
+		: props_(props), get_(get), set_(set), copy_(), is_set_(false)
 	{
 	}
-	pvalue(const pvalue &) = default;
-	pvalue &operator=(const pvalue &) = delete;
 
 	pvalue &operator=(const std::string &value)
 	{
-		std::string copy(value);
+		std::string text(value);
 
-		ASSERT_FPGA_OK(set_(*props_, &copy[0]));
+		is_set_ = false;
+		ASSERT_FPGA_OK(set_(*props_, &text[0]));
+		copy_ = value;
+		is_set_ = true;
 		return *this;
 	}
-	operator std::string() const
+
+	operator copy_t()
+	{
+		update();
+		return copy_;
+	}
+	fpga_result get_value(std::string &value) const
 	{
 		char text[FPGA_MODEL_LENGTH + 1] = { 0 };
+		fpga_result result = get_(*props_, text);
 
-		ASSERT_FPGA_OK(get_(*props_, text));
-		return text;
+		if (result == FPGA_OK)
+			value = text;
+		return result;
 	}
-	void update() const { static_cast<void>(static_cast<std::string>(*this)); }
-	void invalidate() const {}
-	bool operator==(const std::string &other) const
+	void update()
 	{
-		return is_set() && static_cast<std::string>(*this) == other;
+		ASSERT_FPGA_OK(get_value(copy_));
+		is_set_ = true;
 	}
-	bool is_set() const
-	{
-		char text[FPGA_MODEL_LENGTH + 1] = { 0 };
-
-		return get_(*props_, text) == FPGA_OK;
-	}
+	void invalidate() { is_set_ = false; }
+	bool operator==(const std::string &other) const { return is_set_ && copy_ == other; }
+	bool is_set() const { return is_set_; }
 
 private:
 	fpga_properties *props_;
 	getter_t get_;
 	setter_t set_;
+	copy_t copy_;
+	bool is_set_;
 };
 
 /* Says on standard error that an object does not have a property: printing it is no failure. */
@@ -136,58 +144,67 @@ template <typename T> std::ostream &operator<<(std::ostream &to, const pvalue<T>
 
 inline std::ostream &operator<<(std::ostream &to, const pvalue<char *> &value)
 {
-	return to << static_cast<std::string>(value);
+	std::string text;
+
+	ASSERT_FPGA_OK(value.get_value(text));
+	return to << text;
 }
 
 /* The UUID of an object. */
 struct guid_t {
-	guid_t(fpga_properties *props) : props_(props), bytes_() {}
-	guid_t(const guid_t &) = default;
-	guid_t &operator=(const guid_t &) = delete;
+	guid_t(fpga_properties *props) : props_(props), bytes_(), is_set_(false) {}
 
 	guid_t &operator=(const uint8_t *guid)
 	{
-		std::copy(guid, guid + sizeof(fpga_guid), bytes_);
-		ASSERT_FPGA_OK(fpgaPropertiesSetGUID(*props_, bytes_));
+		fpga_guid bytes;
+
+		is_set_ = false;
+		std::copy(guid, guid + sizeof(bytes), bytes);
+		ASSERT_FPGA_OK(fpgaPropertiesSetGUID(*props_, bytes));
+		std::copy(bytes, bytes + sizeof(bytes), bytes_.begin());
+		is_set_ = true;
 		return *this;
 	}
 
-	/* Takes a UUID as text, with or without dashes. */
+	/* Takes a UUID as text with its four dashes. */
 	void parse(const char *text)
 	{
 		fpga_guid guid = { 0 };
 
-		for (size_t digit = 0; digit < 2 * sizeof(guid); digit++, text++) {
-			text += digit > 0 && digit % 4 == 0 && *text == '-';
-			guid[digit / 2] = static_cast<uint8_t>(guid[digit / 2] << 4 | hexadecimal(*text));
+		is_set_ = false;
+		for (size_t byte = 0; byte < sizeof(guid); byte++) {
+			if (is_after_dash(byte) && *text++ != '-')
+				throw except(OPAECXX_HERE);
+			for (size_t digit = 0; digit < 2; digit++, text++)
+				guid[byte] = static_cast<uint8_t>(guid[byte] << 4 | hexadecimal(*text));
 		}
 		if (*text)
-			throw invalid_param(OPAE_HERE);
+			throw except(OPAECXX_HERE);
 		*this = guid;
 	}
 
-	const uint8_t *c_type() const
+	/* The bytes that were read or assigned last. */
+	const uint8_t *c_type() const { return bytes_.data(); }
+	/* Reads the bytes. */
+	operator uint8_t *()
 	{
-		ASSERT_FPGA_OK(fpgaPropertiesGetGUID(*props_, &bytes_));
-		return bytes_;
+		update();
+		return bytes_.data();
 	}
-	operator uint8_t *() const
+	void update()
 	{
-		c_type();
-		return bytes_;
+		fpga_guid bytes;
+
+		ASSERT_FPGA_OK(fpgaPropertiesGetGUID(*props_, &bytes));
+		std::copy(bytes, bytes + sizeof(bytes), bytes_.begin());
+		is_set_ = true;
 	}
-	void update() const { c_type(); }
-	void invalidate() const {}
+	void invalidate() { is_set_ = false; }
 	bool operator==(const fpga_guid &other) const
 	{
-		return is_set() && std::memcmp(c_type(), other, sizeof(fpga_guid)) == 0;
+		return is_set_ && std::equal(bytes_.begin(), bytes_.end(), other);
 	}
-	bool is_set() const
-	{
-		fpga_guid guid;
-
-		return fpgaPropertiesGetGUID(*props_, &guid) == FPGA_OK;
-	}
+	bool is_set() const { return is_set_; }
 
 	friend std::ostream &operator<<(std::ostream &to, const guid_t &guid)
 	{
@@ -201,7 +218,7 @@ struct guid_t {
 		}
 		ASSERT_FPGA_OK(result);
 		for (size_t i = 0; i < sizeof(fpga_guid); i++) {
-			if (i == 4 || i == 6 || i == 8 || i == 10)
+			if (is_after_dash(i))
 				to << '-';
 			to << digits[bytes[i] >> 4] << digits[bytes[i] & 15];
 		}
@@ -217,11 +234,16 @@ private:
 			return static_cast<uint8_t>(digit - 'a' + 10);
 		if (digit >= 'A' && digit <= 'F')
 			return static_cast<uint8_t>(digit - 'A' + 10);
-		throw invalid_param(OPAE_HERE);
+		throw except(OPAECXX_HERE);
+	}
+	static bool is_after_dash(size_t byte)
+	{
+		return byte == 4 || byte == 6 || byte == 8 || byte == 10;
 	}
 
 	fpga_properties *props_;
-	mutable fpga_guid bytes_;
+	std::array<uint8_t, sizeof(fpga_guid)> bytes_;
+	bool is_set_;
 };
 
 } // namespace types

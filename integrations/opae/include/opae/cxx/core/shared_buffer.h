@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
+#include <iostream>
 #include <memory>
 #include <thread>
 #include <type_traits>
@@ -52,7 +52,7 @@ private:
 		uint64_t wsid = 0;
 
 		if (!handle)
-			throw invalid_param(OPAE_HERE);
+			throw std::invalid_argument("there is no handle");
 		if (read_only)
 			flags |= static_cast<int>(FPGA_BUF_READ_ONLY);
 		ASSERT_FPGA_OK(fpgaPrepareBuffer(handle->c_type(), len, &place, &wsid, flags));
@@ -61,18 +61,26 @@ private:
 		return made;
 	}
 
-	void check(size_t offset, size_t size) const
+	/* Refuses what the published header refuses: a value that begins in the buffer may end behind it. */
+	void check(size_t offset) const
 	{
-		if (!virt_ || size > len_ || offset > len_ - size)
-			throw invalid_param(OPAE_HERE);
+		if (!virt_ || offset >= len_)
+			throw except(OPAECXX_HERE);
 	}
 
 	fpga_result end()
 	{
-		bool owns = virt_ && handle_;
+		fpga_result result = FPGA_OK;
 
-		virt_ = nullptr;
-		return owns ? fpgaReleaseBuffer(handle_->c_type(), wsid_) : FPGA_OK;
+		if (!virt_ || !handle_)
+			return FPGA_OK;
+		result = fpgaReleaseBuffer(handle_->c_type(), wsid_);
+		if (result == FPGA_OK) {
+			virt_ = nullptr;
+			len_ = 0;
+			wsid_ = io_address_ = 0;
+		}
+		return result;
 	}
 
 public:
@@ -83,6 +91,8 @@ public:
 	/* New memory, or memory of the program; devices only read it if `read_only`. */
 	static ptr_t allocate(handle::ptr_t handle, size_t len, bool read_only = false)
 	{
+		if (handle && !len)
+			throw except(OPAECXX_HERE);
 		return prepare(handle, nullptr, len, read_only, 0);
 	}
 	static ptr_t attach(handle::ptr_t handle, uint8_t *base, size_t len, bool read_only = false)
@@ -90,7 +100,14 @@ public:
 		return prepare(handle, base, len, read_only,
 			       static_cast<int>(FPGA_BUF_PREALLOCATED));
 	}
-	void release() { ASSERT_FPGA_OK(end()); }
+	/* Releases the buffer, which has no bytes then. A failure is said on standard error. */
+	void release()
+	{
+		fpga_result result = end();
+
+		if (result != FPGA_OK)
+			std::cerr << "the buffer is not released: " << fpgaErrStr(result) << "\n";
+	}
 
 	volatile uint8_t *c_type() const { return virt_; }
 	handle::ptr_t owner() const { return handle_; }
@@ -101,23 +118,23 @@ public:
 
 	void fill(int byte)
 	{
-		check(0, len_);
-		std::memset(virt_, byte, len_);
+		std::fill(virt_, virt_ + len_, static_cast<uint8_t>(byte));
 	}
+	/* 0 if the first bytes of both buffers are equal, otherwise 1. */
 	int compare(ptr_t other, size_t len) const
 	{
-		check(0, len);
-		other->check(0, len);
-		return std::memcmp(virt_, other->virt_, len);
+		if (len && (!virt_ || !other->virt_))
+			throw except(OPAECXX_HERE);
+		return std::equal(virt_, virt_ + len, other->virt_) ? 0 : 1;
 	}
 	template <typename T> T read(size_t offset) const
 	{
-		check(offset, sizeof(T));
+		check(offset);
 		return *reinterpret_cast<const word<T> *>(virt_ + offset);
 	}
 	template <typename T> void write(const T &value, size_t offset)
 	{
-		check(offset, sizeof(T));
+		check(offset);
 		*reinterpret_cast<word<T> *>(virt_ + offset) = value;
 	}
 };

@@ -19,6 +19,13 @@ class token {
 
 	explicit token(fpga_token named) : token_(named) {}
 
+	static fpga_properties filter_of(const properties::ptr_t &filter)
+	{
+		if (!filter)
+			throw std::invalid_argument("there is no filter");
+		return filter->c_type();
+	}
+
 public:
 	typedef std::shared_ptr<token> ptr_t;
 
@@ -33,10 +40,14 @@ public:
 		std::vector<fpga_token> found;
 		std::vector<ptr_t> tokens;
 		uint32_t count = 0, given = static_cast<uint32_t>(filters.size());
+		fpga_result result;
 
 		for (const properties::ptr_t &filter : filters)
-			wanted.push_back(filter->c_type());
-		ASSERT_FPGA_OK(fpgaEnumerate(wanted.data(), given, nullptr, 0, &count));
+			wanted.push_back(filter_of(filter));
+		result = fpgaEnumerate(wanted.data(), given, nullptr, 0, &count);
+		if (result == FPGA_NOT_FOUND)
+			return tokens;
+		ASSERT_FPGA_OK(result);
 		found.resize(count);
 		if (count)
 			ASSERT_FPGA_OK(fpgaEnumerate(wanted.data(), given, found.data(), count, &count));
@@ -61,9 +72,8 @@ public:
 		fpga_result result =
 			fpgaPropertiesGetParent(properties::get(token_)->c_type(), &parent);
 
-		if (result == FPGA_NOT_FOUND || result == FPGA_INVALID_PARAM)
+		if (result != FPGA_OK)
 			return nullptr;
-		ASSERT_FPGA_OK(result);
 		return ptr_t(new token(parent));
 	}
 
