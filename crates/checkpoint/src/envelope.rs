@@ -4,7 +4,7 @@
 const MAGIC: &[u8] = b"peerlane checkpoint\n";
 
 /// The version of the format. It changes with every change of the state of a component.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// The version of Peerlane.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -53,8 +53,11 @@ struct Entry {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Output {
     free_at: Time,
-    /// Free words in the buffers behind the output, for each virtual channel.
+    /// Free words in the buffers behind the output, for each virtual channel, and the size of each buffer.
     free_words: [u32; 3],
+    size: u32,
+    /// A queue whose first packet lacks space in its turn claims the space: no other packet of the channel passes before this one.
+    claims: Claims,
     /// The queues with a first packet for the output, one bit each.
     asked: Vec<u64>,
     /// The queue after the one that was served last.
@@ -62,6 +65,9 @@ struct Output {
     /// The time of the next wake-up for the output.
     wake: Time,
 }
+
+/// The queue that claims the space of each virtual channel behind an output.
+type Claims = [Option<usize>; 3];
 
 /// The next action of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +92,8 @@ impl Crossbar {
         let output = |words: u32| Output {
             free_at: Time::ZERO,
             free_words: [words; 3],
+            size: words,
+            claims: [None; 3],
             asked: Vec::new(),
             turn: 0,
             wake: Time::NEVER,
@@ -134,40 +142,59 @@ impl Crossbar {
         })
     }
 
-    /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet.
-    fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
+    /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet. A packet that lacks space
+    /// claims it.
+    fn next(&mut self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
         if !self.is_asked(output) {
             return Next::Nothing;
         }
+        let (next, claims) = self.choose(output, now, takes);
+        self.outputs[output].claims = claims;
+        next
+    }
+
+    /// The next action of an output that is asked, and the claims to the space behind it from then on.
+    fn choose(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> (Next, Claims) {
         let Output {
             free_at,
             free_words,
+            size,
+            mut claims,
             ref asked,
             turn,
             ..
         } = self.outputs[output];
         if free_at > now {
-            return Next::At(free_at);
+            return (Next::At(free_at), claims);
         }
         let mut earliest = Time::NEVER;
         for queue in members(asked, turn..usize::MAX).chain(members(asked, 0..turn)) {
             let Some(entry) = self.first(queue) else {
                 continue;
             };
-            if u32::from(entry.frame.cycles) > free_words[entry.channel] || !takes(entry) {
+            let (words, claim) = (u32::from(entry.frame.cycles), &mut claims[entry.channel]);
+            if claim.is_some_and(|claimed| claimed != queue) {
+                continue;
+            }
+            if words > free_words[entry.channel] {
+                *claim = (words <= size && entry.ready <= now).then_some(queue);
+                continue;
+            }
+            if !takes(entry) {
                 continue;
             }
             let due = entry.ready.max(self.inputs[queue / self.stride]);
             if due <= now {
-                return Next::Pass(queue);
+                return (Next::Pass(queue), claims);
             }
             earliest = earliest.min(due);
         }
-        if earliest == Time::NEVER {
+        let next = if earliest == Time::NEVER {
             Next::Nothing
         } else {
             Next::At(earliest)
-        }
+        };
+        (next, claims)
     }
 
     /// The first packet of a queue, unless an older packet blocks it.
@@ -192,6 +219,7 @@ impl Crossbar {
         output.free_at = now + length;
         output.asked[queue / 64] &= !(1 << (queue % 64));
         output.turn = turn;
+        output.claims[entry.channel].take_if(|claimed| *claimed == queue);
         (input, entry, length)
     }
 
@@ -258,7 +286,7 @@ fn members(set: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use packet::Packets;
+    use packet::{PacketId, Packets};
     use proptest::prelude::*;
     use protocol::{Class, TrafficClass};
 
@@ -268,7 +296,68 @@ mod tests {
     const PORTS: usize = 9;
     const STRIDE: usize = 8;
 
+    fn entry(packet: PacketId, cycles: u16, output: usize, ready: Time) -> Entry {
+        Entry {
+            frame: BusFrame {
+                packet,
+                cycles,
+                channel: 0,
+            },
+            output,
+            channel: 0,
+            ready,
+            charge: Charge {
+                traffic_class: TrafficClass::default(),
+                class: Class::Posted,
+                data: 0,
+            },
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_packet_that_lacks_space_waits_for_two_turns_of_each_other_queue(
+            small in prop::collection::vec(1_u16..8, 1..PORTS - 1),
+            held in 0_usize..4,
+        ) {
+            const WHOLE: u32 = 8;
+            let packet = Packets::default().claim();
+            let cycle = Span::from_ns(1);
+            let mut crossbar = Crossbar::new(Order::None, 1, [WHOLE; PORTS].into_iter(), cycle);
+            let large = small.len();
+            for (input, words) in small.iter().copied().chain([WHOLE as u16]).enumerate() {
+                for _ in 0..60 {
+                    crossbar.take(input, 0, entry(packet, words, 0, Time::ZERO));
+                }
+            }
+            let (mut inside, mut passed, mut waited) = (VecDeque::new(), 0, 0);
+            for step in 0..4000 {
+                let now = Time::ZERO + cycle * step;
+                match crossbar.next(0, now, |_| true) {
+                    Next::Pass(queue) => {
+                        let (input, entry, _) = crossbar.pass(queue, now);
+                        crossbar.fill(&entry);
+                        crossbar.ask_again(queue);
+                        inside.push_back(entry.frame.space());
+                        waited = if input == large { 0 } else { waited + 1 };
+                        passed += usize::from(input == large);
+                        prop_assert!(passed == 60 || waited <= 2 * small.len(), "{} after {}", waited, passed);
+                    }
+                    // The next stage lets packets go one by one, and keeps a few if it can.
+                    Next::Nothing => {
+                        if let Some(space) = inside.pop_front() {
+                            crossbar.free(0, 0, space);
+                        }
+                    }
+                    Next::At(_) => {}
+                }
+                if inside.len() > held && let Some(space) = inside.pop_front() {
+                    crossbar.free(0, 0, space);
+                }
+            }
+            prop_assert_eq!(passed, 60);
+        }
+
         #[test]
         fn an_output_is_asked_by_the_queues_whose_first_packet_is_for_it(
             steps in prop::collection::vec((any::<bool>(), 0..PORTS, 0..STRIDE, 0..PORTS), 1..300),
@@ -279,14 +368,7 @@ mod tests {
             for (number, (comes, input, queue, output)) in (0..).zip(steps) {
                 let now = Time::ZERO + cycle * number;
                 if comes {
-                    let entry = Entry {
-                        frame: BusFrame { packet, cycles: 1, channel: 0 },
-                        output,
-                        channel: 0,
-                        ready: now,
-                        charge: Charge { traffic_class: TrafficClass::default(), class: Class::Posted, data: 0 },
-                    };
-                    crossbar.take(input, queue, entry);
+                    crossbar.take(input, queue, entry(packet, 1, output, now));
                 } else if let Next::Pass(queue) = crossbar.next(output, now, |_| true) {
                     let (_, entry, _) = crossbar.pass(queue, now);
                     prop_assert_eq!(entry.output, output);

@@ -166,7 +166,10 @@ fn time_of(model: &str, direction: &str, is_read: bool) -> f64 {
         if is_read { reads } else { "" }
     );
     let result = run(&text);
-    result.flow("own").last_byte_ns.expect("the flow moved bytes")
+    result
+        .flow("own")
+        .last_byte_ns
+        .expect("the flow moved bytes")
 }
 
 #[test]
@@ -174,7 +177,10 @@ fn a_device_of_any_model_that_moves_flows_works_while_others_read_it() {
     for model in ["dma", "sg-dma", "nvme"] {
         for (direction, times) in [("write", 2.2), ("read", 1.2)] {
             let [alone, shared] = [false, true].map(|is_read| time_of(model, direction, is_read));
-            assert!(shared < times * alone, "{model}, {direction}: {shared} for {alone}");
+            assert!(
+                shared < times * alone,
+                "{model}, {direction}: {shared} for {alone}"
+            );
         }
     }
 }

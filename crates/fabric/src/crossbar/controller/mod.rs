@@ -303,7 +303,7 @@ impl Controller {
 
     /// Serves an output of a crossbar, as far as possible now.
     fn serve(&mut self, plane: Plane, output: usize, fx: &mut Effects<'_, Self>) {
-        let crossbar = &self.crossbars[plane as usize];
+        let crossbar = &mut self.crossbars[plane as usize];
         let cable = output
             .checked_sub(self.own)
             .map(|cable| &self.cables[cable]);
