@@ -10,7 +10,7 @@ mod target;
 mod translations;
 
 use coherence::Agent;
-use kernel::{Component, Effects, Port, Time};
+use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
@@ -115,6 +115,10 @@ impl Component for Accelerator {
 }
 
 impl LeafParameters for AcceleratorParameters {
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         endpoint.bar().into_iter().chain([REGISTERS]).collect()
     }
@@ -264,6 +268,7 @@ impl Accelerator {
                 0
             };
             translations.allow(space.ats_enabled(), pages);
+            translations.time_out_after(space.completion_timeout());
         }
     }
 

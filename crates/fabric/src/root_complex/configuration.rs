@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status};
+use protocol::{Completion, CompletionTimeout, ConfigRequest, FunctionId, Kind, Status};
 use serde::{Deserialize, Serialize};
 use transaction::{Action, CompletionBuffer, Outstanding, OutstandingLimits};
 
@@ -78,8 +78,14 @@ impl Configuration {
         self.progress = Progress::Answered(result);
     }
 
-    /// Begins an access to a function below root port `port`, which is its requester.
-    pub(super) fn begin(&mut self, port: usize, request: ConfigRequest, action: Action) {
+    /// Begins an access to a function below root port `port`, which is its requester, and whose registers select the completion `timeout`.
+    pub(super) fn begin(
+        &mut self,
+        (port, timeout): (usize, CompletionTimeout),
+        request: ConfigRequest,
+        action: Action,
+    ) {
+        self.requests.time_out_after(timeout);
         self.progress = Progress::Waiting(port, request, action);
     }
 

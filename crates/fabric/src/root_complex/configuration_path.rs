@@ -40,8 +40,11 @@ impl<C: Cpu> RootComplex<C> {
             }
             Reach::Below(port, kind) => {
                 request.kind = kind;
-                request.requester = self.functions.id_of(FunctionPlace::Port(port));
-                self.configuration.begin(port, request, access.action);
+                let place = FunctionPlace::Port(port);
+                request.requester = self.functions.id_of(place);
+                let timeout = self.functions.space(place).completion_timeout();
+                self.configuration
+                    .begin((port, timeout), request, access.action);
                 self.advance_configuration(fx);
             }
         }
