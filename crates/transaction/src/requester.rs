@@ -538,7 +538,7 @@ mod tests {
         };
         requester.configure(FunctionId(0x200), (256, 512), requests, false);
         assert!(drain(&mut requester, &mut packets).is_empty());
-        requester.configure(FunctionId(0x200), (256, 512), 32, true);
+        requester.configure(FunctionId(0x200), (256, 512), requests, true);
         let headers = drain(&mut requester, &mut packets);
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].requester(), FunctionId(0x200));
