@@ -380,6 +380,7 @@ fn express(port: PortType, (sizes, channels): (u8, Option<VirtualChannels>)) -> 
         ten_bit_tag_completer: sizes & 2 == 2,
         read_completion_boundary: boundary,
         ari_forwarding: true,
+        atomic_routing: true,
         tlp_prefixes: sizes & 4 == 4,
         data_link_features: None,
         virtual_channels: channels,

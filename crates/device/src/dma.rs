@@ -27,6 +27,8 @@ kernel::parameters! {
         /// Least time between two packets with requests of the engine.
         request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
         /// Completion timeout of non-posted requests.
+        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
+        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -48,6 +50,10 @@ pub struct Dma {
 one_port!(Dma);
 
 impl LeafParameters for DmaParameters {
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     fn begins_flows(&self) -> bool {
         true
     }

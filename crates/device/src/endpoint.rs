@@ -22,7 +22,9 @@ use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use serde::{Deserialize, Serialize};
-use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, Requester};
+use transaction::{
+    Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl, Requester,
+};
 
 use crate::EndpointParameters;
 use faults::Faults;
@@ -202,9 +204,13 @@ impl Endpoint {
         self.max_read_request
     }
 
-    /// Number of tags that the engine may use, with the enabled tag width.
-    pub fn tags_allowed(&self) -> u16 {
-        self.functions.space(FunctionPlace::Own).tags_allowed()
+    /// The non-posted requests that the registers allow the engine: as many as the enabled tag width has tags.
+    pub fn requests_allowed(&self) -> RequestControl {
+        let space = self.functions.space(FunctionPlace::Own);
+        RequestControl {
+            tags: space.tags_allowed(),
+            completion_timeout: space.completion_timeout(),
+        }
     }
 
     /// Whether the engine may send memory requests; if not, it keeps them.

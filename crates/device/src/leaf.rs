@@ -24,6 +24,11 @@ pub trait LeafParameters: Parameters + Any {
         0
     }
 
+    /// The completion timeout of its requests, if the scenario sets one.
+    fn completion_timeout(&self) -> Option<Span> {
+        None
+    }
+
     /// Most virtual functions of a device of this model.
     fn most_virtual_functions(&self) -> u32 {
         255

@@ -57,6 +57,12 @@ kernel::parameters! {
         /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
         /// number of their own.
         ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
+        /// Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in Device Capabilities 2. A switch without it
+        /// takes one that it would have to pass on as an Unsupported Request, and firmware enables no AtomicOp requesters below it.
+        atomic_routing: bool = true, from "our choice; PCIe Base 6.15.3.1: optional, for all ports of a switch or for none";
+        /// Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in Device Control 2 of all ports that route
+        /// them. Such a request ends with the error AtomicOp Egress Blocked and the status Unsupported Request.
+        atomic_egress_blocking: bool = false, from "PCIe Base 7.5.3.16: off after reset";
         /// Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them on: End-End TLP Prefix Supported in Device
         /// Capabilities 2. Without it such a packet is malformed.
         tlp_prefixes: bool = false, from "our choice: off; PCIe Base 2.2.10.2: optional";
@@ -118,7 +124,7 @@ struct SwitchPort {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct PortFilter {
     /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
-    /// damaged; 0 where a traffic class maps to no channel of the switch. Poisoned packets and those with prefixes always are.
+    /// damaged; 0 where a traffic class maps to no channel of the switch, or a port does not let atomic operations pass. Poisoned packets and those with prefixes always are.
     checked_from: u32,
     /// Whether packets that arrive here may be blocked or redirected.
     restricts: bool,
@@ -295,6 +301,17 @@ impl Switch {
         }
         if let Some(to) = self.blocking_port(from, &header) {
             return self.refuse_at(place(to), from, delivery, Refusal::PrefixBlocked, fx);
+        }
+        if let Kind::Atomic(_) = header.kind
+            && let Some(to) = self.egress(from, &header)
+        {
+            let (ingress, egress) = (place(from), place(to));
+            if !self.functions.space(ingress).routes_atomics() {
+                return self.refuse(from, delivery, Refusal::UnsupportedRequest, fx);
+            }
+            if self.functions.space(egress).blocks_atomics() {
+                return self.refuse_at(egress, from, delivery, Refusal::AtomicEgressBlocked, fx);
+            }
         }
         if header.poisoned {
             self.record_poison(from, packet, fx);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, Status};
+use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
 use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Outstanding, RequesterLimits};
 
@@ -45,6 +45,11 @@ impl Loads {
             waiting: VecDeque::new(),
             open: Outstanding::new(limits.outstanding),
         }
+    }
+
+    /// Selects the completion timeout of new loads.
+    pub(crate) fn time_out_after(&mut self, timeout: CompletionTimeout) {
+        self.open.time_out_after(timeout);
     }
 
     /// Queues a load of `len` bytes at `address` for a thread.

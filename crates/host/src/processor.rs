@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TableChange, TranslationOrder};
 use kernel::Time;
 use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
-use protocol::{Completion, FunctionId, Header};
+use protocol::{Completion, CompletionTimeout, FunctionId, Header};
 use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
@@ -530,6 +530,11 @@ impl Cpu for Processor {
 
     fn set_max_payload(&mut self, max_payload: u32) {
         self.requester.set_max_payload(max_payload);
+    }
+
+    fn time_out_after(&mut self, timeout: CompletionTimeout) {
+        self.requester.time_out_after(timeout);
+        self.loads.time_out_after(timeout);
     }
 
     fn address_of(&self, flow: FlowId) -> Option<u64> {

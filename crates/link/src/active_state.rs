@@ -283,7 +283,7 @@ mod tests {
 
     fn end(asks: bool) -> ActiveState {
         let mut end = ActiveState::new(asks, Span::from_us(2));
-        end.enable(true, FunctionId::default());
+        end.enable(true, FunctionId::default(), false);
         end
     }
 

@@ -30,10 +30,11 @@ pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
     AccessService, AddressSpaces, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction,
-    ChannelControl, ChannelsControl, ConfigSpace, CorrectableError, DataLinkFeatures, Detected,
-    EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, LinkHold,
-    MOST_CHANNELS, MsixTable, PageRequests, PasidControl, PortType, Severity, Signalling, SrIov,
-    TriggerReason, UncorrectableError, VirtualBar, VirtualChannels, WINDOW_BYTES, register,
+    ChannelControl, ChannelsControl, CompletionTimeout, ConfigSpace, CorrectableError,
+    DataLinkFeatures, Detected, EndpointFunction, ErrorControl, ErrorRecord, Express, Identity,
+    Interval, LinkHold, MOST_CHANNELS, MsixTable, PageRequests, PasidControl, PortType, Severity,
+    Signalling, SrIov, TriggerReason, UncorrectableError, VirtualBar, VirtualChannels,
+    WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, ecrc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};

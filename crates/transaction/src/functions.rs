@@ -437,6 +437,9 @@ impl Functions {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
             Refusal::AcsViolation => (UncorrectableError::AcsViolation, answered),
+            Refusal::AtomicEgressBlocked => {
+                (UncorrectableError::AtomicEgressBlocked, answered)
+            }
             Refusal::PrefixBlocked => (UncorrectableError::PrefixBlocked, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
             Refusal::PoisonedTlp => (UncorrectableError::PoisonedTlp, false),

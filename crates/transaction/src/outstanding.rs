@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use protocol::{Completion, Tag};
+use protocol::{Completion, CompletionTimeout, Tag};
 use serde::{Deserialize, Serialize};
 
 use crate::CompletionBuffer;
@@ -15,13 +15,22 @@ use crate::completion_buffer::Space;
 pub struct OutstandingLimits {
     /// The number of outstanding requests.
     pub tags: u16,
-    /// The completion timeout of each request (PCIe Base 2.8).
+    /// The completion timeout of each request that the function has of itself (PCIe Base 2.8). Software may select another.
     pub completion_timeout: Span,
     /// The time after its timeout in which the tag of a request is not used again: a completion that comes in this time is
     /// unexpected, instead of the answer to another request.
     pub tag_quarantine: Span,
     /// The buffer for the completions.
     pub completion_buffer: CompletionBuffer,
+}
+
+/// The non-posted requests that the registers of a function allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestControl {
+    /// The number of tags.
+    pub tags: u16,
+    /// The completion timeout of requests that are sent from now on.
+    pub completion_timeout: CompletionTimeout,
 }
 
 /// Outstanding requests by tag. `T` is the requester's data about each request. What is looked at without any request is in the first
@@ -42,6 +51,8 @@ pub struct Outstanding<T> {
     tags: Range<u16>,
     /// The space of the completion buffer that outstanding requests, and late completions of tags in quarantine, may need.
     used: Space,
+    /// The completion timeout of new requests; `None` if they have none.
+    timeout: Option<Span>,
 }
 
 /// The state of a tag.
@@ -86,13 +97,25 @@ impl<T: Copy> Outstanding<T> {
             deadlines: VecDeque::new(),
             quarantined: VecDeque::new(),
             used: Space::default(),
+            timeout: Some(limits.completion_timeout),
         };
-        outstanding.allow(limits.tags);
+        outstanding.use_tags(limits.tags);
         outstanding
     }
 
-    /// Limits the number of tags for new requests. Outstanding requests keep their tags.
-    pub fn allow(&mut self, tags: u16) {
+    /// Applies the registers to new requests. Outstanding requests keep their tags and deadlines.
+    pub fn allow(&mut self, control: RequestControl) {
+        self.use_tags(control.tags);
+        self.time_out_after(control.completion_timeout);
+    }
+
+    /// Selects the completion timeout of new requests.
+    pub fn time_out_after(&mut self, timeout: CompletionTimeout) {
+        let own = self.limits.completion_timeout.as_fs();
+        self.timeout = timeout.nearest_fs(own).map(Span::from_fs);
+    }
+
+    fn use_tags(&mut self, tags: u16) {
         let tags = tags.min(self.limits.tags);
         // A 10-bit tag has nonzero upper bits, so that it is never mistaken for an 8-bit tag (PCIe Base 2.2.6.2).
         let first = if tags > 256 { 256 } else { 0 };
@@ -148,7 +171,7 @@ impl<T: Copy> Outstanding<T> {
         let space = Space::of(address, len);
         self.used.add(space);
         let tag = self.free.pop().expect("a request needs a free tag");
-        let deadline = now + self.limits.completion_timeout;
+        let deadline = self.timeout.map_or(Time::NEVER, |timeout| now + timeout);
         self.slots[usize::from(tag)] = Slot::Waiting(Waiting {
             what,
             len,
@@ -156,8 +179,22 @@ impl<T: Copy> Outstanding<T> {
             deadline,
             space,
         });
-        self.deadlines.push_back((deadline, tag));
+        let is_latest = self.deadlines.back().is_none_or(|last| last.0 <= deadline);
+        if is_latest && self.timeout.is_some() {
+            self.deadlines.push_back((deadline, tag));
+        } else {
+            self.insert_deadline(deadline, tag);
+        }
         Tag(tag)
+    }
+
+    /// Adds a deadline before later ones, because software has shortened the completion timeout, or one that never comes.
+    #[cold]
+    fn insert_deadline(&mut self, deadline: Time, tag: u16) {
+        // An earlier request with this tag is complete, and one without a deadline would be listed for ever.
+        self.deadlines.retain(|listed| *listed != (deadline, tag));
+        let place = self.deadlines.partition_point(|other| other.0 <= deadline);
+        self.deadlines.insert(place, (deadline, tag));
     }
 
     /// Returns the part of the request that `completion` answers, or `None` if the completion is unexpected.
@@ -440,11 +477,11 @@ mod tests {
         let lost = outstanding.begin((), (0, 4), Time::ZERO);
         let late = Time::ZERO + TIMEOUT;
         assert!(outstanding.give_up(late).is_some());
-        outstanding.allow(1);
+        outstanding.use_tags(1);
         assert_eq!(lost, Tag(0));
         assert!(!outstanding.is_open(late));
         assert_eq!(outstanding.next_change(late), late + QUARANTINE);
-        outstanding.allow(2);
+        outstanding.use_tags(2);
         assert_eq!(outstanding.begin((), (0, 4), late), Tag(1));
     }
 
@@ -462,7 +499,7 @@ mod tests {
         let mut outstanding = outstanding(300);
         let wide = outstanding.begin('a', (0, 4), Time::ZERO);
         assert_eq!(wide, Tag(256));
-        outstanding.allow(1);
+        outstanding.use_tags(1);
         let narrow = outstanding.begin('b', (0, 4), Time::ZERO);
         assert_eq!(narrow, Tag(0));
         assert!(!outstanding.is_open(Time::ZERO));

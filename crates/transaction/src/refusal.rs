@@ -22,10 +22,11 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     fx.store().release(packet);
     // A request with poisoned data is not carried out (PCIe Base 2.7.2.2).
     let status = match why {
-        // So is one with a prefix that is blocked (PCIe Base 2.2.10.2).
-        Refusal::UnsupportedRequest | Refusal::PoisonedTlp | Refusal::PrefixBlocked => {
-            Status::UnsupportedRequest
-        }
+        // So is one that a port blocks, for its prefix (PCIe Base 2.2.10.2) or as an atomic operation (6.15.3.1).
+        Refusal::UnsupportedRequest
+        | Refusal::PoisonedTlp
+        | Refusal::PrefixBlocked
+        | Refusal::AtomicEgressBlocked => Status::UnsupportedRequest,
         // An ACS Violation is answered with Completer Abort (PCIe Base 6.12.4).
         Refusal::CompleterAbort | Refusal::AcsViolation => Status::CompleterAbort,
         _ => return None,

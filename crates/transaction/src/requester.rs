@@ -4,11 +4,11 @@ mod standing;
 
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, Status};
+use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{Content, Direction, Flow, Running};
-use crate::{AnsweredPart, Outstanding, RequesterLimits};
+use crate::{AnsweredPart, Outstanding, RequestControl, RequesterLimits};
 
 pub use standing::Standing;
 
@@ -97,24 +97,30 @@ impl Requester {
         self.id
     }
 
-    /// Sets the function ID, the limits of payload and read request in bytes, the number of tags, and whether requests may be sent.
+    /// Sets the function ID, the limits of payload and read request in bytes, those of non-posted requests, and whether requests may be
+    /// sent.
     pub fn configure(
         &mut self,
         id: FunctionId,
         (max_payload, max_read_request): (u32, u32),
-        tags: u16,
+        requests: RequestControl,
         may: bool,
     ) {
         self.id = id;
         self.limits.max_payload = max_payload;
         self.limits.max_read_request = max_read_request;
-        self.reads.allow(tags);
+        self.reads.allow(requests);
         self.is_bus_master = may;
     }
 
     /// Holds all requests until `time`.
     pub fn hold_until(&mut self, time: Time) {
         self.held_until = time;
+    }
+
+    /// Selects the completion timeout of new requests.
+    pub fn time_out_after(&mut self, timeout: CompletionTimeout) {
+        self.reads.time_out_after(timeout);
     }
 
     /// Sets the largest payload of a packet in bytes.
@@ -527,9 +533,13 @@ mod tests {
     fn a_function_that_is_no_bus_master_holds_its_requests() {
         let mut packets = Packets::default();
         let mut requester = requester(flow(Direction::Write, 0, 256));
-        requester.configure(FunctionId(0x200), (256, 512), 32, false);
+        let requests = RequestControl {
+            tags: 32,
+            completion_timeout: CompletionTimeout::default(),
+        };
+        requester.configure(FunctionId(0x200), (256, 512), requests, false);
         assert!(drain(&mut requester, &mut packets).is_empty());
-        requester.configure(FunctionId(0x200), (256, 512), 32, true);
+        requester.configure(FunctionId(0x200), (256, 512), requests, true);
         let headers = drain(&mut requester, &mut packets);
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].requester(), FunctionId(0x200));

@@ -10,7 +10,7 @@ mod target;
 mod translations;
 
 use coherence::Agent;
-use kernel::{Component, Effects, Port, Time};
+use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
@@ -116,6 +116,10 @@ impl Component for Accelerator {
 }
 
 impl LeafParameters for AcceleratorParameters {
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         endpoint.bar().into_iter().chain([REGISTERS]).collect()
     }
@@ -265,6 +269,7 @@ impl Accelerator {
                 0
             };
             translations.allow(space.ats_enabled(), pages);
+            translations.time_out_after(space.completion_timeout());
         }
     }
 

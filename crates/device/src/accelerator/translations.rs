@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::{Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{
-    Access, Completion, CompletionCount, FunctionId, Header, InvalidateTag, Message, Page,
-    PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
+    Access, Completion, CompletionCount, CompletionTimeout, FunctionId, Header, InvalidateTag,
+    Message, Page, PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
 };
 use serde::{Deserialize, Serialize};
 use transaction::{Mapping, Outstanding, OutstandingLimits, PageSize, Rights, TranslationCache};
@@ -260,6 +260,11 @@ impl Translations {
         let packet = packets.claim();
         packets[packet].write(Header::message(self.id, message), Stamp::default());
         Some(packet)
+    }
+
+    /// Selects the completion timeout of new requests.
+    pub(super) fn time_out_after(&mut self, timeout: CompletionTimeout) {
+        self.outstanding.time_out_after(timeout);
     }
 
     /// Applies the registers: whether translation requests are enabled, and the most outstanding page requests.

@@ -31,6 +31,8 @@ kernel::parameters! {
         /// Whether its addresses are virtual, translated by its host (IOMMU); it sends no translation requests.
         virtual_addresses: bool = false, from "our choice: physical addresses";
         /// Completion timeout of non-posted requests.
+        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
+        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -64,6 +66,10 @@ pub struct BlockDma {
 one_port!(BlockDma);
 
 impl LeafParameters for BlockDmaParameters {
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         endpoint.bar().into_iter().chain([REGISTERS]).collect()
     }
@@ -173,7 +179,7 @@ impl BlockDma {
 
     /// Applies the registers.
     fn apply_registers(&mut self) {
-        self.outstanding.allow(self.endpoint.tags_allowed());
+        self.outstanding.allow(self.endpoint.requests_allowed());
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {

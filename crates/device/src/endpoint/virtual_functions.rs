@@ -6,7 +6,7 @@ use kernel::Effects;
 use packet::{PacketId, Refusal};
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
 use serde::{Deserialize, Serialize};
-use transaction::{FunctionPlace, Memory, Requester, deliver};
+use transaction::{FunctionPlace, Memory, RequestControl, Requester, deliver};
 
 use super::{Device, Endpoint};
 use crate::EndpointParameters;
@@ -109,16 +109,21 @@ impl Endpoint {
     /// Applies the registers of the function at `place` to a requester.
     pub fn configure_requester_of(&self, place: FunctionPlace, requester: &mut Requester) {
         let sizes = (self.max_payload(), self.max_read_request());
-        let (tags, may) = (self.tags_allowed_at(place), self.is_bus_master_at(place));
-        requester.configure(self.id_of(place), sizes, tags, may);
+        let (requests, may) = (
+            self.requests_allowed_at(place),
+            self.is_bus_master_at(place),
+        );
+        requester.configure(self.id_of(place), sizes, requests, may);
     }
 
-    /// Number of tags that the function at `place` may use.
-    pub(crate) fn tags_allowed_at(&self, place: FunctionPlace) -> u16 {
-        match place {
-            FunctionPlace::Virtual(_) => self.tags_allowed().min(EIGHT_BIT_TAGS),
-            FunctionPlace::Own | FunctionPlace::Port(_) => self.tags_allowed(),
+    /// The non-posted requests that the registers allow the function at `place`. The completion timeout of a physical function is that of
+    /// its virtual functions.
+    pub(crate) fn requests_allowed_at(&self, place: FunctionPlace) -> RequestControl {
+        let mut requests = self.requests_allowed();
+        if let FunctionPlace::Virtual(_) = place {
+            requests.tags = requests.tags.min(EIGHT_BIT_TAGS);
         }
+        requests
     }
 
     pub(super) fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {

@@ -39,7 +39,7 @@ impl Tags {
                 .resize_with(there, || Outstanding::new(limits));
         }
         for (number, of_function) in self.functions.iter_mut().enumerate() {
-            of_function.allow(endpoint.tags_allowed_at(place_of(number as u8)));
+            of_function.allow(endpoint.requests_allowed_at(place_of(number as u8)));
         }
     }
 

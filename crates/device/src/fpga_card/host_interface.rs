@@ -64,7 +64,6 @@ pub(super) struct Limits {
     pub(super) id: FunctionId,
     pub(super) max_payload: u32,
     pub(super) max_read_request: u32,
-    pub(super) tags: u16,
 }
 
 /// The outstanding non-posted requests of a card.

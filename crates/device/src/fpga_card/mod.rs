@@ -100,6 +100,10 @@ struct Idle {
 }
 
 impl LeafParameters for FpgaCardParameters {
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     /// The BARs of management, and of the ports with their slots.
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         let ports = ports_size(self.slot_count());
@@ -524,7 +528,7 @@ impl FpgaCard {
     /// Applies the registers of the function to the requests of all slots.
     fn apply_registers(&mut self) {
         let limits = limits(&self.endpoint);
-        self.requests.allow(limits.tags);
+        self.requests.allow(self.endpoint.requests_allowed());
         for slot in &mut self.slots {
             slot.host.apply_registers(limits);
         }
@@ -606,6 +610,5 @@ fn limits(endpoint: &Endpoint) -> Limits {
         id: endpoint.id(),
         max_payload: endpoint.max_payload(),
         max_read_request: endpoint.max_read_request(),
-        tags: endpoint.tags_allowed(),
     }
 }

@@ -159,6 +159,10 @@ impl LeafParameters for NicParameters {
         registers::PAGE
     }
 
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }
@@ -345,7 +349,7 @@ impl Nic {
 
     /// Applies the registers.
     fn apply_registers(&mut self) {
-        self.reads.allow(self.shared.endpoint().tags_allowed());
+        self.reads.allow(self.shared.endpoint().requests_allowed());
         self.shared.apply_registers();
     }
 

@@ -9,7 +9,7 @@ use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag, TrafficClass};
 use serde::{Deserialize, Serialize};
-use transaction::{AnsweredPart, Outstanding, OutstandingLimits};
+use transaction::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
 
 use super::NicParameters;
 use super::descriptor::Item;
@@ -73,9 +73,9 @@ impl Reads {
         }
     }
 
-    /// Allows so many tags.
-    pub(super) fn allow(&mut self, tags: u16) {
-        self.outstanding.allow(tags);
+    /// Applies the registers to new reads.
+    pub(super) fn allow(&mut self, requests: RequestControl) {
+        self.outstanding.allow(requests);
     }
 
     /// Whether there is a tag, and space for the completions, for another request of `len` bytes.

@@ -56,11 +56,17 @@ kernel::parameters! {
         /// Traffic class of reads of submission entries and lists of pages, and of writes of completion entries.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries; NVM Express has no register for it";
         /// Completion timeout of non-posted requests.
+        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
+        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 
 impl LeafParameters for NvmeParameters {
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
     /// BAR 0 has the registers, and no other size than theirs.
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         vec![Bar {
@@ -230,7 +236,7 @@ impl Leaf for Nvme {
         self.disable(fx);
         self.is_enabled = false;
         self.outstanding.forget(|_| true);
-        self.outstanding.allow(self.endpoint.tags_allowed());
+        self.outstanding.allow(self.endpoint.requests_allowed());
         let zeros = [0; registers::SIZE as usize];
         self.endpoint.bar_mut().write(0, &zeros);
         self.show_constants();
@@ -285,7 +291,7 @@ impl Nvme {
             is_turn_of_reads: false,
             parameters: parameters.clone(),
         };
-        drive.outstanding.allow(drive.endpoint.tags_allowed());
+        drive.outstanding.allow(drive.endpoint.requests_allowed());
         drive.show_constants();
         drive
     }
@@ -330,7 +336,7 @@ impl Nvme {
             }
             Kind::ConfigWrite(_) => {
                 self.endpoint.serve(packet, fx);
-                self.outstanding.allow(self.endpoint.tags_allowed());
+                self.outstanding.allow(self.endpoint.requests_allowed());
             }
             _ => self.endpoint.serve(packet, fx),
         }

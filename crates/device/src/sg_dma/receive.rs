@@ -116,7 +116,7 @@ impl SgDma {
 
     /// Applies the registers.
     pub(super) fn apply_registers(&mut self) {
-        self.outstanding.allow(self.endpoint.tags_allowed());
+        self.outstanding.allow(self.endpoint.requests_allowed());
     }
 
     /// Handles a part of the answer to a request of the engine, or its failure.

@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status};
+use protocol::{Completion, CompletionTimeout, ConfigRequest, FunctionId, Kind, Status};
 use serde::{Deserialize, Serialize};
 use transaction::{Action, CompletionBuffer, Outstanding, OutstandingLimits};
 
@@ -82,8 +82,14 @@ impl Configuration {
         self.progress = Progress::Answered(result);
     }
 
-    /// Lets the access go to a function below root port `port`, which is its requester.
-    pub(super) fn send_below(&mut self, port: usize, request: ConfigRequest, action: Action) {
+    /// Lets the access go to a function below root port `port`, which is its requester, and whose registers select the completion `timeout`.
+    pub(super) fn send_below(
+        &mut self,
+        (port, timeout): (usize, CompletionTimeout),
+        request: ConfigRequest,
+        action: Action,
+    ) {
+        self.requests.time_out_after(timeout);
         self.progress = Progress::Waiting(port, request, action);
     }
 

@@ -51,8 +51,11 @@ impl<C: Cpu> RootComplex<C> {
             }
             Reach::Below(port, kind) => {
                 request.kind = kind;
-                request.requester = self.functions.id_of(FunctionPlace::Port(port));
-                self.configuration.send_below(port, request, access.action);
+                let place = FunctionPlace::Port(port);
+                request.requester = self.functions.id_of(place);
+                let timeout = self.functions.space(place).completion_timeout();
+                self.configuration
+                    .send_below((port, timeout), request, access.action);
                 self.advance_configuration(fx);
             }
         }

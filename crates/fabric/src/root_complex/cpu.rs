@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use kernel::Time;
 use packet::{FlowId, PacketId, Packets};
-use protocol::{Completion, MemoryRequest};
+use protocol::{Completion, CompletionTimeout, MemoryRequest};
 use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, FunctionPlace, Next, Taken};
 
@@ -29,6 +29,8 @@ pub trait Cpu: Debug {
     fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool;
     /// Limits the payload of its packets to `max_payload` bytes from now on.
     fn set_max_payload(&mut self, max_payload: u32);
+    /// Selects the completion timeout of its requests from now on.
+    fn time_out_after(&mut self, timeout: CompletionTimeout);
     /// The first address of `flow`.
     fn address_of(&self, flow: FlowId) -> Option<u64>;
     /// Takes a message signalled interrupt: the 32 bits that its function wrote.

@@ -31,7 +31,7 @@ use kernel::{Action, Component, Effects, Port, Span, Stream, Time};
 use link::{Counters, LinkEnd, LinkTimer};
 use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::coherence::{Line, LineData};
-use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
+use protocol::{Class, CompletionTimeout, Header, Kind, Message, MessageRequest, TrafficClass};
 use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Functions, Marks, Memory, Pattern};
 
@@ -345,6 +345,19 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(max_payload) = self.ports.largest_max_payload() {
             self.cpu.set_max_payload(max_payload);
         }
+        if let Some(timeout) = self.longest_completion_timeout() {
+            self.cpu.time_out_after(timeout);
+        }
+    }
+}
+
+impl<C: Cpu> RootComplex<C> {
+    /// The completion timeout that software selects for the processors' requests, which leave by any root port: the longest one.
+    fn longest_completion_timeout(&self) -> Option<CompletionTimeout> {
+        let own = self.parameters.completion_timeout.as_fs();
+        let ports = (0..self.functions.ports().len()).map(FunctionPlace::Port);
+        let selected = ports.map(|port| self.functions.space(port).completion_timeout());
+        selected.max_by_key(|timeout| timeout.nearest_fs(own).unwrap_or(u64::MAX))
     }
 }
 

@@ -101,6 +101,9 @@ kernel::parameters! {
         /// Without it, firmware enables 10-bit tags at no device below.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
         /// Completion timeout of non-posted requests.
+        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
+        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range. Of several root ports the
+        /// longest time counts for the requests of the processors.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Time after its timeout in which the tag of a request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.

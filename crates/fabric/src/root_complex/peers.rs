@@ -262,7 +262,7 @@ mod tests {
             if is_damaged {
                 packets[whole].damage(700);
             }
-            let parts = path(64, 64).pass_parts(whole, Time::ZERO, &mut packets);
+            let parts = path(64, 64).pass_parts(whole, 4096, Time::ZERO, &mut packets);
             assert_eq!(parts.len(), 4);
             for (part, _) in parts {
                 let error = packets[part].digest_error();

@@ -131,7 +131,9 @@ impl Switch {
             port.link
                 .enable_l1(space.enables_l1(), self.functions.id_of(place), false);
         }
-        let filters = self.links().any(|link| !link.maps_all_classes());
+        let mut spaces = self.functions.places().map(|at| self.functions.space(at));
+        let stops_atomics = spaces.any(|space| !space.routes_atomics() || space.blocks_atomics());
+        let filters = stops_atomics || self.links().any(|link| !link.maps_all_classes());
         for (port, filter) in self.ports.iter().zip(&mut self.filters) {
             filter.checked_from = match (filters, self.damages) {
                 (true, _) => 0,

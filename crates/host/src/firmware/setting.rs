@@ -1,5 +1,6 @@
 //! Changes to the configuration of functions after enumeration, as an administrator makes them with `setpci`.
 
+use kernel::Span;
 use protocol::{AccessService, Express, FunctionId, register};
 use transaction::ConfigAccess;
 
@@ -16,6 +17,8 @@ pub enum Setting {
     MaxReadRequest(u32),
     /// Memory Space Enable.
     MemoryEnable(bool),
+    /// Completion Timeout Value that shows a time.
+    CompletionTimeout(Span),
     /// 10-Bit Tag Requester Enable.
     TenBitTags(bool),
     /// Enable Relaxed Ordering.
@@ -46,6 +49,8 @@ pub enum Setting {
     AddressSpaces(bool),
     /// End-End TLP Prefix Blocking.
     BlockPrefixes,
+    /// `AtomicOp` Egress Blocking.
+    BlockAtomics,
     /// An Access Control Service.
     Access(AccessService, bool),
     /// The bit of the port with this number in the Egress Control Vector of Access Control Services.
@@ -82,10 +87,12 @@ impl Registers {
             | Setting::MaxReadRequest(_)
             | Setting::RelaxedOrdering(_)
             | Setting::NoSnoop(_) => self.express(function, register::DEVICE_CONTROL).await,
-            Setting::TenBitTags(_)
+            Setting::CompletionTimeout(_)
+            | Setting::TenBitTags(_)
             | Setting::IdOrdering(_)
             | Setting::CompletionsById(_)
-            | Setting::BlockPrefixes => self.express(function, register::DEVICE_CONTROL_2).await,
+            | Setting::BlockPrefixes
+            | Setting::BlockAtomics => self.express(function, register::DEVICE_CONTROL_2).await,
             Setting::MemoryEnable(_) => Some(register::COMMAND),
             Setting::EnterL0s | Setting::EnterL1 => {
                 self.express(function, register::LINK_CONTROL).await
@@ -107,12 +114,14 @@ impl Registers {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
+            Setting::CompletionTimeout(time) => Express::completion_timeout_field(time.as_fs()),
             Setting::TenBitTags(on) => flag(Express::TEN_BIT_TAG_FIELD.0, on),
             Setting::RelaxedOrdering(on) => flag(Express::RELAXED_ORDERING_ENABLE, on),
             Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
             Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
             Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
             Setting::BlockPrefixes => Express::PREFIX_BLOCKING_FIELD,
+            Setting::BlockAtomics => Express::ATOMIC_EGRESS_BLOCKING_FIELD,
             Setting::EnterL0s => flag(Express::L0S_ENABLE, true),
             Setting::EnterL1 => flag(Express::L1_ENABLE, true),
             Setting::Channels(_)

@@ -51,6 +51,8 @@ pub const INTERNAL_ERROR: u32 = 1 << UncorrectableError::Internal as u32;
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
 /// A port of a switch that supports prefixes may block them.
 const PREFIX_BLOCKED: u32 = 1 << UncorrectableError::PrefixBlocked as u32;
+/// A port of a switch that routes atomic operations may block them.
+const ATOMIC_BLOCKED: u32 = 1 << UncorrectableError::AtomicEgressBlocked as u32;
 /// A port with its link below it has Access Control Services.
 const ACS_VIOLATION: u32 = 1 << UncorrectableError::AcsViolation as u32;
 /// Advisory Non-Fatal Error, in the status of correctable errors.
@@ -125,13 +127,15 @@ pub enum UncorrectableError {
     AcsViolation = 21,
     /// A device has found an error in itself.
     Internal = 22,
+    /// The port lets no request for an atomic operation out (PCIe Base 6.15.3.1).
+    AtomicEgressBlocked = 24,
     /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
     PrefixBlocked = 25,
 }
 
 impl UncorrectableError {
     /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 11] = [
+    pub const ALL: [UncorrectableError; 12] = [
         UncorrectableError::SurpriseDown,
         UncorrectableError::PoisonedTlp,
         UncorrectableError::CompletionTimeout,
@@ -142,6 +146,7 @@ impl UncorrectableError {
         UncorrectableError::UnsupportedRequest,
         UncorrectableError::AcsViolation,
         UncorrectableError::Internal,
+        UncorrectableError::AtomicEgressBlocked,
         UncorrectableError::PrefixBlocked,
     ];
 
@@ -158,6 +163,7 @@ impl UncorrectableError {
             UncorrectableError::UnsupportedRequest => "Unsupported Request",
             UncorrectableError::AcsViolation => "ACS Violation",
             UncorrectableError::Internal => "Uncorrectable Internal Error",
+            UncorrectableError::AtomicEgressBlocked => "AtomicOp Egress Blocked",
             UncorrectableError::PrefixBlocked => "TLP Prefix Blocked",
         }
     }
@@ -304,8 +310,14 @@ impl ConfigSpace {
         } else {
             (0, 0)
         };
-        let absent = SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED | INTERNAL_ERROR;
-        let present = surprise_down | violation | blocked | internal | OF_LINK_PROTOCOL;
+        let atomics = if self.routes_atomics() && is_of_switch {
+            ATOMIC_BLOCKED
+        } else {
+            0
+        };
+        let absent =
+            SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED | ATOMIC_BLOCKED | INTERNAL_ERROR;
+        let present = surprise_down | violation | blocked | atomics | internal | OF_LINK_PROTOCOL;
         let modelled = modelled & !absent | present;
         let all = CorrectableError::ALL.iter();
         let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());

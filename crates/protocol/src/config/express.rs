@@ -97,6 +97,8 @@ const ATOMIC_COMPLETER: u32 = 0b111 << 7;
 /// Atomic operations of 32 and 64 bits.
 const ATOMIC_COMPLETER_BASE: u32 = 0b11 << 7;
 const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
+/// `AtomicOp` Egress Blocking, of a port that routes atomic operations.
+const ATOMIC_EGRESS_BLOCKING: u32 = 1 << 7;
 const RELAXED_ORDERING_ENABLE: u32 = 1 << 4;
 const NO_SNOOP_ENABLE: u32 = 1 << 11;
 const IDO_REQUEST_ENABLE: u32 = 1 << 8;
@@ -174,6 +176,8 @@ pub struct Express {
     /// Whether a root port or a downstream port of a switch can pass on configuration requests for all 256 functions of the device
     /// below: ARI Forwarding Supported.
     pub ari_forwarding: bool,
+    /// Whether a port of a switch passes on requests for atomic operations: `AtomicOp` Routing Supported.
+    pub atomic_routing: bool,
     /// Whether the port receives packets with End-End TLP prefixes, and a port of a switch passes them on.
     pub tlp_prefixes: bool,
     /// The features of the data link layer, if the port exchanges them with the far end.
@@ -225,6 +229,16 @@ impl ConfigSpace {
     /// Whether the function may send atomic operation requests (PCIe Base 6.15.3.1).
     pub fn atomic_requester_enable(&self) -> bool {
         self.read(DEVICE_CONTROL_2) & ATOMIC_REQUESTER_ENABLE != 0
+    }
+
+    /// Whether a port passes on requests for atomic operations: `AtomicOp` Routing Supported (PCIe Base 6.15.3.1).
+    pub fn routes_atomics(&self) -> bool {
+        Express::routes_atomics(self.read(DEVICE_CAPABILITIES_2))
+    }
+
+    /// Whether the port lets no request for an atomic operation out: `AtomicOp` Egress Blocking (PCIe Base 7.5.3.16).
+    pub fn blocks_atomics(&self) -> bool {
+        self.read(DEVICE_CONTROL_2) & ATOMIC_EGRESS_BLOCKING != 0
     }
 
     /// The attributes that the function may set in its requests: Enable Relaxed Ordering, Enable No Snoop and IDO Request Enable (PCIe
@@ -291,6 +305,10 @@ impl Express {
 
     /// End-End TLP Prefix Blocking in Device Control 2: mask and value.
     pub const PREFIX_BLOCKING_FIELD: (u32, u32) = (PREFIX_BLOCKING, PREFIX_BLOCKING);
+
+    /// `AtomicOp` Egress Blocking in Device Control 2: mask and value.
+    pub const ATOMIC_EGRESS_BLOCKING_FIELD: (u32, u32) =
+        (ATOMIC_EGRESS_BLOCKING, ATOMIC_EGRESS_BLOCKING);
 
     /// `Max_Payload_Size Supported` in bytes, in a value of the register [`DEVICE_CAPABILITIES`].
     pub fn supported_in(capabilities: u32) -> u32 {
@@ -390,7 +408,12 @@ mod tests {
 
     fn with_tags(port: PortType, tags: u16) -> ConfigSpace {
         let mut space = ConfigSpace::empty();
-        space.declare_express(&Express {
+        space.declare_express(&express(port, tags));
+        space
+    }
+
+    fn express(port: PortType, tags: u16) -> Express {
+        Express {
             port,
             max_payload_supported: 512,
             generation: Generation::Gen3,
@@ -400,14 +423,14 @@ mod tests {
             ten_bit_tag_completer: true,
             read_completion_boundary: 128,
             ari_forwarding: port != PortType::RootPort,
+            atomic_routing: true,
             tlp_prefixes: false,
             data_link_features: None,
             virtual_channels: None,
             l0s_exit_ns: None,
             l1_exit_ns: None,
             has_separate_clocks: false,
-        });
-        space
+        }
     }
 
     #[test]
@@ -503,6 +526,27 @@ mod tests {
         }
     }
 
+    /// PCIe Base 6.15.3.1, 7.5.3.15, 7.5.3.16.
+    #[test]
+    fn a_switch_may_leave_the_routing_of_atomic_operations_out_and_has_no_blocking_then() {
+        for (port, atomic_routing, expected) in [
+            (PortType::Upstream, true, true),
+            (PortType::Downstream, true, true),
+            (PortType::Upstream, false, false),
+            (PortType::Downstream, false, false),
+        ] {
+            let mut space = ConfigSpace::empty();
+            space.declare_express(&Express {
+                atomic_routing,
+                ..express(port, 32)
+            });
+            assert_eq!(space.routes_atomics(), expected);
+            assert!(!space.blocks_atomics());
+            space.write(DEVICE_CONTROL_2, ATOMIC_EGRESS_BLOCKING, 0b0001);
+            assert_eq!(space.blocks_atomics(), expected);
+        }
+    }
+
     #[test]
     fn ari_forwarding_is_enabled_at_downstream_ports_that_support_it() {
         for (port, _) in PortType::ENCODING {
@@ -517,12 +561,16 @@ mod tests {
     }
 
     #[test]
-    fn a_completion_timeout_that_is_not_the_softwares_to_set_is_not_offered() {
+    fn software_selects_the_completion_timeout_of_functions_that_send_requests() {
         for (port, _) in PortType::ENCODING {
             let mut space = endpoint(port);
             space.write(DEVICE_CONTROL_2, u32::MAX, 0xf);
             let offered = space.read(DEVICE_CAPABILITIES_2) & 0x1f;
-            assert_eq!((offered, space.read(DEVICE_CONTROL_2) & 0x1f), (0, 0));
+            let expected = match port {
+                PortType::Endpoint | PortType::RootPort => (0x1f, 0x1f),
+                PortType::Upstream | PortType::Downstream => (0, 0),
+            };
+            assert_eq!((offered, space.read(DEVICE_CONTROL_2) & 0x1f), expected);
         }
     }
 }

@@ -230,6 +230,7 @@ mod tests {
             ten_bit_tag_completer: true,
             read_completion_boundary: 64,
             ari_forwarding: true,
+            atomic_routing: true,
             tlp_prefixes: false,
             data_link_features: None,
             virtual_channels: None,

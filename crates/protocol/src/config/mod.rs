@@ -22,6 +22,7 @@ mod power;
 mod slot;
 mod space;
 mod sriov;
+mod timeout;
 
 pub use acs::AccessService;
 pub use ats::Ats;
@@ -41,6 +42,7 @@ pub use page_requests::PageRequests;
 pub use pasid::{AddressSpaces, PasidControl};
 pub use space::ConfigSpace;
 pub use sriov::{SrIov, VirtualBar};
+pub use timeout::CompletionTimeout;
 
 /// Numbers of the registers that software accesses, and the bits in them.
 pub mod register {

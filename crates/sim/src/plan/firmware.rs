@@ -3,6 +3,7 @@
 use host::ContainedErrors;
 use host::Coroutine;
 use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
+use kernel::Span;
 use link::PortParameters;
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
@@ -227,6 +228,9 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     if let Some(size) = node.settings.max_payload {
         settings.extend(all().map(|id| (id, Setting::MaxPayload(size.0 as u32))));
     }
+    if let Some(timeout) = completion_timeout(&node.kind).filter(|time| *time != USUAL_TIMEOUT) {
+        settings.extend(all().map(|id| (id, Setting::CompletionTimeout(timeout))));
+    }
     if !node.settings.memory_enable {
         settings.extend(all().map(|id| (id, Setting::MemoryEnable(false))));
     }
@@ -240,6 +244,11 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
         && switch.tlp_prefix_blocking
     {
         settings.extend(all().map(|id| (id, Setting::BlockPrefixes)));
+    }
+    if let NodeKind::Switch(switch) = &node.kind
+        && switch.atomic_egress_blocking
+    {
+        settings.extend(all().map(|id| (id, Setting::BlockAtomics)));
     }
     // Only what differs from the choices of the firmware.
     let enables = [
@@ -272,6 +281,19 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     }
     settings
 }
+
+/// The completion timeout of a node's requests, if the scenario sets one.
+fn completion_timeout(node: &NodeKind) -> Option<Span> {
+    match node {
+        NodeKind::Host(host, _) => Some(host.completion_timeout),
+        NodeKind::IoPort(port) => Some(port.completion_timeout),
+        NodeKind::Device(_, parameters) => parameters.parameters().completion_timeout(),
+        NodeKind::Switch(_) => None,
+    }
+}
+
+/// The default of completion timeouts, which is in the default range of Device Control 2.
+const USUAL_TIMEOUT: Span = Span::from_us(10_000);
 
 /// Access Control Services of the downstream ports of a node, and whether the scenario sets them.
 fn access_services(node: &NodeKind) -> Vec<(AccessService, bool)> {

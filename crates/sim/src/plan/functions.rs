@@ -155,6 +155,10 @@ fn express(
             NodeKind::Switch(switch) => switch.ari_forwarding,
             NodeKind::IoPort(_) | NodeKind::Device(..) => true,
         },
+        atomic_routing: match &node.kind {
+            NodeKind::Switch(switch) => switch.atomic_routing,
+            NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Device(..) => true,
+        },
         tlp_prefixes: match &node.kind {
             NodeKind::Host(host, _) => host.tlp_prefixes,
             NodeKind::Switch(switch) => switch.tlp_prefixes,

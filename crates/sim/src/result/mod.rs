@@ -200,6 +200,7 @@ pub(crate) fn name_of(why: Refusal) -> &'static str {
         Refusal::InReset => "function in reset",
         Refusal::Contained => "contained",
         Refusal::AcsViolation => "ACS violation",
+        Refusal::AtomicEgressBlocked => "AtomicOp egress blocked",
         Refusal::PrefixBlocked => "TLP prefix blocked",
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",

@@ -283,6 +283,41 @@ fn an_engine_that_may_not_ask_for_atomic_operations_holds_them() {
     assert_eq!(buffer(&mut simulation, 1), [5]);
 }
 
+/// PCIe Base 6.15.3.1: firmware enables no requester below a switch that does not route atomic operations; one that software enables all the
+/// same gets Unsupported Request, and so does one that a port blocks.
+#[test]
+fn a_switch_passes_no_atomic_operations_on_that_it_does_not_route_or_that_it_blocks() {
+    let keys = "size = \"8 B\"\norder = \"local\"\ncount = 5\nstart = \"50 us\"";
+    for (switch, is_enabled, why, counted) in [
+        ("", true, "", 0),
+        ("atomic_routing = false", false, "unsupported request", 5),
+        (
+            "atomic_egress_blocking = true",
+            true,
+            "AtomicOp egress blocked",
+            5,
+        ),
+    ] {
+        let text = machine("64 B", "", &accesses("e", "atomic-load", keys));
+        let text = text.replace("[switches.s]\n", &format!("[switches.s]\n{switch}\n"));
+        let mut simulation = simulation(&text);
+        let control = (u64::from(register::DEVICE_CONTROL_2) * 4, 2);
+        let enable = 1 << 6;
+        let old = simulation.config_read("h0", E, control.0, control.1, &mut || true);
+        assert_eq!(old.expect("a host") & enable != 0, is_enabled, "{switch}");
+        simulation
+            .config_write("h0", E, control, enable, &mut || true)
+            .expect("a host");
+        assert!(simulation.run(&mut |_| true));
+        let result = simulation.result();
+        let access = &result.accesses[0];
+        assert_eq!(access.failed, counted, "{switch}");
+        assert_eq!(access.intact, counted == 0, "{switch}");
+        assert_eq!(result.errors("s", why), counted, "{switch}");
+        assert_eq!(buffer(&mut simulation, 1), [5 - counted as u8]);
+    }
+}
+
 #[test]
 fn a_transfer_fails_whose_requests_are_not_answered_in_time() {
     let text = one("completion_timeout = \"50 us\"", "read", 2048);

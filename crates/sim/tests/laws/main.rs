@@ -16,6 +16,7 @@ mod checkpoint;
 mod classes;
 mod coherence;
 mod commands;
+mod completion_timeouts;
 mod completions;
 mod datapaths;
 mod driver_recovery;

@@ -182,6 +182,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 tags: 32,
                 ten_bit_tag_completer: true,
                 read_completion_boundary: 64,
+                atomic_routing: true,
                 ari_forwarding: true,
                 tlp_prefixes: false,
                 data_link_features: None,

@@ -1,18 +1,21 @@
 //! The capability's registers as a function has them after reset.
 
 use super::{
-    ARI_FORWARDING, ARI_FORWARDING_ENABLE, ATOMIC_COMPLETER, ATOMIC_REQUESTER_ENABLE,
-    ATOMIC_ROUTING, AUTONOMOUS_BANDWIDTH_INTERRUPT, BANDWIDTH_INTERRUPT, BANDWIDTH_MANAGEMENT,
-    BANDWIDTH_NOTIFICATION, BOUNDARY_128, ConfigSpace, DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2,
-    DEVICE_CONTROL, DEVICE_CONTROL_2, DEVICE_CONTROL_BITS, DEVICE_CONTROL_RESET,
-    DEVICE_STATUS_CLEARED, END_TO_END_PREFIX, EXPRESS, EXTENDED_FMT, EXTENDED_TAGS,
-    EXTENDED_TAGS_ENABLE, Express, FUNCTION_LEVEL_RESET, IDO_COMPLETION_ENABLE, IDO_REQUEST_ENABLE,
-    L0S_ENABLE, L0S_SUPPORT, L1_ENABLE, L1_SUPPORT, LATENCIES_WITHOUT_LIMIT, LINK_ACTIVE,
-    LINK_ACTIVE_REPORTING, LINK_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL, LINK_CONTROL_2,
-    LINK_CONTROL_BITS, LINK_DISABLE, ONE_PREFIX, PREFIX_BLOCKING, PortType, ROLE_BASED_ERRORS,
-    ROOT_CONTROL, ROOT_STATUS, SLOT_CLOCK, SURPRISE_DOWN_REPORTING, TEN_BIT_TAG_COMPLETER,
-    TEN_BIT_TAG_REQUESTER, TEN_BIT_TAG_REQUESTER_ENABLE, VERSION_2, size_field,
+    ARI_FORWARDING, ARI_FORWARDING_ENABLE, ATOMIC_COMPLETER, ATOMIC_EGRESS_BLOCKING,
+    ATOMIC_REQUESTER_ENABLE, ATOMIC_ROUTING, AUTONOMOUS_BANDWIDTH_INTERRUPT, BANDWIDTH_INTERRUPT,
+    BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, BOUNDARY_128, ConfigSpace, DEVICE_CAPABILITIES,
+    DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2, DEVICE_CONTROL_BITS,
+    DEVICE_CONTROL_RESET, DEVICE_STATUS_CLEARED, END_TO_END_PREFIX, EXPRESS, EXTENDED_FMT,
+    EXTENDED_TAGS, EXTENDED_TAGS_ENABLE, Express, FUNCTION_LEVEL_RESET, IDO_COMPLETION_ENABLE,
+    IDO_REQUEST_ENABLE, L0S_ENABLE, L0S_SUPPORT, L1_ENABLE, L1_SUPPORT, LATENCIES_WITHOUT_LIMIT,
+    LINK_ACTIVE, LINK_ACTIVE_REPORTING, LINK_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL,
+    LINK_CONTROL_2, LINK_CONTROL_BITS, LINK_DISABLE, ONE_PREFIX, PREFIX_BLOCKING, PortType,
+    ROLE_BASED_ERRORS, ROOT_CONTROL, ROOT_STATUS, SLOT_CLOCK, SURPRISE_DOWN_REPORTING,
+    TEN_BIT_TAG_COMPLETER, TEN_BIT_TAG_REQUESTER, TEN_BIT_TAG_REQUESTER_ENABLE, VERSION_2,
+    size_field,
 };
+
+use crate::config::timeout;
 
 impl ConfigSpace {
     pub(in crate::config) fn declare_express(&mut self, express: &Express) {
@@ -58,11 +61,18 @@ impl ConfigSpace {
         } else {
             (0, 0)
         };
-        // Completion timeout ranges are not supported: the function has one fixed time (PCIe Base 7.5.3.15).
+        // Ports of switches send no non-posted requests.
+        let (timeouts, timeout_control) = match port {
+            PortType::Endpoint | PortType::RootPort => (timeout::CAPABILITIES, timeout::CONTROL),
+            PortType::Upstream | PortType::Downstream => (0, 0),
+        };
         let (atomics, atomics_enable) = match port {
             PortType::Endpoint => (0, ATOMIC_REQUESTER_ENABLE),
             PortType::RootPort => (ATOMIC_ROUTING | ATOMIC_COMPLETER, ATOMIC_REQUESTER_ENABLE),
-            PortType::Upstream | PortType::Downstream => (ATOMIC_ROUTING, 0),
+            PortType::Upstream | PortType::Downstream if express.atomic_routing => {
+                (ATOMIC_ROUTING, ATOMIC_EGRESS_BLOCKING)
+            }
+            PortType::Upstream | PortType::Downstream => (0, 0),
         };
         let (ari, ari_enable) = if port.is_downstream() && express.ari_forwarding {
             (ARI_FORWARDING, ARI_FORWARDING_ENABLE)
@@ -71,7 +81,12 @@ impl ConfigSpace {
         };
         self.declare(
             DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit() | wide_tags | atomics | ari | express.prefixes(),
+            express.ten_bit_tag_completer_bit()
+                | wide_tags
+                | atomics
+                | ari
+                | timeouts
+                | express.prefixes(),
             0,
             0,
         );
@@ -85,7 +100,8 @@ impl ConfigSpace {
             PortType::Upstream | PortType::Downstream if express.tlp_prefixes => PREFIX_BLOCKING,
             _ => 0,
         };
-        let enables = wide_enable | atomics_enable | by_id | ari_enable | blocking;
+        let enables =
+            wide_enable | atomics_enable | by_id | ari_enable | blocking | timeout_control;
         self.declare(DEVICE_CONTROL_2, 0, enables, 0);
     }
 
@@ -168,7 +184,7 @@ impl ConfigSpace {
         self.declare(DEVICE_CONTROL, 0, 0, DEVICE_STATUS_CLEARED);
         self.declare(
             DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit() | express.prefixes(),
+            express.ten_bit_tag_completer_bit() | timeout::CAPABILITIES | express.prefixes(),
             0,
             0,
         );
