@@ -38,6 +38,7 @@ logic [12:0] total_here_all_q;
 logic [6:0]  low_here_q;
 (* anyconst *) logic [15:0] any_requester;
 (* anyconst *) logic [2:0] any_class;
+always_comb assume (close_i == '0);
 always_comb assume (requester_i == any_requester && traffic_class_i == any_class);
 logic [12:0] got_q;
 logic        wrong_q;

@@ -28,6 +28,8 @@ module completion_reassembly #(
     input  logic [6:0]                          open_low_i,
     // There is a new request, at least a cycle before its first completion.
     input  logic                                open_i,
+    // Requests that end without their completions, a bit for each tag: what still comes of them is unexpected.
+    input  logic [TAGS-1:0]                     close_i,
     // Data of a completion.
     input  logic [W-1:0]                        data_i,
     // Bytes in the beat.
@@ -390,6 +392,7 @@ module completion_reassembly #(
     if (looks && is_open && !fails && parsed_poisoned_q) poisoned_q[tag] <= 1'b1;
     if (looks && is_open && (fails || is_whole)) open_q[tag] <= 1'b0;
     if (is_cut) open_q[here_tag] <= 1'b0;
+    for (int k = 0; k < TAGS; k = k + 1) if (close_i[k]) open_q[k] <= 1'b0;
     if (rst_i) begin
       open_q    <= '0;
       storing_q <= 1'b0;

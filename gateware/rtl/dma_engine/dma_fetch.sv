@@ -164,6 +164,7 @@ module dma_fetch #(
       .open_bytes_i    (opens[0] ? open_bytes[12:0] : held_q[1] ? held_bytes_q : open_bytes[25:13]),
       .open_low_i      ({opens[0] ? open_low[2:0] : held_q[1] ? held_low_q : open_low[5:3], 4'b0}),
       .open_i          (opens != '0),
+      .close_i         (timed_out),
       .data_i          (second_q ? completion_data_i ^ (64'(FIRST_TAG) << TAG_BIT) : completion_data_i),
       .bytes_i         (completion_bytes_i),
       .first_i         (completion_first_i),

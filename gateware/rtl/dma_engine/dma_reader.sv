@@ -261,6 +261,7 @@ module dma_reader #(
       .open_bytes_i    (take),
       .open_low_i      (next_address[6:0]),
       .open_i          (loads),
+      .close_i         (TAGS'(expires) << late_tag_q),
       .data_i          (completion_data_i),
       .bytes_i         (completion_bytes_i),
       .first_i         (completion_first_i),

@@ -19,6 +19,7 @@ INPUTS = [
     "open_bytes",
     "open_low",
     "open",
+    "close",
     "data",
     "bytes",
     "first",
@@ -189,6 +190,30 @@ async def completions_of_no_request_are_dropped_and_told(dut: Any) -> None:
     await bench.settle()
     assert bench.ended == {0: (8, 0)}
     assert bench.unexpected == 4
+
+
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
+async def completions_of_a_request_that_has_timed_out_are_unexpected(dut: Any) -> None:
+    """The next request with its tag is whole."""
+    bench = Bench(dut)
+    await bench.begin()
+    source = PacketSource(dut, never)
+    data = bytes(range(128))
+    halves = [completion(1, 0, 128, data[:64]), completion(1, 64, 64, data[64:])]
+    await bench.open(1, 128)
+    await source.send_packets(halves[:1])
+    await bench.settle()
+    dut.close_i.value = 1 << 1
+    await RisingEdge(dut.clk_i)
+    dut.close_i.value = 0
+    await source.send_packets(halves[1:])
+    await bench.settle()
+    assert (bench.unexpected, bench.ended) == (1, {})
+    await bench.open(1, 128)
+    await source.send_packets(halves)
+    await bench.settle()
+    assert (bench.unexpected, bench.ended) == (1, {1: (128, 0)})
+    assert bench.slots[1][:128] == data
 
 
 @cocotb.test(timeout_time=LIMIT, timeout_unit="us")

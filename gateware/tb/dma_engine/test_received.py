@@ -18,6 +18,7 @@ from dma_engine.world import (
     PEERS,
     READ,
     REGISTERS,
+    SILENT,
     STATUS,
     TAGS,
     TIMER,
@@ -210,3 +211,21 @@ async def class_and_payload_are_those_at_the_start_of_a_transfer(dut: Any) -> No
     world.start(PEER, (0x10000, 4096), 1, payload=128, first=FIRST)
     await world.ends(2)
     assert {(packet.size, packet.traffic_class) for packet in world.writes} == {(128, 5)}
+
+
+@law(SOURCE, lists="engine")
+async def a_completion_after_its_timeout_is_unexpected(dut: Any) -> None:
+    """Each one is counted, from the first one on."""
+    world = await World(dut).begin()
+    world.refusals = {0: SILENT}
+    world.describe(READ, [(0x10000, 128)])
+    world.start(READ, (0, 1), 1)
+    await world.ends(1, 5000)
+    assert await world.word(READ + ERROR) == 6
+    tag = world.reads[0].tag
+    for count, part in ((128, 0), (64, 64)):
+        late = completion(0, count, part, tag, bytes(64))
+        world.queue.append((REGISTERS, late, 0))
+    await world.cycles(60)
+    assert (await faults(world))["unexpected_completion"] == 2
+    assert await world.word(READ + ERROR) == 6
