@@ -132,6 +132,8 @@ pub enum PeerWrites {
     Passed,
     /// The circuit sends each back with its label.
     Returned,
+    /// No part of the circuit takes them: they are unsupported requests.
+    Refused,
 }
 
 /// A Xilinx FPGA with a DMA engine, as a processing accelerator.

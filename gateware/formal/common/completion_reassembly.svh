@@ -35,6 +35,11 @@ end
 (* anyconst *) logic [PLACE_BITS+BITS-1:0] spot;
 logic        open_here_q;
 logic [12:0] total_here_all_q;
+logic [6:0]  low_here_q;
+(* anyconst *) logic [15:0] any_requester;
+(* anyconst *) logic [2:0] any_class;
+always_comb assume (close_i == '0);
+always_comb assume (requester_i == any_requester && traffic_class_i == any_class);
 logic [12:0] got_q;
 logic        wrong_q;
 // The completion of it that comes in, as its header has it, and the byte of the stream at which the watched byte is.
@@ -63,12 +68,14 @@ logic [1:0]  pieces_q;
 assign header_here = moves && at_header;
 always_comb assume (!header_here || header[peerlane_pkg::COMPLETION_BYTE_COUNT+5+:7] == '0);
 always_comb assume (spot < (PLACE_BITS + BITS)'(20));
-assign hits       = header_here && open_here_q && tag_field == 8'(mine) && !header[peerlane_pkg::COMPLETION_TAG_8] && !header[peerlane_pkg::COMPLETION_TAG_9];
+assign hits       = header_here && open_here_q && tag_field == 8'(mine) && !header[peerlane_pkg::COMPLETION_TAG_8] && !header[peerlane_pkg::COMPLETION_TAG_9]
+    && header[peerlane_pkg::COMPLETION_REQUESTER+:16] == requester_i;
 assign count      = header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12] == '0 ? 13'd4096 : 13'(header[peerlane_pkg::COMPLETION_BYTE_COUNT+:12]);
 assign bytes_left = total_here_all_q - got_q;
 assign payload    = (header[peerlane_pkg::COMPLETION_DWORDS+:10] == '0 ? 13'd4096 : {1'b0, header[peerlane_pkg::COMPLETION_DWORDS+:10], 2'b0}) - {11'b0, header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:2]};
 assign carries    = payload < count ? payload : count;
 assign fits       = header[peerlane_pkg::COMPLETION_STATUS+:3] == peerlane_pkg::STATUS_SUCCESSFUL && header[peerlane_pkg::TLP_KIND+6]
+    && header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7] == low_here_q + got_q[6:0] && header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] == traffic_class_i
     && count == bytes_left && payload < count + 13'd4;
 assign target       = 14'(spot) - 14'(got_q) + 14'd12 + 14'(header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:2]);
 assign carries_spot = hits && fits && 13'(spot) >= got_q && 13'(spot) < got_q + carries;
@@ -84,6 +91,7 @@ always_ff @(posedge clk_i) begin
   if (open_i && open_tag_i == mine) begin
     open_here_q      <= 1'b1;
     total_here_all_q <= open_bytes_i;
+    low_here_q       <= open_low_i;
     got_q            <= '0;
     seen_q           <= 1'b0;
     wrote_q          <= 1'b0;

@@ -1,5 +1,5 @@
-// Properties of the receiver: whatever the units, the user circuit, the reads of registers and the transmitter do, a beat of a posted packet or of
-// a completion moves in time (PCIe Base 2.4.1), and a request that has begun finds its answerer free.
+// Properties of the receiver: whatever the units, the user circuit, the reads of registers and the transmitter do, a beat of a posted packet or
+// of a completion moves in time (PCIe Base 2.4.1), and a request that has begun finds the completer free.
 
 logic started_q;
 initial started_q = 1'b0;
@@ -21,7 +21,18 @@ always_ff @(posedge clk_i) begin
   if (rst_i) within_q <= 1'b0;
 end
 always_comb if (started_q && !rst_i && valid_i) assume (first_i == !within_q);
+// The shifter is cut off: it takes a beat unless one that it gives waits, and gives beats of what it has taken alone.
+logic fed_q;
+always_ff @(posedge clk_i) fed_q <= !rst_i && (feed && accepts || out_valid && !out_ready);
+always_comb if (started_q && !rst_i) begin
+  assume (!feed || accepts == (!out_valid || out_ready));
+  assume (feed || !out_valid || fed_q);
+end
 // The part that takes completions may stop them for a cycle, the one that answers requests may be busy for any time.
+always_ff @(posedge clk_i) if (started_q && $past(rst_i)) begin
+  assume (!valid_i);
+  assume (request_ready_i);
+end
 always_ff @(posedge clk_i) if (started_q && !$past(rst_i)) begin
   if ($past(valid_i && !ready_o)) assume (valid_i && $stable(data_i) && $stable(first_i) && $stable(last_i) && $stable(bytes_i));
   if (request_begins && !$past(valid_i && !ready_o)) assume ($past(np_ok_o));
@@ -36,20 +47,24 @@ always_ff @(posedge clk_i) begin
   if (rst_i) stands_q <= '0;
 end
 
-// In the first beat of a request, and in the beat in which it is told, no other request is here.
+// A request in its first beat, and in the beat in which its header is whole: no other one is here, and none is answered.
 logic begins;
-assign begins = valid_q && first_q && starts_request;
+logic whole;
+assign begins = valid_q && first_q && !last_q && starts_request;
+assign whole  = valid_q && !first_q && second_q && to_q == REQUEST;
 always_comb if (started_q && !rst_i) begin
-  a_beat_moves_in_time: assert (stands_q <= 8'(ACCEPT_CYCLES + 3));
-  a_request_is_taken: assert (!request_valid_o || request_ready_i);
+  what_the_shifter_gives_has_its_place: assert (!(out_valid || fed_q) || to_q == WRITE || to_q == PEER);
+  a_beat_moves_in_time: assert (stands_q <= 8'(ACCEPT_CYCLES + 1));
+  a_request_is_taken: assert (!whole || request_ready_i);
   a_request_that_begins_is_taken: assert (!begins || request_ready_i);
-  a_request_that_is_offered_is_taken: assert (!request_begins || (request_ready_i && !(valid_q && (first_q ? starts_request : second_q && to_q == REQUEST))));
-  a_wait_of_a_peer_ends: assert (waited_q < 16'(ACCEPT_CYCLES) && (!full_q || waited_q == '0));
+  a_request_that_is_offered_is_taken: assert (!request_begins || (request_ready_i && !begins && !whole));
+  a_wait_of_a_peer_ends: assert (waited_q <= 16'(ACCEPT_CYCLES) && (!full_q || waited_q == '0 || waited_q == 16'(ACCEPT_CYCLES)));
 end
 
-always_ff @(posedge clk_i) if (started_q && !$past(rst_i)) begin
-  what_is_taken_has_no_gap: assert (!$past(dropped_o && !peer_last_o) || !peer_valid_o);
+always_ff @(posedge clk_i) if (started_q && !$past(rst_i) && !rst_i) begin
+  a_beat_waits_for_a_peer_or_a_cycle: assert (stands_q <= 8'(waited_q) || $past(!completion_ready_i && (!out_valid || out_ready)));
+  what_is_lost_is_lost_to_the_end: assert (!$past(dropped_o && !peer_last_o) || !peer_valid_o);
   a_write_is_dropped: cover (dropped_o);
-  a_write_is_taken_after_that: cover (full_q && peer_valid_o && peer_ready_i && peer_first_o);
+  a_write_is_taken_after_that: cover ($past(full_q) && !full_q);
   a_request_passes: cover (request_valid_o);
 end

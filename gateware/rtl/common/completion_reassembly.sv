@@ -16,12 +16,20 @@ module completion_reassembly #(
     input  logic                                clk_i,
     // Synchronous reset: no request is open.
     input  logic                                rst_i,
+    // Requester ID of all requests.
+    input  logic [15:0]                         requester_i,
+    // Traffic class of all open requests.
+    input  logic [2:0]                          traffic_class_i,
     // Tag of a new request.
     input  logic [$clog2(TAGS)-1:0]             open_tag_i,
     // Bytes of a new request, 1 to SLOT_BYTES.
     input  logic [12:0]                         open_bytes_i,
+    // Bits 6 to 0 of the address of its first byte.
+    input  logic [6:0]                          open_low_i,
     // There is a new request, at least a cycle before its first completion.
     input  logic                                open_i,
+    // Requests that end without their completions, a bit for each tag: what still comes of them is unexpected.
+    input  logic [TAGS-1:0]                     close_i,
     // Data of a completion.
     input  logic [W-1:0]                        data_i,
     // Bytes in the beat.
@@ -73,6 +81,7 @@ module completion_reassembly #(
   logic [TAGS-1:0] poisoned_q;
   logic [12:0]     came_q[TAGS];
   logic [12:0]     total_q[TAGS];
+  logic [6:0]      low_q[TAGS];
 
   // The header. With 64-bit beats, the first beat has eight bytes of it and nothing else.
   /* verilator lint_off UNUSEDSIGNAL */
@@ -123,7 +132,11 @@ module completion_reassembly #(
   logic            has_data_q;
   logic            exists_q;
   logic [TAG_BITS-1:0] parsed_tag_q;
-  logic [1:0]      parsed_offset_q;
+  logic [6:0]      parsed_low_q;
+  logic [1:0]      parsed_offset;
+  logic            parsed_class_q;
+  logic            parsed_last_q;
+  logic [BITS:0]   parsed_bytes_q;
   logic [12:0]     byte_count_q;
   logic [12:0]     carried_q;
   logic            parsed_poisoned_q;
@@ -142,12 +155,16 @@ module completion_reassembly #(
       parsed_q        <= valid_i && !is_early;
       parsed_header_q <= at_header;
       if (valid_i) parsed_data_q <= data_i;
+      parsed_last_q  <= last_i;
+      parsed_bytes_q <= bytes_i;
       if (valid_i && at_header) begin
         status_q          <= status;
         has_data_q        <= (kind & peerlane_pkg::TLP_DATA) != '0;
-        exists_q          <= {24'b0, tag_field} < TAGS && !header[peerlane_pkg::COMPLETION_TAG_8] && !header[peerlane_pkg::COMPLETION_TAG_9];
+        exists_q          <= {24'b0, tag_field} < TAGS && !header[peerlane_pkg::COMPLETION_TAG_8] && !header[peerlane_pkg::COMPLETION_TAG_9]
+            && header[peerlane_pkg::COMPLETION_REQUESTER+:16] == requester_i;
         parsed_tag_q      <= tag_field[TAG_BITS-1:0];
-        parsed_offset_q   <= offset;
+        parsed_low_q      <= header[peerlane_pkg::COMPLETION_LOWER_ADDRESS+:7];
+        parsed_class_q    <= header[peerlane_pkg::TLP_TRAFFIC_CLASS+:3] == traffic_class_i;
         byte_count_q      <= byte_count;
         carried_q         <= in_dwords - {11'b0, offset};
         parsed_poisoned_q <= header[peerlane_pkg::TLP_POISONED];
@@ -156,6 +173,7 @@ module completion_reassembly #(
     if (rst_i) parsed_q <= 1'b0;
   end
 
+  assign parsed_offset = parsed_low_q[1:0];
   assign tag      = parsed_tag_q;
   assign looks    = parsed_q && parsed_header_q && ready_o;
   assign is_open  = open_q[tag] && exists_q;
@@ -165,14 +183,15 @@ module completion_reassembly #(
   assign is_whole = carried_q >= byte_count_q;
   assign length   = is_whole ? byte_count_q : carried_q;
 
-  // A status without data ends the request; so does a completion whose byte count or length cannot be.
+  // A status without data ends the request; so does a completion whose Byte Count, Lower Address, traffic class or length cannot be: it is
+  // malformed (PCIe Base 2.3.2).
   always_comb begin
     fails   = 1'b1;
     failure = peerlane_pkg::RESULT_MALFORMED;
     if (status_q == peerlane_pkg::STATUS_ABORT) failure = peerlane_pkg::RESULT_ABORT;
     else if (status_q == peerlane_pkg::STATUS_RETRY) failure = peerlane_pkg::RESULT_RETRY;
     else if (status_q != peerlane_pkg::STATUS_SUCCESSFUL) failure = peerlane_pkg::RESULT_UNSUPPORTED;
-    else if (has_data_q && byte_count_q == left && (carried_q < byte_count_q + 13'd4)) fails = 1'b0;
+    else if (has_data_q && parsed_class_q && byte_count_q == left && parsed_low_q == low_q[tag] + came[6:0] && (carried_q < byte_count_q + 13'd4)) fails = 1'b0;
   end
 
   // The beat, and the comparison of its completion with the request.
@@ -184,6 +203,8 @@ module completion_reassembly #(
   logic [2:0]      known_failure_q;
   logic [TAG_BITS-1:0] known_tag_q;
   logic [1:0]      known_offset_q;
+  logic            known_last_q;
+  logic [BITS:0]   known_bytes_q;
   logic [PLACE_BITS+BITS-1:0] known_came_q;
   logic [12:0]     known_total_q;
   logic [12:0]     known_reach_q;
@@ -195,15 +216,17 @@ module completion_reassembly #(
       known_q        <= parsed_q;
       known_header_q <= parsed_header_q;
       if (parsed_q) known_data_q <= parsed_data_q;
+      known_last_q  <= parsed_last_q;
+      known_bytes_q <= parsed_bytes_q;
       if (looks) begin
         known_open_q     <= is_open;
         known_fails_q    <= fails;
         known_failure_q  <= failure;
         known_tag_q      <= tag;
-        known_offset_q   <= parsed_offset_q;
+        known_offset_q   <= parsed_offset;
         known_came_q     <= came[PLACE_BITS+BITS-1:0];
         known_total_q    <= total_q[tag];
-        known_reach_q    <= length + 13'(HEADER % N) + {11'b0, parsed_offset_q};
+        known_reach_q    <= length + 13'(HEADER % N) + {11'b0, parsed_offset};
         known_whole_q    <= is_whole;
         known_poisoned_q <= poisoned_q[tag] || parsed_poisoned_q;
       end
@@ -227,6 +250,8 @@ module completion_reassembly #(
   logic [12:0]     reach;
   logic [BITS:0]   bytes;
   logic            feed_last;
+  logic            is_cut;
+  logic            cut_q;
   logic [W-1:0]    out_data;
   logic [BITS:0]   out_bytes;
   logic            out_first;
@@ -240,8 +265,10 @@ module completion_reassembly #(
   assign feed      = known_q && (known_header_q ? stores : storing_q);
   // Lanes from the front of the beat to the end of the data.
   assign reach     = known_header_q ? known_reach_q : left_q;
-  assign feed_last = reach <= 13'(N);
-  assign bytes     = feed_last ? reach[BITS:0] : (BITS + 1)'(N);
+  assign feed_last = reach <= 13'(N) || known_last_q;
+  assign bytes     = reach <= 13'(N) ? reach[BITS:0] : (BITS + 1)'(N);
+  // The beats of a completion end before its data does: its request ends there, malformed.
+  assign is_cut    = feed && ready_o && known_last_q && reach > 13'(known_bytes_q);
   assign ready_o   = accepts;
 
   byte_shifter #(
@@ -310,9 +337,9 @@ module completion_reassembly #(
     write_q          <= out_valid;
     write_poisoned_q <= here_poisoned;
     end_tag_q        <= here_tag;
-    ended_q          <= end_now || (out_valid && out_last && here_ends);
-    end_result_q     <= end_now ? known_failure_q : here_poisoned ? peerlane_pkg::RESULT_POISONED : peerlane_pkg::RESULT_SUCCESSFUL;
-    end_bytes_q      <= end_now ? '0 : here_total;
+    ended_q          <= end_now || is_cut || (out_valid && out_last && here_ends && (here || !cut_q));
+    end_result_q     <= end_now ? known_failure_q : is_cut ? peerlane_pkg::RESULT_MALFORMED : here_poisoned ? peerlane_pkg::RESULT_POISONED : peerlane_pkg::RESULT_SUCCESSFUL;
+    end_bytes_q      <= end_now || is_cut ? '0 : here_total;
     unexpected_q     <= here && !known_open_q;
     if (rst_i) begin
       write_q      <= 1'b0;
@@ -337,6 +364,7 @@ module completion_reassembly #(
     if (open_i) begin
       came_q[open_tag_i]  <= '0;
       total_q[open_tag_i] <= open_bytes_i;
+      low_q[open_tag_i]   <= open_low_i;
     end
     if (looks && is_open && !fails) came_q[tag] <= came + length;
   end
@@ -353,6 +381,8 @@ module completion_reassembly #(
     end else if (known_q && ready_o && feed_last) begin
       storing_q <= 1'b0;
     end
+    if (is_cut) cut_q <= 1'b1;
+    else if (here) cut_q <= 1'b0;
     if (feed && ready_o) left_q <= reach - 13'(N);
     if (out_valid) place_q <= place + 1'b1;
     if (open_i) begin
@@ -361,15 +391,13 @@ module completion_reassembly #(
     end
     if (looks && is_open && !fails && parsed_poisoned_q) poisoned_q[tag] <= 1'b1;
     if (looks && is_open && (fails || is_whole)) open_q[tag] <= 1'b0;
+    if (is_cut) open_q[here_tag] <= 1'b0;
+    for (int k = 0; k < TAGS; k = k + 1) if (close_i[k]) open_q[k] <= 1'b0;
     if (rst_i) begin
       open_q    <= '0;
       storing_q <= 1'b0;
     end
   end
-
-  // The number of bytes comes from the header; the beats only have to agree with it.
-  logic unused;
-  assign unused = &{1'b0, bytes_i, last_i};
 
 `ifdef FORMAL
   `include "completion_reassembly.svh"

@@ -78,6 +78,7 @@ module dma_fetch #(
 
   logic [1:0]  open;
   logic [25:0] open_bytes;
+  logic [5:0]  open_low;
   logic [1:0]  opens;
   logic [1:0]  held_q;
   logic        write_tag;
@@ -123,6 +124,7 @@ module dma_fetch #(
         .ready_i       (ready_i[u]),
         .open_o        (open[u]),
         .open_bytes_o  (open_bytes[13*u+:13]),
+        .open_low_o    (open_low[3*u+:3]),
         .write_place_i (9'(write_place)),
         .write_data_i  (write_data),
         .write_lanes_i (write_lanes),
@@ -136,9 +138,11 @@ module dma_fetch #(
   // Of two requests that open at once, the second one is noted a cycle later: its completion comes later still.
   assign opens = open | held_q;
   logic [12:0] held_bytes_q;
+  logic [2:0]  held_low_q;
 
   always_ff @(posedge clk_i) begin
     if (open[0] && open[1]) held_bytes_q <= open_bytes[25:13];
+    if (open[0] && open[1]) held_low_q <= open_low[5:3];
     held_q <= {open[0] && open[1], 1'b0};
     if (completion_valid_i && completion_ready_o) second_q <= completion_first_i;
     if (rst_i) begin
@@ -154,9 +158,13 @@ module dma_fetch #(
   ) reassembly (
       .clk_i,
       .rst_i,
+      .requester_i     (function_id_i),
+      .traffic_class_i (3'd0),
       .open_tag_i      (!opens[0]),
       .open_bytes_i    (opens[0] ? open_bytes[12:0] : held_q[1] ? held_bytes_q : open_bytes[25:13]),
+      .open_low_i      ({opens[0] ? open_low[2:0] : held_q[1] ? held_low_q : open_low[5:3], 4'b0}),
       .open_i          (opens != '0),
+      .close_i         (timed_out),
       .data_i          (second_q ? completion_data_i ^ (64'(FIRST_TAG) << TAG_BIT) : completion_data_i),
       .bytes_i         (completion_bytes_i),
       .first_i         (completion_first_i),

@@ -104,6 +104,7 @@ module dma_ranges #(
   logic [UNITS-1:0] stop;
   logic [8:0]       list_result;
   logic             command_q;
+  logic             too_long_q;
 
   for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_guard
     range_guard guard (
@@ -135,12 +136,17 @@ module dma_ranges #(
   assign listed_length[32*PEER+:32]  = length_i[64*PEER+:32];
   assign listed[PEER]                = command_q;
   assign list_end[PEER]              = !command_q;
-  assign list_result[3*PEER+:3]      = peerlane_pkg::RESULT_SUCCESSFUL;
+  assign list_result[3*PEER+:3]      = too_long_q ? peerlane_pkg::RESULT_DESCRIPTOR : peerlane_pkg::RESULT_SUCCESSFUL;
 
+  // A range of 4 GiB or more cannot be.
   always_ff @(posedge clk_i) begin
-    if (start_i[PEER]) command_q <= 1'b1;
+    if (start_i[PEER]) command_q <= length_i[64*PEER+32+:32] == '0;
     else if (taken[PEER]) command_q <= 1'b0;
-    if (rst_i) command_q <= 1'b0;
+    if (start_i[PEER]) too_long_q <= length_i[64*PEER+32+:32] != '0;
+    if (rst_i) begin
+      command_q  <= 1'b0;
+      too_long_q <= 1'b0;
+    end
   end
 
   generate
@@ -182,7 +188,7 @@ module dma_ranges #(
       assign timed_out_o        = 1'b0;
       logic unused;
       assign unused = &{
-        1'b0, function_id_i, max_read_request_i, address_i[127:0], length_i[64*PEER+32+:32], stop[PEER], request_ready_i,
+        1'b0, function_id_i, max_read_request_i, address_i[127:0], stop[PEER], request_ready_i,
         completion_data_i, completion_bytes_i, completion_first_i, completion_last_i, completion_valid_i
       };
     end else begin : gen_fetch
@@ -225,7 +231,7 @@ module dma_ranges #(
       logic unused;
       assign unused = &{
         1'b0, write_word_i, write_data_i, write_lanes_i, write_valid_i, read_word_i, read_i,
-        address_i[67:64], address_i[3:0], length_i[64*PEER+32+:32], stop[PEER]
+        address_i[67:64], address_i[3:0], stop[PEER]
       };
     end
   endgenerate

@@ -255,9 +255,13 @@ module dma_reader #(
   ) reassembly (
       .clk_i,
       .rst_i,
+      .requester_i     (function_id_i),
+      .traffic_class_i,
       .open_tag_i      (tag),
       .open_bytes_i    (take),
+      .open_low_i      (next_address[6:0]),
       .open_i          (loads),
+      .close_i         (TAGS'(expires) << late_tag_q),
       .data_i          (completion_data_i),
       .bytes_i         (completion_bytes_i),
       .first_i         (completion_first_i),

@@ -115,6 +115,10 @@ module dma_units #(
   localparam int UNITS = 3;
   localparam int READ = 1;
 
+  logic [47:0] labels_q;
+  logic [95:0] payloads_q;
+  logic [8:0]  classes_q;
+
   // The pace of the units with lists; a peer write has one range.
   logic [UNITS-1:0] taken;
   logic [UNITS-1:0] paced;
@@ -142,7 +146,7 @@ module dma_units #(
     // At most MPS, in whole dwords.
     always_comb begin
       largest = mps_i;
-      if (payload_i[32*U+2+:30] != '0 && payload_i[32*U+2+:30] < {19'b0, mps_i[12:2]}) largest = {payload_i[32*U+2+:11], 2'b0};
+      if (payloads_q[32*U+2+:30] != '0 && payloads_q[32*U+2+:30] < {19'b0, mps_i[12:2]}) largest = {payloads_q[32*U+2+:11], 2'b0};
     end
 
     dma_sender sender (
@@ -150,7 +154,7 @@ module dma_units #(
         .rst_i,
         .function_id_i,
         .payload_i      (largest),
-        .traffic_class_i(traffic_class_i[3*U+:3]),
+        .traffic_class_i(classes_q[3*U+:3]),
         .start_i        (start_i[U]),
         .address_i      (address_i[64*U+:64]),
         .length_i       (length_i[32*U+:32]),
@@ -184,7 +188,7 @@ module dma_units #(
       .rst_i,
       .function_id_i,
       .max_read_request_i,
-      .traffic_class_i   (traffic_class_i[3*READ+:3]),
+      .traffic_class_i   (classes_q[3*READ+:3]),
       .start_i           (start_i[READ]),
       .address_i         (address_i[64*READ+:64]),
       .length_i          (length_i[32*READ+:32]),
@@ -221,14 +225,17 @@ module dma_units #(
       .outstanding_o
   );
 
-  // A label holds for its whole transfer, whatever is written to START meanwhile.
-  logic [47:0] labels_q;
+  // START, PAYLOAD and CLASS hold for the whole transfer, whatever is written to them meanwhile.
   assign label_o = labels_q;
   always_ff @(posedge clk_i) begin
-    for (int u = 0; u < UNITS; u = u + 1) if (start_i[u]) labels_q[16*u+:16] <= label_i[32*u+:16];
+    for (int u = 0; u < UNITS; u = u + 1) if (start_i[u]) begin
+      labels_q[16*u+:16]   <= label_i[32*u+:16];
+      payloads_q[32*u+:32] <= payload_i[32*u+:32];
+      classes_q[3*u+:3]    <= traffic_class_i[3*u+:3];
+    end
   end
 
   logic unused;
-  assign unused = &{1'b0, payload_i, label_i};
+  assign unused = &{1'b0, payloads_q, label_i};
 
 endmodule

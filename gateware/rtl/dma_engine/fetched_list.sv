@@ -58,6 +58,8 @@ module fetched_list #(
     output logic        open_o,
     // Its bytes.
     output logic [12:0] open_bytes_o,
+    // Bits 6 to 4 of its address.
+    output logic [6:4]  open_low_o,
     // Word of the request that is to be written, from its begin.
     input  logic [8:0]  write_place_i,
     // The word.
@@ -132,6 +134,7 @@ module fetched_list #(
 
   assign open_o       = loads;
   assign open_bytes_o = {take_q, 4'b0};
+  assign open_low_o   = next_q[6:4];
   assign timed_out_o  = open_q && !request_q && !end_i && late_q;
   assign ends         = open_q && !request_q && (end_i || timed_out_o);
   assign comes        = ends && end_i && end_result_i == peerlane_pkg::RESULT_SUCCESSFUL && !stop_i;

@@ -8,10 +8,24 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
 from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpType
+from cocotbext.pcie.core.utils import PcieId
 from handshake import LIMIT, PACKETS, never, often, reset, start_clock
 from packets import PacketSource
 
-INPUTS = ["open_tag", "open_bytes", "open", "data", "bytes", "first", "last", "valid"]
+INPUTS = [
+    "requester",
+    "traffic_class",
+    "open_tag",
+    "open_bytes",
+    "open_low",
+    "open",
+    "close",
+    "data",
+    "bytes",
+    "first",
+    "last",
+    "valid",
+]
 ABORT, UNSUPPORTED, POISONED, MALFORMED = 4, 1, 3, 5
 
 
@@ -64,13 +78,11 @@ class Bench:
             self.unexpected += int(dut.unexpected_o.value)
             await RisingEdge(dut.clk_i)
 
-    async def open(self, tag: int, count: int) -> None:
+    async def open(self, tag: int, count: int, address: int = 0) -> None:
         """Open a request."""
-        self.dut.open_tag_i.value, self.dut.open_bytes_i.value, self.dut.open_i.value = (
-            tag,
-            count,
-            1,
-        )
+        dut = self.dut
+        dut.open_tag_i.value, dut.open_bytes_i.value, dut.open_i.value = tag, count, 1
+        dut.open_low_i.value = address & 0x7F
         await RisingEdge(self.dut.clk_i)
         self.dut.open_i.value = 0
 
@@ -105,8 +117,9 @@ async def data_of_completions_in_any_order_is_whole(dut: Any) -> None:
             for tag in range(bench.tags):
                 content = draw.randbytes(draw.choice([1, 2, 5, draw.randrange(1, bench.size + 1)]))
                 contents[tag] = content
-                queues.append(parts(draw, tag, draw.getrandbits(12), content))
-                await bench.open(tag, len(content))
+                address = draw.getrandbits(12)
+                queues.append(parts(draw, tag, address, content))
+                await bench.open(tag, len(content), address)
             packets = []
             while queues := [queue for queue in queues if queue]:
                 packets.append(draw.choice(queues).pop(0))
@@ -168,11 +181,79 @@ async def completions_of_no_request_are_dropped_and_told(dut: Any) -> None:
     bench = Bench(dut)
     await bench.begin()
     source = PacketSource(dut, never)
-    await bench.open(0, 8)
-    await source.send_packets([completion(0, 4, 8, bytes(8))] * 2)
+    await bench.open(0, 8, 4)
+    other = completion(0, 4, 8, bytes(8), requester_id=PcieId(1, 2, 3))
+    await source.send_packets([other, *[completion(0, 4, 8, bytes(8))] * 2])
     await source.send_packets(
         [completion(1, 0, 8, bytes(8)), completion(bench.tags, 0, 8, bytes(8))]
     )
     await bench.settle()
     assert bench.ended == {0: (8, 0)}
-    assert bench.unexpected == 3
+    assert bench.unexpected == 4
+
+
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
+async def completions_of_a_request_that_has_timed_out_are_unexpected(dut: Any) -> None:
+    """The next request with its tag is whole."""
+    bench = Bench(dut)
+    await bench.begin()
+    source = PacketSource(dut, never)
+    data = bytes(range(128))
+    halves = [completion(1, 0, 128, data[:64]), completion(1, 64, 64, data[64:])]
+    await bench.open(1, 128)
+    await source.send_packets(halves[:1])
+    await bench.settle()
+    dut.close_i.value = 1 << 1
+    await RisingEdge(dut.clk_i)
+    dut.close_i.value = 0
+    await source.send_packets(halves[1:])
+    await bench.settle()
+    assert (bench.unexpected, bench.ended) == (1, {})
+    await bench.open(1, 128)
+    await source.send_packets(halves)
+    await bench.settle()
+    assert (bench.unexpected, bench.ended) == (1, {1: (128, 0)})
+    assert bench.slots[1][:128] == data
+
+
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
+async def completions_that_do_not_fit_their_request_are_malformed(dut: Any) -> None:
+    """Lower Address, in the first part and in a later one, and the traffic class."""
+    bench = Bench(dut)
+    await bench.begin()
+    source = PacketSource(dut, never)
+    data = bytes(range(100))
+    first = completion(0, 5, 100, data[:59])
+    for packets in (
+        [completion(0, 6, 100, data)],
+        [completion(0, 4, 100, data)],
+        [completion(0, 5 + 64, 100, data)],
+        [first, completion(0, 65, 41, data[59:])],
+        [first, completion(0, 0, 41, data[59:])],
+        [completion(0, 5, 100, data, tc=1)],
+    ):
+        bench.ended.clear()
+        await bench.open(0, 100, 5)
+        await source.send_packets(packets)
+        await bench.settle()
+        assert bench.ended == {0: (0, MALFORMED)}
+    assert bench.unexpected == 0
+
+
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
+async def a_completion_whose_beats_end_early_is_malformed(dut: Any) -> None:
+    """The completion behind it is whole, at every number of beats."""
+    bench = Bench(dut)
+    await bench.begin()
+    source = PacketSource(dut, never)
+    data = bytes(range(64))
+    for size in range(16, 76, 4):
+        bench.ended.clear()
+        await bench.open(0, 64)
+        await bench.open(1, 64)
+        whole = [completion(tag, 0, 64, data) for tag in range(2)]
+        await source.send_packets([whole[0][:size], whole[1]])
+        await bench.settle()
+        assert bench.ended == {0: (0, MALFORMED), 1: (64, 0)}, f"{size} bytes"
+        assert bench.slots[1][:64] == data
+    assert bench.unexpected == 0

@@ -26,7 +26,6 @@ from dma_engine.world import (
 @law(SOURCE, most=0.05)
 async def a_write_of_another_length_than_its_header_says_starts_nothing(dut: Any) -> None:
     """Its beats end early, or late; the good write behind it has its register."""
-    number = 0
     whole = write(BAR + PEER, struct.pack("<QQII", 0x1000, 64, 0, 1))
     wrong = [whole[: 12 + 4 * k] for k in range(6)] + [
         whole[:8],
@@ -34,8 +33,7 @@ async def a_write_of_another_length_than_its_header_says_starts_nothing(dut: Any
         whole + bytes(8),
     ]
     world = await World(dut).begin()
-    for packet in wrong:
-        number += 1
+    for number, packet in enumerate(wrong, 1):
         before = await faults(world)
         world.queue.append((REGISTERS, packet, 0))
         world.store(READ + PATTERN, struct.pack("<Q", FIRST + number))

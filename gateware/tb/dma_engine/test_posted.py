@@ -6,11 +6,10 @@ import random
 import struct
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, LOOPBACK, MATRIX, REFLECTOR, SOURCE, law
+from dma_engine.test_dma_engine_core import LOOPBACK, MATRIX, REFLECTOR, SOURCE, law
 from dma_engine.world import (
     BAR,
     CROSSED,
-    FETCH,
     PARAMETERS,
     PATTERN,
     PEER,
@@ -65,7 +64,7 @@ async def received(world: World, most: int) -> None:
 
 @law(SOURCE, most=0.2)
 async def posted_packets_pass_register_reads_while_nothing_leaves(dut: Any) -> None:
-    """Of five reads one or two are taken; writes to registers and of peers behind them are received."""
+    """Of five reads one or two are taken; writes behind them are received."""
     gate = Gate()
     world = await World(dut).begin(send=gate)
     for tag in range(5):
@@ -112,7 +111,7 @@ async def writes_that_no_user_circuit_takes_are_unsupported(dut: Any) -> None:
 
 @law(MATRIX, lists="engine", most=0.2)
 async def writes_that_find_no_space_in_time_are_dropped_and_counted(dut: Any) -> None:
-    """Registers answer behind them; what was taken leaves in order, and so does what comes later."""
+    """Registers answer behind them; what was taken leaves in order, as does what comes later."""
     for crossed in (0, 1):
         world = await World(dut, seed=crossed).begin()
         world.store(CROSSED, bytes([crossed]))

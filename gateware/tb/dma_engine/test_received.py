@@ -8,13 +8,17 @@ from typing import Any
 from dma_engine.test_dma_engine_core import FIRST, SOURCE, law
 from dma_engine.world import (
     BAR,
+    CLASS,
     COUNT,
     ENGINE,
+    ERROR,
     PATTERN,
+    PAYLOAD,
     PEER,
     PEERS,
     READ,
     REGISTERS,
+    SILENT,
     STATUS,
     TAGS,
     TIMER,
@@ -171,3 +175,57 @@ async def the_answer_to_a_register_read_leaves_before_packets_that_wait(dut: Any
         assert len(world.writes) - sent <= 3
     await world.ends(2)
     await world.ends(0)
+
+
+@law(SOURCE)
+async def a_peer_write_of_4_gib_or_more_ends_with_an_error(dut: Any) -> None:
+    """LENGTH has 64 bits, and none of them is ignored; the next transfer is whole."""
+    world = await World(dut).begin()
+    for size in (1 << 32, (1 << 32) + 16, 1 << 63):
+        world.start(PEER, (0x10000, size), 1)
+        await world.ends(2, 1000)
+        assert await world.word(PEER + STATUS) == 3
+        assert await world.word(PEER + ERROR) == 7
+        assert not world.writes
+    world.start(PEER, (0x10000, 16), 1, first=FIRST)
+    await world.ends(2, 1000)
+    assert await world.word(PEER + STATUS) == 2
+    assert await world.word(PEER + ERROR) == 0
+    assert world.content(0x10000, 16) == pattern(FIRST, 16)
+
+
+@law(SOURCE)
+async def class_and_payload_are_those_at_the_start_of_a_transfer(dut: Any) -> None:
+    """What is written to them meanwhile is for the next one."""
+    world = await World(dut).begin()
+    world.store(PEER + CLASS, struct.pack("<I", 3))
+    world.start(PEER, (0x10000, 4096), 1, payload=64, first=FIRST)
+    while not world.writes:
+        await world.cycles(1)
+    world.store(PEER + CLASS, struct.pack("<I", 5))
+    world.store(PEER + PAYLOAD, struct.pack("<I", 128))
+    await world.ends(2)
+    seen = {(packet.size, packet.traffic_class) for packet in world.writes}
+    assert seen == {(64, 3)}
+    world.writes.clear()
+    world.start(PEER, (0x10000, 4096), 1, payload=128, first=FIRST)
+    await world.ends(2)
+    assert {(packet.size, packet.traffic_class) for packet in world.writes} == {(128, 5)}
+
+
+@law(SOURCE, lists="engine")
+async def a_completion_after_its_timeout_is_unexpected(dut: Any) -> None:
+    """Each one is counted, from the first one on."""
+    world = await World(dut).begin()
+    world.refusals = {0: SILENT}
+    world.describe(READ, [(0x10000, 128)])
+    world.start(READ, (0, 1), 1)
+    await world.ends(1, 5000)
+    assert await world.word(READ + ERROR) == 6
+    tag = world.reads[0].tag
+    for count, part in ((128, 0), (64, 64)):
+        late = completion(0, count, part, tag, bytes(64))
+        world.queue.append((REGISTERS, late, 0))
+    await world.cycles(60)
+    assert (await faults(world))["unexpected_completion"] == 2
+    assert await world.word(READ + ERROR) == 6

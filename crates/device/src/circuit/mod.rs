@@ -227,6 +227,13 @@ impl Circuit {
                 return;
             }
         };
+        let is_write = matches!(header.kind, Kind::MemoryWrite(_));
+        if is_write && bar == PEERS && self.choice.peer_writes == PeerWrites::Refused {
+            self.endpoint.free(charge, fx);
+            return self
+                .endpoint
+                .refuse(packet, Refusal::UnsupportedRequest, fx);
+        }
         let cycle = self.cycle_at(fx.now());
         let content = &fx.store()[packet];
         let told = match &header.kind {
@@ -236,7 +243,9 @@ impl Circuit {
                     let memory = self.endpoint.bar_mut();
                     deliver(content, request, memory, base, &self.patterns)
                 }
-                PeerWrites::Passed => arrived(content, request, &self.patterns),
+                PeerWrites::Passed | PeerWrites::Refused => {
+                    arrived(content, request, &self.patterns)
+                }
                 PeerWrites::Returned => {
                     let label = label_of(content.stamp.flow);
                     let stamps = self.labels.returning.entry(label).or_default();

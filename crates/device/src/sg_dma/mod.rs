@@ -41,6 +41,9 @@ kernel::parameters! {
         crossed: bool = false, from "off after reset";
         /// Size of each of the four FIFOs. The engine requests no more data than a FIFO has space for.
         fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), from "the authors of rosta";
+        /// Most cycles that a write of a peer waits for space in `EP_RX_FIFO`. Then it is dropped with Completer Abort, because receipt of
+        /// posted requests must not depend on what the engine sends; so are those behind it, until the FIFO has space for one again.
+        acceptance_cycles: u32 = 512, within 1..=65_535, from "our choice: 2 us at 250 MHz, and the pauses of a link that is shared; PCIe Base 2.4.1";
         /// Number of descriptors in the engine's memory, for each direction.
         descriptors: u32 = 2048, within 1..=4096, from "our choice: 8 MiB in pages";
         /// Whether lists stay in host memory, and the engine fetches descriptors while it works.
@@ -76,6 +79,10 @@ pub struct SgDma {
     reader: Option<Box<Reader>>,
     writer: Option<Box<Sender>>,
     peer: Option<Box<Sender>>,
+    /// The time since which the oldest write of a peer waits for space.
+    waits_since: Option<Time>,
+    /// Whether writes of peers that find no space are dropped: one has waited too long, and none was accepted since.
+    is_full: bool,
     /// Writes of peers to send back.
     reflections: VecDeque<PacketId>,
     /// Vectors of interrupts to send.
@@ -173,6 +180,8 @@ impl Leaf for SgDma {
         for packet in self.reflections.drain(..) {
             fx.store().release(packet);
         }
+        self.waits_since = None;
+        self.is_full = false;
         self.interrupts.clear();
         self.outstanding.forget(|_| true);
         self.registers = Registers::new();
@@ -215,6 +224,8 @@ impl SgDma {
             reader: None,
             writer: None,
             peer: None,
+            waits_since: None,
+            is_full: false,
             reflections: VecDeque::new(),
             interrupts: VecDeque::new(),
             turn: 0,

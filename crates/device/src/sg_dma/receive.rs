@@ -1,6 +1,6 @@
 //! The receiving state machine: completions, register accesses, and writes of peers.
 
-use kernel::{Effects, Time};
+use kernel::{Effects, Span, Time};
 use packet::{FlowId, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest};
 use transaction::{AnsweredPart, arrived, written};
@@ -17,7 +17,8 @@ impl SgDma {
     pub(super) fn receive_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some(header) = self.endpoint.front(fx) {
-            if !self.has_room(&header) {
+            if let Some(deadline) = self.wait_for_space(&header, fx.now()) {
+                self.endpoint.wake_engine(deadline, fx);
                 break;
             }
             if let Some(packet) = self.endpoint.take(fx) {
@@ -30,19 +31,33 @@ impl SgDma {
         any
     }
 
-    /// Whether a packet may be received: a write of a peer waits, and holds its credit, for space in `EP_RX_FIFO`.
-    fn has_room(&self, header: &Header) -> bool {
-        match &header.kind {
-            Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
-                self.user.ep_rx.room() >= request.byte_len() as usize
-            }
-            _ => true,
+    /// The time until which a packet must not be received: a write of a peer waits, and holds its credit, for space in `EP_RX_FIFO`, but no
+    /// longer than `acceptance_cycles` (PCIe Base 2.4.1).
+    fn wait_for_space(&mut self, header: &Header, now: Time) -> Option<Time> {
+        let Kind::MemoryWrite(request) = &header.kind else {
+            return None;
+        };
+        if !self.goes_to_fifo(header) {
+            return None;
         }
+        if self.has_space(request) {
+            self.waits_since = None;
+            self.is_full = false;
+            return None;
+        }
+        let limit = self.cycle * u64::from(self.parameters.acceptance_cycles);
+        let deadline = *self.waits_since.get_or_insert(now) + limit;
+        self.is_full |= deadline <= now;
+        (!self.is_full).then_some(deadline)
     }
 
-    /// Whether a write of a peer is data for `EP_RX_FIFO`.
+    fn has_space(&self, request: &MemoryRequest) -> bool {
+        self.user.ep_rx.room() >= request.byte_len() as usize
+    }
+
+    /// Whether a write of a peer is data for `EP_RX_FIFO`, which only the matrix takes.
     fn goes_to_fifo(&self, header: &Header) -> bool {
-        !self.user.never_stalls() && self.endpoint.is_own(header)
+        self.user.logic == UserLogic::Matrix && self.endpoint.is_own(header)
     }
 
     /// The offset in BAR 2 of a request; none for other requests.
@@ -98,6 +113,15 @@ impl SgDma {
                 let to = self.registers.long(REPLY);
                 let back = reflected(packet, self.endpoint.id(), to, fx.store());
                 self.reflections.extend(back);
+            }
+            Kind::MemoryWrite(_)
+                if self.user.logic == UserLogic::Loopback && self.endpoint.is_own(header) =>
+            {
+                self.endpoint
+                    .refuse(packet, Refusal::UnsupportedRequest, fx);
+            }
+            Kind::MemoryWrite(request) if self.goes_to_fifo(header) && !self.has_space(request) => {
+                self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
             }
             Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
                 let content = &fx.store()[packet];
@@ -191,14 +215,11 @@ impl SgDma {
                 self.reader = Some(Box::new(Reader::new(label, list, class)));
             }
             Unit::Peer if self.peer.is_none() => {
-                let list = List::command(
-                    unit,
-                    Descriptor {
-                        address,
-                        len: length as u32,
-                    },
-                    now,
-                );
+                let list = match u32::try_from(length) {
+                    Ok(len) => List::command(unit, Descriptor { address, len }, now),
+                    // A range of 4 GiB or more cannot be: the transfer ends with an error.
+                    Err(_) => List::in_memory(unit, (1, 0), Span::ZERO, now),
+                };
                 self.peer = Some(Box::new(Sender::new(label, list, (payload, class))));
             }
             _ => return,

@@ -5,7 +5,7 @@
 //! | offset | bits | | |
 //! |---|---|---|---|
 //! | 0x00 | 64 | `ADDRESS` | read, write: address of the list in host memory, where the engine fetches it; peer: address of the target |
-//! | 0x08 | 64 | `LENGTH` | read, write: descriptors in the list; peer: bytes |
+//! | 0x08 | 64 | `LENGTH` | read, write: descriptors in the list; peer: bytes, fewer than 4 GiB, or the transfer ends with an error |
 //! | 0x10 | 32 | `PAYLOAD` | largest payload of a packet in bytes; 0 for the max payload size |
 //! | 0x14 | 32 | `START` | a write begins the transfer; its value is the packets' flow for measurements, from 1; 0 for none |
 //! | 0x18 | 32 | `STATUS` | 0 never started, 1 running, 2 done, 3 ended with an error |

@@ -229,8 +229,8 @@ fn what_comes_by_the_fifos_is_what_goes() {
 }
 
 #[test]
-fn data_that_comes_before_the_list_keeps_the_list_away() {
-    // `e` is to pass on to memory what `p` sends it, and is told of it too late.
+fn data_that_comes_long_before_the_list_is_dropped_and_the_list_arrives() {
+    // `e` is to pass on to memory what `p` sends it, and gets its list too late.
     let flows = |start: &str| {
         let size = "size = \"64 KiB\"";
         [
@@ -246,8 +246,50 @@ fn data_that_comes_before_the_list_keeps_the_list_away() {
     };
     let crossed = "user = \"matrix\"\ncrossed = true";
     let late = run(&machine(crossed, &flows("0 ns")));
+    assert!(late.errors("e", "completer abort") > 0);
     assert!(!late.flow("peer").completed && !late.flow("out").completed);
+    assert!(late.flow("out").sent_first_ns.is_some());
     run(&machine(crossed, &flows("100 us"))).all_intact();
+}
+
+#[test]
+fn registers_answer_behind_writes_that_no_user_circuit_takes() {
+    for (user, error) in [
+        ("loopback", "unsupported request"),
+        ("matrix", "completer abort"),
+    ] {
+        let mut simulation = simulation(&machine(&format!("user = \"{user}\""), ""));
+        let data = bar(&simulation, "e", 0);
+        for _ in 0..80 {
+            simulation
+                .write("h0", data, vec![7; 128])
+                .expect("the BAR can be written");
+        }
+        assert_eq!(register(&mut simulation, Unit::Peer, offset::STATUS), 0);
+        assert!(simulation.result().errors("e", error) >= 80 - 64, "{user}");
+    }
+}
+
+#[test]
+fn a_peer_write_of_4_gib_or_more_ends_with_an_error() {
+    let mut simulation = simulation(&machine("", ""));
+    let target = bar(&simulation, "p", 0);
+    set(
+        &mut simulation,
+        Unit::Peer,
+        offset::ADDRESS,
+        &target.to_le_bytes(),
+    );
+    set(
+        &mut simulation,
+        Unit::Peer,
+        offset::LENGTH,
+        &0x1_0000_0010_u64.to_le_bytes(),
+    );
+    set(&mut simulation, Unit::Peer, offset::START, &[0; 4]);
+    pass(&mut simulation, 20);
+    let status = register(&mut simulation, Unit::Peer, offset::STATUS);
+    assert_eq!(status, Status::Failed as u32);
 }
 
 #[test]
