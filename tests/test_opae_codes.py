@@ -63,7 +63,8 @@ ALIKE = ("fpgaPropertiesGet", "fpgaPropertiesSet")
 def test_every_function_has_rows_and_every_pointer_is_null_once() -> None:
     for functions in INTERFACE["functions"].values():
         for name, types in functions.items():
-            if name.startswith(ALIKE) or name in {"fpgaErrStr", "fpgaFinalize", "opae_print"}:
+            # Functions for other drivers fail whatever their arguments are.
+            if name.startswith((*ALIKE, "opae_")) or name in {"fpgaErrStr", "fpgaFinalize"}:
                 continue
             calls = [row.split(", ") for row in CODES[name]]
             for place, kind in enumerate(types.split(", ")):

@@ -9,6 +9,7 @@ mod buffers;
 mod calls;
 mod cards;
 mod client;
+mod ends;
 mod handles;
 mod pages;
 mod server;

@@ -48,7 +48,7 @@ pub enum Request {
         /// Whether others may open the object at the same time.
         shared: bool,
     },
-    /// Closes a handle, with its buffers and interrupts.
+    /// Closes a handle, with its interrupts. The last one of an accelerator resets its port, and ends the sharing of its buffers.
     Close {
         /// The handle.
         handle: u64,

@@ -12,7 +12,7 @@ use protocol::{AtomicOperation, Completion, FunctionId, Header, Status};
 use transaction::{AnsweredPart, Outstanding};
 
 use super::ReadError;
-use super::misuse::Misuse;
+use super::misuse::{Misuse, check};
 
 /// Size of a cache line in bytes.
 pub(super) const LINE: u64 = 64;
@@ -487,42 +487,5 @@ pub(super) fn content<'p>(
         Status::Successful => bytes.ok_or(ReadError::CompleterAbort),
         Status::UnsupportedRequest => Err(ReadError::UnsupportedRequest),
         _ => Err(ReadError::CompleterAbort),
-    }
-}
-
-/// Checks a request for `len` bytes at `address`.
-fn check(address: u64, len: u64) -> Result<(), Misuse> {
-    if len == 0 || len > LONGEST as u64 || !len.is_multiple_of(LINE) {
-        return Err(Misuse::Length);
-    }
-    if !address.is_multiple_of(LINE) || address >> ADDRESS_BITS != 0 {
-        return Err(Misuse::Address);
-    }
-    if address % PAGE + len > PAGE {
-        return Err(Misuse::CrossesPage);
-    }
-    Ok(())
-}
-
-/// Number of address bits of host memory.
-const ADDRESS_BITS: u32 = 48;
-
-/// Requests must not cross a multiple of this size (PCIe Base 2.2.7).
-const PAGE: u64 = 4096;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_whole_lines_within_a_page_are_requests() {
-        assert_eq!(check(0x1000, 256), Ok(()));
-        assert_eq!(check(0x1f40, 192), Ok(()));
-        assert_eq!(check(0x1f80, 192), Err(Misuse::CrossesPage));
-        assert_eq!(check(0x1020, 64), Err(Misuse::Address));
-        assert_eq!(check(1 << 48, 64), Err(Misuse::Address));
-        for len in [0, 32, 320, u64::MAX] {
-            assert_eq!(check(0x1000, len), Err(Misuse::Length));
-        }
     }
 }

@@ -1,0 +1,152 @@
+//! Ends of uses: resets of ports, closes of handles, and memory that is released.
+
+use std::os::fd::OwnedFd;
+
+use session::Failure;
+use sim::AccessError;
+use sim::card_registers::PORT_CONTROL;
+
+use crate::buffers::{Released, Which};
+use crate::handles::{Named, State};
+use crate::server::Server;
+
+/// Bits of the port's control register: the reset request, and its acknowledgement.
+const IN_RESET: u64 = 1;
+const RESET_DONE: u64 = 1 << 4;
+
+/// Number of reads of the control register after which a reset is given up.
+const RESET_LOOKS: u32 = 1000;
+
+impl Server {
+    /// Puts the port of an accelerator into reset and releases it, as its driver does.
+    pub(crate) fn reset(
+        &mut self,
+        object: Named,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        self.pass(self.thread.costs().system_call, watch);
+        // A port whose acknowledgement was not seen is released all the same.
+        let begun = self.begin_reset(object, watch);
+        begun.and(self.end_reset(object, watch))
+    }
+
+    /// Puts the port of an accelerator into reset, and waits until no answer is outstanding. All earlier writes of the accelerator have then
+    /// reached memory, as the port's answer does not pass them.
+    pub(crate) fn begin_reset(
+        &mut self,
+        object: Named,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        let control = self.port_control(object)?;
+        let (thread, simulation) = (&self.thread, &mut self.simulation);
+        let mut begin = || {
+            thread.store(simulation, control, &IN_RESET.to_le_bytes(), watch)?;
+            for _ in 0..RESET_LOOKS {
+                let word = thread.load_word(simulation, control, watch)?;
+                if word & RESET_DONE != 0 {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        begin().map_err(|_: AccessError| Failure::Exception)
+    }
+
+    pub(crate) fn end_reset(
+        &mut self,
+        object: Named,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        let control = self.port_control(object)?;
+        let simulation = &mut self.simulation;
+        let stored = self
+            .thread
+            .store(simulation, control, &0_u64.to_le_bytes(), watch);
+        stored.map_err(|_| Failure::Exception)
+    }
+
+    fn port_control(&self, object: Named) -> Result<u64, Failure> {
+        let slots = &self.cards[object.card].place.slots;
+        let slot = object.slot.and_then(|slot| slots.get(slot));
+        Ok(slot.ok_or(Failure::NotSupported)?.port + PORT_CONTROL)
+    }
+
+    /// Closes a handle. With the last one of an accelerator, its port is reset, and all memory that was pinned for it is released, as
+    /// its driver does; until then a transfer may go on for the others.
+    pub(crate) fn close(&mut self, handle: u64) {
+        let Some(object) = self.handles.close(handle) else {
+            return;
+        };
+        if self.handles.state(object) != State::Free {
+            return;
+        }
+        if object.slot.is_some() {
+            // The port of a card that does not answer cannot be reset, and its memory is released all the same.
+            let _ = self.reset(object, &mut || true);
+        }
+        self.buffers
+            .unpin_all(&mut self.simulation, &self.host, object);
+    }
+
+    /// Shares memory with devices. Released memory is used again when nothing is under way in the fabric, or if there is no other.
+    pub(crate) fn pin(
+        &mut self,
+        of: (u64, Named),
+        file: &OwnedFd,
+        size: (u64, u64),
+    ) -> Result<(u64, u64), Failure> {
+        if self.is_quiet() {
+            self.give_back(Which::All);
+        }
+        let simulation = &mut self.simulation;
+        let pinned = self.buffers.pin(simulation, &self.host, of, file, size);
+        if pinned != Err(Failure::NoMemory) || !self.buffers.has_released() {
+            return pinned;
+        }
+        self.give_back(Which::Unwritten);
+        let simulation = &mut self.simulation;
+        self.buffers.pin(simulation, &self.host, of, file, size)
+    }
+
+    /// Whether no device writes to memory unless a program begins something: nothing is under way, and no accelerator waits for a time.
+    fn is_quiet(&mut self) -> bool {
+        let cards = &self.cards;
+        let simulation = &mut self.simulation;
+        self.buffers.has_released()
+            && simulation.is_at_rest()
+            && cards.iter().all(|card| {
+                let model = simulation.card_in(&card.place);
+                model.is_none_or(|model| model.is_quiet())
+            })
+    }
+
+    /// Gives released memory back to the host, and logs what was written to it after its release.
+    fn give_back(&mut self, which: Which) {
+        let (simulation, host) = (&mut self.simulation, &self.host);
+        let given = self.buffers.give_back(simulation, host, which);
+        self.log_late_writes(&given);
+    }
+
+    fn log_late_writes(&mut self, released: &[Released]) {
+        for one in released.iter().filter(|one| one.written() > 0) {
+            let card = &self.cards[one.card].place.name;
+            // The card is a node of the fabric.
+            let _ = self
+                .simulation
+                .log_written_after_release(card, one.at, one.written());
+        }
+    }
+
+    /// Closes all handles at the end of the session, and logs what was written to released memory.
+    pub(crate) fn close_all(&mut self) {
+        for handle in self.handles.all() {
+            self.close(handle);
+        }
+        if self.is_quiet() {
+            return self.give_back(Which::All);
+        }
+        // Nothing else gets this memory in the simulation any more.
+        let released = self.buffers.take_released();
+        self.log_late_writes(&released);
+    }
+}
