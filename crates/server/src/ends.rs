@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use session::Failure;
-use sim::AccessError;
 use sim::card_registers::PORT_CONTROL;
+use sim::{AccessError, FpgaCard};
 
 use crate::buffers::{Released, Which};
 use crate::handles::{Named, State};
@@ -116,7 +116,7 @@ impl Server {
             && simulation.is_at_rest()
             && cards.iter().all(|card| {
                 let model = simulation.card_in(&card.place);
-                model.is_none_or(|model| model.is_quiet())
+                model.is_none_or(FpgaCard::is_quiet)
             })
     }
 

@@ -536,10 +536,10 @@ impl FpgaCard {
 
     /// Whether nothing has happened that the card [waits](Idle) for.
     fn is_idle(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        fx.now() < self.idle.until
-            && !self.idle.departs
-            && !self.endpoint.has_work(fx.now())
-            && !(self.idle.sends && self.may_send(fx))
+        if fx.now() >= self.idle.until || self.idle.departs {
+            return false;
+        }
+        !self.endpoint.has_work(fx.now()) && !(self.idle.sends && self.may_send(fx))
     }
 
     /// Notes what the card waits for: the times of the next events, which are armed, and the endpoint if that `is_shut`. What does not go
