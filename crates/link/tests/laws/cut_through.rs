@@ -42,22 +42,6 @@ fn a_packet_is_not_acknowledged_before_its_last_bit() {
     assert_eq!(pair.packets_in_use(), 0);
 }
 
-/// PCIe Base 2.6.1.2: no limit exceeds the initial one and what has arrived.
-#[test]
-#[cfg(debug_assertions)]
-#[should_panic(expected = "credit comes back after its packet has arrived")]
-fn credit_that_comes_back_before_its_packet_has_arrived_is_noticed() {
-    let mut setup = setup();
-    setup.parameters.update_fc_share = 0.0;
-    let mut pair = Pair::ready(&setup);
-    pair.appetite[Right as usize] = Appetite::Never;
-    pair.send(Left, write(128));
-    while pair.given[Right as usize].is_empty() {
-        pair.step();
-    }
-    pair.free(Right);
-}
-
 /// A packet that a cut-through port passes on, and that is still arriving, is in the receive buffer of its ingress, whatever becomes of its
 /// egress.
 #[test]
