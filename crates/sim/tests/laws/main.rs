@@ -59,6 +59,7 @@ mod resets;
 mod retraining;
 mod sg_dma;
 mod sockets;
+mod standstill;
 mod star;
 mod start;
 mod tags;
