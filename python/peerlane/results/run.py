@@ -147,8 +147,8 @@ class RunResult(Document):
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
-    `standstill` has the programs that had not ended when the run ended because it made no progress,
-    each with the event that it waits for and since when; the run has failed then.
+    `standstill` has the programs and flows that had not ended when the run ended because it made no
+    progress, each with the event that it waits for and since when; the run has failed then.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
     """
 

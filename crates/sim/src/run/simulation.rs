@@ -198,6 +198,11 @@ impl Simulation {
         regions.map_or_else(|| self.world.events(), |regions| regions.events())
     }
 
+    /// Number of packets made so far in a fabric that is not divided among threads, counted from the number of the first.
+    pub fn packets_made(&self) -> u64 {
+        self.world.store.made()
+    }
+
     /// Number of packets in use: zero when everything is delivered and acknowledged.
     pub fn packets_in_use(&self) -> usize {
         let regions = self.regions.as_ref();
@@ -267,8 +272,14 @@ impl Simulation {
                     self.steps_until::<TIMES_UNHEARD>(limit)
                 };
                 if has_stepped {
-                    if is_awaited && !self.awaits_programs() {
-                        break;
+                    if is_awaited {
+                        if !self.awaits_programs() {
+                            break;
+                        }
+                        if self.have_programs_had_enough() {
+                            self.stuck = true;
+                            return true;
+                        }
                     }
                     if self.is_open() {
                         continue;

@@ -64,6 +64,7 @@ mod retraining;
 mod same_bytes;
 mod sg_dma;
 mod sockets;
+mod standstill;
 mod star;
 mod start;
 mod tags;

@@ -63,7 +63,11 @@ fn a_function_level_reset_ends_the_flows_of_its_device_and_no_others() {
     // Completions for requests from before the reset are dropped, and are no error of the function (PCIe Base 6.6.2).
     assert!(result.errors("a", "function in reset") > 0);
     assert_eq!(result.errors.len(), 1, "{:?}", result.errors);
-    assert_eq!(log(&simulation), [entry("a", "Function Level Reset")]);
+    let logged = [
+        entry("a", "Function Level Reset"),
+        entry("h0", "set up again"),
+    ];
+    assert_eq!(log(&simulation), logged);
 }
 
 #[test]

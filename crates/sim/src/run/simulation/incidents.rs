@@ -16,8 +16,9 @@ pub(super) struct Happened {
     up: Option<Span>,
     /// The number of incidents that have happened.
     count: usize,
-    /// The time of the last one.
+    /// The time of the last one, and the numbers of events and packets until then.
     last: Time,
+    counts: (u64, u64),
     /// The programs that incidents have started.
     programs: Vec<Started>,
 }
@@ -31,6 +32,11 @@ impl Happened {
     /// The time of the last incident, or zero before the first.
     pub(super) fn last(&self) -> Time {
         self.last
+    }
+
+    /// The numbers of events and packets until the last incident.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        self.counts
     }
 
     /// The programs that incidents have started.
@@ -110,6 +116,7 @@ impl Simulation {
         let number = self.happened.count;
         self.happened.count += 1;
         self.happened.last = time;
+        self.happened.counts = (self.world.events(), self.world.store.made());
         let one = &self.plan.incidents[number];
         let mut scene = Scene {
             plan: &self.plan.fabric,

@@ -33,7 +33,7 @@ impl Simulation {
             .map(|series| series::of(series, self.sampled(), self.now()));
         result.partial = !self.stuck && !self.meter.are_workloads_complete();
         if self.stuck {
-            result.standstill = self.standstill();
+            result.standstill = self.standstill(&result.flows);
             let down = self.down();
             // Packets that wait for a link that is down do not wait for each other.
             if down.is_empty() {
