@@ -267,7 +267,7 @@ UNUSUAL = {
     ),
     "control signs do not reach the scenario": (
         [("Example 100G NIC", "Example\x1b[31m NIC")],
-        "Example?[31m NIC",
+        r"Example\x1b[31m NIC",
     ),
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from peerlane._core import ScenarioError
+from peerlane.fabric.printable import printable
 from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
 from peerlane.importing.listing import Kind, Link, Listing, ListingError
@@ -68,11 +69,11 @@ def scenario_of(
     """
     hosts = assemble(listing)
     names = _Names(listing, hosts, speed)
-    lines = [f"name = {_text(_printable(Path(listing.source).stem))}"]
+    lines = [f"name = {_text(printable(Path(listing.source).stem))}"]
     for host in hosts:
         lines += ["", *_host(host, names)]
     lines += ["", *_flow(hosts, names)]
-    head = HEAD.format(source=_printable(Path(listing.source).name), speed=speed.register)
+    head = HEAD.format(source=printable(Path(listing.source).name), speed=speed.register)
     absent = [line.kind for line in lines if isinstance(line, _Absent)]
     if with_left_out:
         head += (
@@ -501,7 +502,7 @@ def _flow(hosts: list[Host], names: _Names) -> Iterator[str]:
 
 
 def _header(section: str, key: str, what: str) -> str:
-    return f"[{section}.{key}]  # {_printable(what)}"
+    return f"[{section}.{key}]  # {printable(what)}"
 
 
 def _setting(key: str, value: str | int, note: str = "") -> str:
@@ -515,13 +516,8 @@ def _noted(*notes: str) -> str:
 
 
 def _named(function: Function) -> str:
-    return f"{function.slot} {_printable(function.what)}"
+    return f"{function.slot} {printable(function.what)}"
 
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    """No comment or name of a scenario has control signs."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
