@@ -92,7 +92,9 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     unit = next((unit_of(row[x]) for row in rows if unit_of(row[x])), "")
     places = [in_unit(row[x], unit) for row in rows]
     is_scale = all(place is not None for place in places)
-    at = places if is_scale else [_words(str(row[x])) for row in rows]
+    names = [_words(str(row[x])) for row in rows]
+    numbered = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    at = places if is_scale else [numbered[name] for name in names]
     others = [k for k in keys if k not in {x, "seed"} and len({repr(row[k]) for row in rows}) > 1]
     series = _series(rows, at, ys, others)
     has_lines = any(len(one.found) > 1 for one in series.values())
@@ -106,6 +108,8 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
         _draw(axes, label, one, linked=joined and has_lines and is_scale)
     if is_scale:
         _scale(axes, sorted({place for place in places if place is not None}))
+    else:
+        axes.set_xticks(list(numbered.values()), list(numbered))
     axes.set_xlabel(_words(f"{x} ({unit})" if unit else x))
     _name_values(axes, ys)
     if len(series) > 1:
@@ -200,7 +204,12 @@ def _name_values(axes: Axes, ys: Sequence[str]) -> None:
 
 def _words(text: str) -> str:
     """A text that a figure shows as it is, without formulas."""
-    return printable(text).replace("$", r"\$")
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return printable(shown).replace("$", r"\$")
+
+
+_LONGEST = 120
+"""Characters of a text beside which a figure has room."""
 
 
 def _column(columns: Sequence[str], name: str) -> str:
