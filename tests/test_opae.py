@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -104,6 +105,16 @@ def test_a_card_is_shared_by_those_who_all_share_it(programs: Programs, tmp_path
     """
     done = programs.run(["sh", "-c", script], "nlb_mode_0")
     assert (done.status, done.out) == (0, "busy\ncopied\n"), done.err
+
+
+def test_a_folder_for_temporary_files_may_have_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    command = [sys.executable, "-m", "peerlane", "opae", "run", "--", "true"]
+    ran = subprocess.run(
+        command, env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_the_exit_status_of_a_program_is_passed_on(programs: Programs) -> None:

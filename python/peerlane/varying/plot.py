@@ -92,7 +92,7 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     unit = next((unit_of(row[x]) for row in rows if unit_of(row[x])), "")
     places = [in_unit(row[x], unit) for row in rows]
     is_scale = all(place is not None for place in places)
-    names = [_words(str(row[x])) for row in rows]
+    names = [str(row[x]) for row in rows]
     numbered = {name: number for number, name in enumerate(dict.fromkeys(names))}
     at = places if is_scale else [numbered[name] for name in names]
     others = [k for k in keys if k not in {x, "seed"} and len({repr(row[k]) for row in rows}) > 1]
@@ -109,7 +109,7 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     if is_scale:
         _scale(axes, sorted({place for place in places if place is not None}))
     else:
-        axes.set_xticks(list(numbered.values()), list(numbered))
+        axes.set_xticks(list(numbered.values()), [_words(name, most=40) for name in numbered])
     axes.set_xlabel(_words(f"{x} ({unit})" if unit else x))
     _name_values(axes, ys)
     if len(series) > 1:
@@ -202,14 +202,10 @@ def _name_values(axes: Axes, ys: Sequence[str]) -> None:
     axes.set_ylabel(_words(what))
 
 
-def _words(text: str) -> str:
-    """A text that a figure shows as it is, without formulas."""
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+def _words(text: str, most: int = 1000) -> str:
+    """At most so many characters of a text, which a figure shows as it is, without formulas."""
+    shown = text if len(text) <= most else f"{text[:most]}..."
     return printable(shown).replace("$", r"\$")
-
-
-_LONGEST = 120
-"""Characters of a text beside which a figure has room."""
 
 
 def _column(columns: Sequence[str], name: str) -> str:
