@@ -178,7 +178,7 @@ def test_who_wrote_a_result_is_no_change() -> None:
 
 
 def test_results_of_other_forms_and_versions_are_refused() -> None:
-    text = json.dumps(HEAD | flow())
+    text = json.dumps(Simulation(PAIR).run().to_json() | HEAD)
     document = read_document(text, "a.json")
     with pytest.raises(ComparisonError, match=r"form 'peerlane-result/2', which .* does not read"):
         read_document(text.replace("result/1", "result/2"), "a.json")

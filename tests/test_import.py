@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from peerlane.importing.lspci import parse
 if TYPE_CHECKING:
     from conftest import Run
     from peerlane import Tree
+    from peerlane.fabric.tree import Node as TreeNode
 
 DATA = Path(__file__).parent / "data"
 DESKTOP = DATA / "lspci-desktop.txt"
@@ -29,7 +31,7 @@ LISTINGS = {path.stem: path.read_bytes() for path in (DESKTOP, SERVER)}
 
 
 def imported(content: bytes) -> str:
-    return scenario_of(parse(content, "machine.txt"))
+    return scenario_of(parse(content, "machine.txt"), with_left_out=True)
 
 
 def tree(content: bytes) -> Tree:
@@ -122,26 +124,22 @@ class TestServer:
         nodes = shown(peerlane, tmp_path, SERVER)
         links = {name: link(node) for name, node in nodes.items() if node["upstream"]}
         assert links == {
-            "sw-0000-01-00.0": ("host-0000", 0, 4, 16),
+            "sw-0000-01-00.0": ("host", 0, 4, 16),
             "dev-0000-03-00.0": ("sw-0000-01-00.0", 0, 4, 4),
             "dev-0000-04-00.0": ("sw-0000-01-00.0", 4, 3, 8),
-            "dev-0000-21-00.0": ("host-0000", 1, 3, 4),
-            "dev-0001-01-00.0": ("host-0001", 0, 3, 8),
+            "dev-0000-21-00.0": ("host", 1, 3, 4),
+            "dev-0001-01-00.0": ("host", 2, 3, 8),
         }
-        assert {n for n, node in nodes.items() if not node["upstream"]} == {
-            "host-0000",
-            "host-0001",
-        }
+        assert [n for n, node in nodes.items() if not node["upstream"]] == ["host"]
 
     def test_every_size_is_as_it_was_set(self, peerlane: Run, tmp_path: Path) -> None:
         nodes = shown(peerlane, tmp_path, SERVER)
         assert {name: node["max_payload"] for name, node in nodes.items()} == {
-            "host-0000": 512,
+            "host": 512,
             "sw-0000-01-00.0": 512,
             "dev-0000-03-00.0": 512,
             "dev-0000-04-00.0": 512,
             "dev-0000-21-00.0": 256,
-            "host-0001": 128,
             "dev-0001-01-00.0": 128,
         }
         requests = {n: node["max_read_request"] for n, node in nodes.items() if n.startswith("dev")}
@@ -229,7 +227,7 @@ REGION = "\tRegion 0: Memory at 81200000 (32-bit, non-prefetchable) [size=128K]\
 UNUSUAL = {
     "a generation that is not here is the fastest that is": (
         [("LnkSta:\tSpeed 16GT/s, Width x16", "LnkSta:\tSpeed 64GT/s, Width x16")],
-        "generation = 5, lanes = 16 }  # trained at Gen6",
+        "generation = 5, lanes = 16 }  # Gen6 is not here",
     ),
     "a speed that lspci did not know is the default": (
         [("LnkSta:\tSpeed 16GT/s, Width x4", "LnkSta:\tSpeed unknown, Width x4")],
@@ -269,7 +267,7 @@ UNUSUAL = {
     ),
     "control signs do not reach the scenario": (
         [("Example 100G NIC", "Example\x1b[31m NIC")],
-        "Example?[31m NIC",
+        r"Example\x1b[31m NIC",
     ),
 }
 
@@ -449,14 +447,14 @@ def tree_or_refusal(content: bytes) -> Tree | None:
 
 
 def is_part_of(part: Tree, whole: Tree) -> bool:
-    """Whether every switch and device of one is the same in the other."""
+    """Whether every switch and device of one is the same in the other, but for sockets."""
+
+    def shown(node: TreeNode) -> tuple[object, ...]:
+        upstream = node.upstream and replace(node.upstream, socket=None)
+        return upstream, node.max_payload, node.max_read_request
+
     below = [node for node in part.nodes if node.upstream]
-    return all(
-        (node.upstream, node.max_payload, node.max_read_request)
-        == (same.upstream, same.max_payload, same.max_read_request)
-        for node in below
-        for same in [whole.nodes[node.name]]
-    )
+    return all(shown(node) == shown(whole.nodes[node.name]) for node in below)
 
 
 @pytest.mark.parametrize("name", LISTINGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -146,6 +147,16 @@ def test_a_buffer_that_is_released_in_use_is_an_incident(
 def test_a_program_may_include_the_headers_of_other_drivers(programs: Programs) -> None:
     done = programs.run([str(programs.program("handed_over"))], "nlb_mode_0")
     assert done.status == 0, done.err
+
+
+def test_a_folder_for_temporary_files_may_have_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    command = [sys.executable, "-m", "peerlane", "opae", "run", "--", "true"]
+    ran = subprocess.run(
+        command, env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_the_exit_status_of_a_program_is_passed_on(programs: Programs) -> None:

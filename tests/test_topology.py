@@ -332,7 +332,7 @@ def test_a_page_gives_its_colours() -> None:
 def test_names_of_fabrics_are_escaped() -> None:
     name = "<script>&\"'</script>\x00"
     drawing = Drawing(draw(Fabric.from_toml(PAIR).override("name", name)))
-    assert f"{name[:-1]}\ufffd: 1 host, 1 switch, 2 devices" in drawing.texts
+    assert rf"{name[:-1]}\x00: 1 host, 1 switch, 2 devices" in drawing.texts
     assert not list(drawing.root.iter(f"{SVG}script"))
 
 

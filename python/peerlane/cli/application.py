@@ -32,6 +32,7 @@ from peerlane.cli.sweep import sweep
 from peerlane.cli.top import top
 from peerlane.importing import ListingError
 from peerlane.reproduction.reproduce import UnknownNameError
+from peerlane.results.reading import FileError
 
 _TYPER_INTERRUPTED = 130
 
@@ -77,6 +78,7 @@ def run_command_line(arguments: list[str]) -> int:
         complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
         return WRONG_USE
     except (
+        FileError,
         peerlane.CheckpointError,
         peerlane.ScenarioError,
         ListingError,

@@ -12,6 +12,7 @@ from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.comparison import comparison
+from peerlane.results.reading import text_of
 from peerlane.varying.comparison import ComparisonError, check_alike, read_document
 from peerlane.varying.comparison import compare as compare_documents
 
@@ -45,16 +46,9 @@ def compare(
     keep_apart([str(before), str(after)], {"--json": json_to})
     names = (str(before), str(after))
     try:
-        documents = [read_document(_text(path), str(path)) for path in (before, after)]
+        documents = [read_document(text_of(path), str(path)) for path in (before, after)]
         check_alike(documents[0], documents[1], names, any_version=any_version)
     except ComparisonError as error:
         raise typer.BadParameter(str(error)) from None
     outcome = compare_documents(documents[0], documents[1])
     emit(head("comparison") | outcome.to_json(), comparison(outcome, names, every=every), json_to)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ComparisonError(f"{path} is not text; name a file that --json has written") from None

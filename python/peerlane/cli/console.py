@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -11,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,13 +18,15 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from peerlane.cli.tables.cells import wall_time
+from peerlane.fabric.printable import json_text, printable
 from peerlane.fabric.simulation import ScenarioWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from os import PathLike
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 UNLIMITED = 1 << 20
 """Columns when standard output is not a terminal: what is written there is as wide as it is."""
@@ -40,7 +41,7 @@ def emit(
 ) -> None:
     """Prints the table, by `show` if given, or the JSON alone when it goes to standard output."""
     if json_to is not None:
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        text = json_text(document) + "\n"
         if json_to == "-":
             sys.stdout.write(text)
             return
@@ -61,16 +62,33 @@ def write(path: str | PathLike[str], content: bytes) -> None:
         raise
 
 
+class _Printable(Console):
+    """A console on which no text acts: all that is not printable is escaped, and markup is text."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of Console
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Renders as Console does, to segments whose texts are printable."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield segment._replace(text=printable(segment.text, keep="\n"))
+
+
 def out() -> Console:
     """Standard output."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else UNLIMITED)
+    return _Printable(width=None if sys.stdout.isatty() else UNLIMITED)
 
 
-class _Errors(Console):
+class _Errors(_Printable):
     """Standard error. Where nobody reads it any more, it is the null device from then on."""
 
     def __init__(self) -> None:
-        super().__init__(stderr=True, highlight=False, soft_wrap=True)
+        super().__init__(stderr=True, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         """Goes on, where Rich would end the process: messages are no result of the command."""
@@ -80,11 +98,11 @@ class _Errors(Console):
 
 def say(message: str) -> None:
     """One line on standard error."""
-    _Errors().print(Text(message))
+    _Errors().print(Text(printable(message)))
 
 
 def complain(message: str) -> None:
-    """One line on standard error that begins with `error:`; what cannot be printed is escaped."""
+    """One line on standard error that begins with `error:`."""
     _mark(message, "error:", "bold red")
 
 
@@ -122,9 +140,7 @@ def warnings_on_one_line() -> Iterator[None]:
 
 
 def _mark(message: str, word: str, style: str) -> None:
-    printable = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    line = Text.assemble((word, style), " ", printable)
-    _Errors().print(line)
+    _Errors().print(Text.assemble((word, style), " ", printable(message)))
 
 
 _clock = time.monotonic
@@ -192,12 +208,12 @@ class _Work:
 @contextmanager
 def _bar() -> Iterator[Callable[[_Work], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[state]}"))
-    console = Console(stderr=True)
+    console = _Printable(stderr=True)
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=1.0, state="")
 
         def told(work: _Work) -> None:
-            now, state = escape(work.now), work.state()
+            now, state = escape(printable(work.now)), work.state()
             bar.update(task, description=now, completed=work.share, state=state)
             bar.refresh()
 

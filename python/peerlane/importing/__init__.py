@@ -2,6 +2,6 @@
 
 from peerlane.importing.listing import ListingError
 from peerlane.importing.lspci import load
-from peerlane.importing.scenario import scenario_of
+from peerlane.importing.scenario import Speed, scenario_of, slow_links
 
-__all__ = ["ListingError", "load", "scenario_of"]
+__all__ = ["ListingError", "Speed", "load", "scenario_of", "slow_links"]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 COMMAND = "sudo lspci -vvv"
 
@@ -85,6 +89,21 @@ class Express:
     trained: Link | None
     active: bool
     read_completion_boundary: int | None
+    relaxed_ordering: bool = True
+    no_snoop: bool = True
+    id_ordering: bool = False
+    id_ordering_completion: bool = False
+    power: Mapping[str, int] = field(default_factory=dict)
+    """The states of ASPM that are enabled, each with its exit latency in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Virtual:
+    """The enabled virtual functions of a function (PCIe Base 9.3.3): number, offset and stride."""
+
+    count: int
+    offset: int
+    stride: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +128,10 @@ class Buses:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One record of a listing; `services` are the set bits of ACS Control, by their names."""
+    """One record of a listing.
+
+    `services` are the set bits of ACS Control, by their names; none without that capability.
+    """
 
     line: int
     slot: Slot
@@ -119,8 +141,13 @@ class Function:
     memory: tuple[Memory, ...] = ()
     memory_enabled: bool = True
     bus_master: bool = True
-    services: frozenset[str] = frozenset()
+    services: frozenset[str] | None = None
     readable: bool = True
+    numa_node: int | None = None
+    virtual: Virtual | None = None
+    containment: str | None = None
+    translates: bool = False
+    """Whether ATS is enabled."""
 
 
 @dataclass(frozen=True, slots=True)

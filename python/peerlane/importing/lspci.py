@@ -24,6 +24,7 @@ from peerlane.importing.listing import (
     ListingError,
     Memory,
     Slot,
+    Virtual,
 )
 
 if TYPE_CHECKING:
@@ -51,10 +52,7 @@ def parse(content: bytes, source: str) -> Listing:
     text = _text(content, source)
     records = list(_records(text, source))
     if not any(record.find("Control:") for record in records):
-        raise records[0].error(
-            "no function of this listing has registers, so it was made without -vvv, or is cut; "
-            f"write the whole output of `{COMMAND}`"
-        )
+        raise records[0].error(_without_registers(text, records))
     functions = sorted((_function(record) for record in records), key=lambda one: one.slot)
     for one, other in pairwise(functions):
         if one.slot == other.slot:
@@ -64,6 +62,21 @@ def parse(content: bytes, source: str) -> Listing:
                 "write one listing of one machine"
             )
     return Listing(source, tuple(functions))
+
+
+def _without_registers(text: str, records: list[_Record]) -> str:
+    """Why no function of a listing has registers, and what would be right."""
+    if _BYTES.search(text):
+        return (
+            "this listing has the bytes of configuration spaces, as of -x to -xxxx, and not what "
+            f"they mean; write the output of `{COMMAND}`, or of `lspci -F FILE -vvv` with FILE for "
+            "this listing"
+        )
+    if any(record.find("Flags:") for record in records):
+        how = "this listing was made with -v, without -vvv, and has no registers"
+    else:
+        how = "no function of this listing has registers, so it was made without -vvv, or is cut"
+    return f"{how}; write the whole output of `{COMMAND}`"
 
 
 @dataclass(slots=True)
@@ -85,6 +98,10 @@ class _Record:
     def find(self, start: str) -> str | None:
         return next((text for text in self.header() if text.startswith(start)), None)
 
+    def register(self, name: str) -> str:
+        """The line of a register of an extended capability; empty without it."""
+        return next((text for _, text in self.details if text.startswith(name)), "")
+
     def error(self, message: str, line: int | None = None) -> ListingError:
         return ListingError(f"{self.source}:{line or self.line}: {message}")
 
@@ -96,6 +113,13 @@ class _Record:
 
 
 def _text(content: bytes, source: str) -> str:
+    is_space = len(content) in _CONFIGURATION_SPACES and content[_HEADER_TYPE] & 0x7F <= 1
+    if is_space and b"\0" in content:
+        raise ListingError(
+            f"{source}: this is the configuration space of one function in binary, as of "
+            f"/sys/bus/pci/devices/*/config; write the output of `{COMMAND}`, which has all "
+            "functions of the machine"
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -110,6 +134,11 @@ def _text(content: bytes, source: str) -> str:
     return text
 
 
+_CONFIGURATION_SPACES = (64, 256, 4096)
+"""Sizes in bytes of what a user, or the superuser, can read of a configuration space."""
+_HEADER_TYPE = 0x0E
+
+
 def _not_text(source: str, byte: int) -> ListingError:
     return ListingError(
         f"{source}: not a text file (byte {byte}); write the output of `{COMMAND}` in UTF-8"
@@ -119,8 +148,18 @@ def _not_text(source: str, byte: int) -> ListingError:
 _HEAD = re.compile(
     r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7]) ([^\"]+?: .+)", re.IGNORECASE
 )
-_NOISE = re.compile(r"pcilib: |.*\blspci\b|\S+[$#]\s*$|[0-9a-f]{2,3}: [0-9a-f ]+$")
-"""Warnings, the shell's prompt around what was copied from a terminal, the bytes that -x adds."""
+_BYTES = re.compile(r"^[0-9a-f]{2,3}:(?: [0-9a-f]{2}){1,16}\s*$", re.MULTILINE)
+"""The bytes that -x adds."""
+
+_NOISE = re.compile(rf"pcilib: |.*\blspci\b|{_BYTES.pattern}")
+"""Warnings, the command in what was copied from a terminal, the bytes that -x adds."""
+
+_AROUND = re.compile(
+    r"(?:\[.*\]|[\w.-]+@\S+(?: \S+)?|\S*)[#$%](?: .*)?$"
+    r"|(?:`{3,}|~{3,})\s*[\w-]*\s*$"
+    r"|</?(?:pre|code|details|summary)\b"
+)
+"""The shell's prompt, fences of Markdown and tags of HTML, all of which end a record."""
 
 _LAST_LINE = re.compile(r"Kernel (driver in use|modules): \S")
 """Ends a record too, for the last empty line is lost where text is pasted."""
@@ -138,19 +177,20 @@ def _records(text: str, source: str) -> Iterator[_Record]:
                 record.ended = True
                 yield record
             record = _Record(source, number, _slot(head), head[5])
-        elif not detail:
+        elif not detail or _AROUND.match(line):
             if record is not None:
                 record.ended = True
         elif line[0].isspace() and record is not None and not record.ended:
             record.details.append((number, detail))
         elif not _NOISE.match(line):
             raise _unknown(source, number, record)
-    if cut and not cut[0].isspace() and not _NOISE.match(cut):
+    is_around = _AROUND.match(cut) is not None
+    if cut and not (cut[0].isspace() or is_around or _NOISE.match(cut)):
         raise _unknown(source, len(lines) + 1, record)
     if record is None:
         raise _unknown(source, 1, record)
     last = cut.strip() or (record.details[-1][1] if record.details else "")
-    record.ended |= _LAST_LINE.match(last) is not None
+    record.ended |= is_around or _LAST_LINE.match(last) is not None
     yield record
 
 
@@ -185,8 +225,6 @@ def _function(record: _Record) -> Function:
             f"the capabilities of {record.slot} are hidden from this user; "
             f"write the output of `{COMMAND}`, as root"
         )
-    if "Cap+" in status and not capabilities:
-        raise record.cut("its status says that there are capabilities")
     buses = _BUSES.match(record.find("Bus:") or "")
     express = _express(record)
     if buses is None and _HOST_BRIDGE.match(record.what):
@@ -205,15 +243,40 @@ def _function(record: _Record) -> Function:
         memory=tuple(_memory(record)),
         memory_enabled="Mem-" not in control,
         bus_master="BusMaster-" not in control,
-        services=frozenset(_services(record)),
+        services=_services(record),
+        numa_node=_numa_node(record),
+        virtual=_virtual(record),
+        containment=_containment(record),
+        translates="Enable+" in record.register("ATSCtl:"),
     )
 
 
-def _services(record: _Record) -> Iterator[str]:
-    """What is enabled in ACS Control."""
-    for _, text in record.details:
-        if text.startswith("ACSCtl:"):
-            yield from _SERVICE.findall(text)
+def _services(record: _Record) -> frozenset[str] | None:
+    """The services that are enabled in ACS Control."""
+    control = record.register("ACSCtl:")
+    return frozenset(_SERVICE.findall(control)) if control else None
+
+
+def _numa_node(record: _Record) -> int | None:
+    found = re.match(r"NUMA node: (\d{1,5})$", record.find("NUMA node:") or "")
+    return int(found[1]) if found else None
+
+
+def _virtual(record: _Record) -> Virtual | None:
+    """The virtual functions of the SR-IOV capability, where they are enabled."""
+    if "Enable+" not in record.register("IOVCtl:"):
+        return None
+    count = re.search(r"Number of VFs: (\d{1,5})", record.register("Initial VFs:"))
+    place = re.match(r"VF offset: (\d{1,5}), stride: (\d{1,5})", record.register("VF offset:"))
+    if count is None or place is None or not int(count[1]):
+        return None
+    return Virtual(int(count[1]), int(place[1]), int(place[2]))
+
+
+def _containment(record: _Record) -> str | None:
+    """The errors that trigger Downstream Port Containment (PCIe Base 7.9.14.3)."""
+    trigger = re.search(r"Trigger:([12])", record.register("DpcCtl:"))
+    return {"1": "fatal", "2": "non-fatal"}[trigger[1]] if trigger else None
 
 
 _REGION = re.compile(
@@ -273,16 +336,44 @@ def _express(record: _Record) -> Express | None:
         trained=_link(value("LnkSta", _LINK)) if kind.has_link else None,
         active="DLActive+" in registers.get("LnkSta", ""),
         read_completion_boundary=int(boundary[1]) if boundary else None,
+        relaxed_ordering="RlxdOrd-" not in registers.get("DevCtl", ""),
+        no_snoop="NoSnoop-" not in registers.get("DevCtl", ""),
+        id_ordering="IDOReq+" in _control2(registers),
+        id_ordering_completion="IDOCompl+" in _control2(registers),
+        power=dict(_power(registers)) if kind.has_link else {},
     )
+
+
+def _control2(registers: dict[str, str]) -> str:
+    """Device Control 2, whose lines after AtomicOpsCtl: seem to belong to that."""
+    return registers.get("DevCtl2", "") + registers.get("AtomicOpsCtl", "")
 
 
 def _tags(registers: dict[str, str]) -> int:
     """The number of tags that a requester may use (PCIe Base 2.2.6.2)."""
-    # The lines of Device Control 2 after AtomicOpsCtl: seem to belong to that.
-    control2 = registers.get("DevCtl2", "") + registers.get("AtomicOpsCtl", "")
-    if "10BitTagReq+" in control2:
+    if "10BitTagReq+" in _control2(registers):
         return 768
     return 256 if "ExtTag+" in registers.get("DevCtl", "") else 32
+
+
+_ENABLED = re.compile(r"ASPM ((?:L0s|L1)(?: L1)?) Enabled")
+_EXITS = {
+    "L0s": re.compile(r"L0s? <(\d{1,4})(ns|us)"),
+    "L1": re.compile(r"L1 <(\d{1,4})(ns|us)"),
+}
+_UNLIMITED_NS = {"L0s": 4_000, "L1": 64_000}
+"""Exit latencies that lspci calls unlimited are more than these (PCIe Base 7.5.3.6)."""
+
+
+def _power(registers: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """The states of ASPM that are enabled, with their exit latencies in nanoseconds."""
+    enabled = _ENABLED.search(registers.get("LnkCtl", ""))
+    for state in enabled[1].split() if enabled else ():
+        exit_latency = _EXITS[state].search(registers.get("LnkCap", ""))
+        if exit_latency is None:
+            yield state, _UNLIMITED_NS[state]
+        else:
+            yield state, int(exit_latency[1]) * (1000 if exit_latency[2] == "us" else 1)
 
 
 def _registers(record: _Record) -> tuple[Kind | None, dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.importing.listing import COMMAND, Express, Function, Kind, Link, Listing
+from peerlane.importing.listing import COMMAND, Express, Function, Kind, Link, Listing, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,9 +58,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A PCI domain: its root ports, and what else is on its root buses."""
+    """PCI domains that share a memory: their root ports, and what else is on their root buses."""
 
-    domain: int
+    domains: tuple[int, ...]
     ports: tuple[Port, ...]
     parts: tuple[Part, ...]
 
@@ -68,23 +68,34 @@ class Host:
         """The root ports with something below."""
         return [port for port in self.ports if not isinstance(port.below, str)]
 
+    def used_below(self) -> list[Port]:
+        """The ports with something below, those of switches too."""
+        return list(used_below(self.ports))
+
     def below(self) -> list[Device | Switch]:
         """All switches and devices, each after the one above it."""
-        return list(nodes_below(self.ports))
+        return [port.below for port in self.used_below() if not isinstance(port.below, str)]
 
 
-def nodes_below(ports: tuple[Port, ...]) -> Iterator[Device | Switch]:
-    """The switches and devices below ports, each after the one above it."""
+def used_below(ports: tuple[Port, ...]) -> Iterator[Port]:
+    """Each port with something below, and then the ports of switches below it."""
     for port in ports:
         if isinstance(port.below, str):
             continue
-        yield port.below
+        yield port
         if isinstance(port.below, Switch):
-            yield from nodes_below(port.below.ports)
+            yield from used_below(port.below.ports)
+
+
+MOST_PORTS = 60
+"""The root ports that a host here can have."""
+_MOST_BUSES = 255
 
 
 def assemble(listing: Listing) -> list[Host]:
-    """The machine of a listing, one host for each PCI domain.
+    """The machine of a listing: one host, or several where it is too large for one.
+
+    Each domain of a machine has its own bus numbers, and all of them reach one memory.
 
     Raises:
         ListingError: Its bridges do not make a tree, a part of it is missing, or it has no link.
@@ -99,7 +110,35 @@ def assemble(listing: Listing) -> list[Host]:
             "no function is at a PCI Express link below a root port, as in a virtual machine or in "
             f"the beginning of a listing; write the whole output of `{COMMAND}` of a real machine",
         )
-    return hosts
+    return list(_together(hosts))
+
+
+def _together(domains: list[Host]) -> Iterator[Host]:
+    """As few hosts as can have the root ports in use and the buses of all domains, in order."""
+    members: list[Host] = []
+    ports = buses = 0
+    for one in domains:
+        more_ports, more_buses = len(one.used()), _buses(one)
+        is_full = ports + more_ports > MOST_PORTS or buses + more_buses > _MOST_BUSES
+        if ports and more_ports and is_full:
+            yield _joined(members)
+            members, ports, buses = [], 0, 0
+        members.append(one)
+        ports, buses = ports + more_ports, buses + more_buses
+    yield _joined(members)
+
+
+def _joined(members: list[Host]) -> Host:
+    return Host(
+        tuple(domain for one in members for domain in one.domains),
+        tuple(port for one in members for port in one.ports),
+        tuple(part for one in members for part in one.parts),
+    )
+
+
+def _buses(host: Host) -> int:
+    """One for each link in use, and one inside each switch."""
+    return sum(2 if isinstance(node, Switch) else 1 for node in host.below())
 
 
 Bus = tuple[int, int]
@@ -113,12 +152,24 @@ class _Tree:
         self._listing = listing
         self._on: dict[Bus, list[Function]] = {}
         self._above: dict[Bus, Function] = {}
+        self._virtual: dict[Slot, list[Function]] = {}
+        self._roots: dict[int, list[Bus]] = {}
+        physical = _physical_functions(listing)
+        behind: dict[int, set[tuple[int, int]]] = {}
         for function in listing.functions:
-            self._on.setdefault((function.slot.domain, function.slot.bus), []).append(function)
+            if function.slot in physical:
+                self._virtual.setdefault(physical[function.slot], []).append(function)
+                continue
+            slot, buses = function.slot, function.buses
+            self._on.setdefault((slot.domain, slot.bus), []).append(function)
             self._connect(function)
+            if buses and buses.secondary > 0:
+                behind.setdefault(slot.domain, set()).add((buses.secondary, buses.subordinate))
+        self._last = max(self._on)
         for bus, functions in self._on.items():
             if bus not in self._above:
-                self._check_root(bus, functions)
+                self._roots.setdefault(bus[0], []).append(bus)
+                self._check_root(bus[1], functions, behind.get(bus[0], set()))
 
     def _connect(self, bridge: Function) -> None:
         """Bus numbers grow from bridge to bridge (PCIe Base 7.5.1.3), so there can be no loop."""
@@ -141,14 +192,11 @@ class _Tree:
                 "write one listing of one machine",
             )
 
-    def _check_root(self, bus: Bus, functions: list[Function]) -> None:
+    def _check_root(
+        self, number: int, functions: list[Function], behind: set[tuple[int, int]]
+    ) -> None:
         """A bus that no bridge leads to is a root bus, unless it has what root buses never have."""
-        domain, number = bus
-        bridges = [one for one in self._listing.functions if one.slot.domain == domain]
-        within = any(
-            one.buses and 0 < one.buses.secondary < number <= one.buses.subordinate
-            for one in bridges
-        )
+        within = any(secondary < number <= subordinate for secondary, subordinate in behind)
         first = functions[0]
         if within or any(_needs_a_parent(function) for function in functions):
             raise self._listing.error(
@@ -159,10 +207,9 @@ class _Tree:
 
     def host(self, domain: int) -> Host:
         """The root ports of a domain and all below them."""
-        roots = [bus for bus in self._on if bus[0] == domain and bus not in self._above]
-        functions = [function for bus in roots for function in self._on[bus]]
+        functions = [one for bus in self._roots.get(domain, ()) for one in self._on[bus]]
         ports, parts = self._ports(functions, Kind.ROOT_PORT)
-        return Host(domain, ports, parts)
+        return Host((domain,), ports, parts)
 
     def _ports(
         self, functions: list[Function], kind: Kind
@@ -219,7 +266,7 @@ class _Tree:
             return "its bus has no number"
         if not express.active:
             return "nothing is below"
-        if bus > max(self._on):
+        if bus > self._last:
             raise self._listing.error(
                 self._listing.functions[-1],
                 f"the listing ends before bus {bus[1]:02x}, to which the link of "
@@ -231,14 +278,38 @@ class _Tree:
         return tuple(part for one in functions for part in self._without(one, _why(one)))
 
     def _without(self, function: Function, why: str) -> Iterator[Part]:
-        """A function that is left out, and with it all below."""
+        """A function that is left out, and with it all below and its virtual functions."""
         yield Part(function, why)
+        for virtual in self._virtual.get(function.slot, ()):
+            yield Part(virtual, f"a virtual function of {function.slot}")
         bus = _secondary(function)
         for below in self._on.get(bus, []) if bus else []:
             yield from self._without(below, f"below {function.slot}")
 
 
 _LOWER_ENDS = (Kind.UPSTREAM_PORT, Kind.ENDPOINT, Kind.LEGACY_ENDPOINT)
+
+
+def _physical_functions(listing: Listing) -> dict[Slot, Slot]:
+    """The physical function of each virtual function, by the routing IDs (PCIe Base 9.2.1.2)."""
+    listed = {one.slot for one in listing.functions}
+    found: dict[Slot, Slot] = {}
+    for function in listing.functions:
+        slot, virtual = function.slot, function.virtual
+        if virtual is None:
+            continue
+        number = (slot.bus << 8 | slot.device << 3 | slot.function) + virtual.offset
+        for _ in range(virtual.count):
+            if number > _LAST_ROUTING_ID:
+                break
+            its = Slot(slot.domain, number >> 8, number >> 3 & 31, number & 7, text="")
+            if its in listed and its != slot:
+                found.setdefault(its, slot)
+            number += virtual.stride
+    return found
+
+
+_LAST_ROUTING_ID = 0xFFFF
 
 
 def _secondary(bridge: Function) -> Bus | None:

@@ -4,53 +4,94 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from peerlane._core import ScenarioError
+from peerlane.fabric.printable import printable
 from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
-from peerlane.importing.listing import Kind, Listing, ListingError
-from peerlane.importing.machine import Device, Host, Part, Port, Switch, assemble, nodes_below
+from peerlane.importing.listing import Kind, Link, Listing, ListingError
+from peerlane.importing.machine import (
+    MOST_PORTS,
+    Device,
+    Host,
+    Part,
+    Port,
+    Switch,
+    assemble,
+    used_below,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from peerlane.importing.listing import Express, Function, Link, Slot
+    from peerlane.importing.listing import Express, Function, Slot
 
 HEAD = """\
 # A machine, from its listing by lspci: {source}.
 #
-# As listed: the tree, each link as it was trained (LnkSta), max payload sizes (DevCap, DevCtl), max
-# read request sizes, tags, ACS services, the largest memory region of each device as its BAR,
-# the read completion boundary; with `-nn` also who made what.
+# As listed: the tree, the width of each link as it was trained (LnkSta) and its speed ({speed}),
+# max payload sizes (DevCap, DevCtl), max read request sizes, tags, the attributes that requests may
+# have, ACS services, ASPM, virtual functions, the largest memory region of each device as its BAR,
+# the read completion boundary, NUMA nodes as sockets; with `-nn` also who made what.
 #
 # A listing does not tell, so it is as `peerlane list parameters` says: buffers, latencies, when
 # links acknowledge and return credit, the size and rate of memory, what a device does.
 #
-# "not here" marks a part of the machine that this scenario leaves out, and says why.
 """
 
 FASTEST = 5
 _LARGEST_32_BIT_ROOM = 512 << 20
 _SMALLEST_BAR = 128
-_MAX_PORTS = 60
+_MOST_SOCKETS = 8
+_MOST_VIRTUAL_FUNCTIONS = 255
 
 
-def scenario_of(listing: Listing) -> str:
+class Speed(StrEnum):
+    """Where the speed of a link is from: its status or its capabilities."""
+
+    TRAINED = "trained"
+    CAPABLE = "capable"
+
+    @property
+    def register(self) -> str:
+        """The register of the listing that has this speed."""
+        return "LnkSta" if self is Speed.TRAINED else "LnkCap of both ends"
+
+
+def scenario_of(
+    listing: Listing, *, speed: Speed = Speed.TRAINED, with_left_out: bool = False
+) -> str:
     """The scenario of a listed machine, as TOML.
+
+    Args:
+        listing: The functions of the machine.
+        speed: Where the speeds of links are from; their widths are as they were trained.
+        with_left_out: Whether a comment names each part of the machine that is left out, instead of
+            one that counts them.
 
     Raises:
         ListingError: The listing is not of a whole machine, or of one that no scenario can be.
     """
     hosts = assemble(listing)
-    names = _Names(listing)
-    lines = [HEAD.format(source=_printable(Path(listing.source).name))]
-    lines.append(f"name = {_text(_printable(Path(listing.source).stem))}")
+    names = _Names(listing, hosts, speed)
+    lines = [f"name = {_text(printable(Path(listing.source).stem))}"]
     for host in hosts:
-        lines += ["", *_host(host, names)] if host.used() else ["", *_left_out(host)]
+        lines += ["", *_host(host, names)]
     lines += ["", *_flow(hosts, names)]
-    text = "\n".join(lines) + "\n"
+    head = HEAD.format(source=printable(Path(listing.source).name), speed=speed.register)
+    absent = [line.kind for line in lines if isinstance(line, _Absent)]
+    if with_left_out:
+        head += (
+            '# "not here" marks a part of the machine that this scenario leaves out, and says why.'
+        )
+    else:
+        lines = [line for line in lines if not isinstance(line, _Absent)]
+        head += f"# {_counted(absent)}"
+    text = "\n".join([head, "", *lines]) + "\n"
     try:
         Simulation(text, source="the scenario")
     except ScenarioError as error:
@@ -58,14 +99,68 @@ def scenario_of(listing: Listing) -> str:
     return text
 
 
-class _Names:
-    """The names of the nodes, made from their slots, which the listing has."""
+def slow_links(listing: Listing) -> list[str]:
+    """The links that were trained at a lower speed than both of their ends have, for a message."""
+    return [
+        f"{port.below.function.slot} at Gen{port.below.link.generation} of Gen{fastest}"
+        for host in assemble(listing)
+        for port in host.used_below()
+        if not isinstance(port.below, str)
+        and (fastest := _fastest(port.express, port.below.express))
+        and port.below.link.generation
+        and fastest > port.below.link.generation
+    ]
 
-    def __init__(self, listing: Listing) -> None:
-        self._domains = any(function.slot.has_domain for function in listing.functions)
+
+class _Absent(str):
+    """A comment about a part of the machine that the scenario leaves out."""
+
+    __slots__ = ("kind",)
+
+    def __new__(cls, kind: str, text: str) -> Self:
+        """Makes the comment of a part of this kind, which is counted in the plural."""
+        made = super().__new__(cls, f"# {text}")
+        made.kind = kind
+        return made
+
+    kind: str
+
+
+def _counted(kinds: list[str]) -> str:
+    if not kinds:
+        return "Nothing of the listing is left out."
+    count = Counter(kinds)
+    each = ", ".join(f"{number} {kind}" for kind, number in count.most_common())
+    return f"Left out: {each}; `peerlane import lspci FILE --left-out` names each, and says why."
+
+
+class _Names:
+    """The names of the nodes, made from their slots, and how links and sockets are chosen."""
+
+    def __init__(self, listing: Listing, hosts: list[Host], speed: Speed) -> None:
+        self._is_alone = len(hosts) == 1
+        self.speed = speed
+        nodes = {one.numa_node for one in listing.functions} - {None}
+        # More nodes than sockets are parts of sockets, as they are in order.
+        numbered = enumerate(sorted(node for node in nodes if node is not None))
+        share = -(-len(nodes) // _MOST_SOCKETS) or 1
+        self._sockets = {node: number // share for number, node in numbered}
+
+    @property
+    def sockets(self) -> int:
+        """The number of sockets of each host."""
+        return max(self._sockets.values(), default=0) + 1
+
+    def socket(self, port: Port) -> int:
+        """The socket of a root port, which the functions below it have, too."""
+        below = () if isinstance(port.below, str) else (port.below.function.numa_node,)
+        for node in (port.function.numa_node, *below):
+            if node is not None:
+                return self._sockets[node]
+        return 0
 
     def host(self, host: Host) -> str:
-        return f"host-{host.domain:04x}" if self._domains else "host"
+        return "host" if self._is_alone else f"host-{host.domains[0]:04x}"
 
     def node(self, node: Device | Switch) -> str:
         prefix = "sw" if isinstance(node, Switch) else "dev"
@@ -74,21 +169,33 @@ class _Names:
 
 def _host(host: Host, names: _Names) -> Iterator[str]:
     """A host and all below it."""
-    yield _header("hosts", names.host(host), f"PCI domain {host.domain:04x}")
+    count, first, last = len(host.domains), host.domains[0], host.domains[-1]
+    more = f", {count} PCI domains up to {last:04x}" if count > 1 else ""
+    yield _header("hosts", names.host(host), f"PCI domain {first:04x}{more}")
     roots = [port.express for port in host.used()]
     below = host.below()
     supported = max(map(_supported, roots))
     ports, parts = _root_ports(host)
     yield f"ports = {len(ports)}"
+    if names.sockets > 1:
+        yield _setting("sockets", names.sockets, "one for each NUMA node of the listing")
     yield _setting("max_payload_supported", size(supported))
     boundaries = sorted({root.read_completion_boundary or 64 for root in roots})
     note = "some root ports have 128 B" if len(boundaries) > 1 else ""
     yield _setting("read_completion_boundary", size(boundaries[0]), note)
+    used = {number: port for number, port in ports.items() if not isinstance(port.below, str)}
+    yield from _access_control(used, _ROOT_SERVICES)
+    yield from _power_of_host(host)
+    triggers = {port.function.containment for port in host.used_below()} - {None}
+    if triggers:
+        some = " by some ports" if len(triggers) > 1 else ""
+        chosen = "non-fatal" if "non-fatal" in triggers else "fatal"
+        yield _setting("containment", chosen, some and f"only{some}")
     yield from _comments(ports, max(root.max_payload for root in roots), parts)
     bars = _Bars([node.function for node in below if isinstance(node, Device)])
-    for number, port in ports.items():
-        chosen = _Chosen.of(port, supported)
-        yield from _below(names.host(host), {number: port}, names, bars, chosen)
+    for number, port in used.items():
+        payload = _Chosen.of(port, supported)
+        yield from _below(names.host(host), {number: port}, names, bars, payload, depth=0)
 
 
 class _Chosen(NamedTuple):
@@ -101,7 +208,8 @@ class _Chosen(NamedTuple):
     @classmethod
     def of(cls, port: Port, supported: int) -> _Chosen:
         """The size that the nodes below `port` of a host that supports so much get here."""
-        nodes = [node.express for node in nodes_below((port,))]
+        below = [one.below for one in used_below((port,))]
+        nodes = [node.express for node in below if not isinstance(node, str)]
         largest = min([supported, *map(_supported, nodes)])
         own = port.express.max_payload
         is_lower = bool(nodes) and nodes[0].max_payload == own and own < largest
@@ -110,94 +218,165 @@ class _Chosen(NamedTuple):
 
 def _root_ports(host: Host) -> tuple[dict[int, Port], tuple[Part, ...]]:
     """The ports that a host here can have, by number, and what is left out."""
-    if len(host.ports) <= _MAX_PORTS:
+    if len(host.ports) <= MOST_PORTS:
         return _numbered(host.ports), host.parts
     empty = [(port, port.below) for port in host.ports if isinstance(port.below, str)]
     parts = [part for port, why in empty for part in (Part(port.function, why), *port.parts)]
     return _numbered(host.used()), (*parts, *host.parts)
 
 
-def _left_out(host: Host) -> Iterator[str]:
-    yield f"# PCI domain {host.domain:04x}: not here, it has no PCI Express link in use"
-    yield from _comments(_numbered(host.ports), 0, host.parts)
+def _links(port: Port) -> frozenset[str]:
+    """The states of ASPM that both ends of the link below a port have enabled."""
+    below = port.below
+    return (
+        frozenset()
+        if isinstance(below, str)
+        else frozenset(port.express.power) & frozenset(below.express.power)
+    )
+
+
+def _power_of_host(host: Host) -> Iterator[str]:
+    """ASPM, which firmware here enables at all links whose two ends support it."""
+    for state in _POWER:
+        if any(state in _links(port) for port in host.used_below()):
+            yield _setting(f"aspm_{state.lower()}", value=True)
+    yield from _exits(host.used())
+
+
+_POWER = ("L0s", "L1")
+
+
+def _exits(
+    ports: Iterable[Port], express: Express | None = None, upper: Port | None = None
+) -> Iterator[str]:
+    """Exit latencies of the states that are enabled at the links of a node."""
+    for state in _POWER:
+        found = [port.express.power[state] for port in ports if state in _links(port)]
+        if express and upper and state in _links(upper):
+            found.append(express.power[state])
+        if found:
+            yield _setting(f"{state.lower()}_exit_latency", f"{max(found)} ns")
 
 
 def _below(
-    above: str, ports: dict[int, Port], names: _Names, bars: _Bars, chosen: _Chosen
+    above: str, ports: dict[int, Port], names: _Names, bars: _Bars, payload: _Chosen, *, depth: int
 ) -> Iterator[str]:
     """The nodes below `ports` of `above`; as deep as there are buses."""
     for number, port in ports.items():
         if isinstance(port.below, str):
             continue
         yield ""
-        upstream = _upstream(above, number, port.express, port.below.express, port.below.link)
+        place = [f"to = {_text(above)}", f"port = {number}"]
+        if not depth and names.sockets > 1:
+            place.append(f"socket = {names.socket(port)}")
+        upstream = _upstream(place, port, port.below, names.speed)
         if isinstance(port.below, Device):
-            yield from _device(port.below, upstream, names, bars, chosen)
+            yield from _device(port.below, port, upstream, names, bars, payload)
         else:
-            yield from _switch(port.below, upstream, names, chosen)
+            yield from _switch(port.below, port, upstream, names, payload)
             ports_below = _numbered(port.below.ports)
-            yield from _below(names.node(port.below), ports_below, names, bars, chosen)
+            above_them = names.node(port.below)
+            yield from _below(above_them, ports_below, names, bars, payload, depth=depth + 1)
 
 
-def _switch(switch: Switch, upstream: str, names: _Names, chosen: _Chosen) -> Iterator[str]:
+def _switch(
+    switch: Switch, above: Port, upstream: str, names: _Names, payload: _Chosen
+) -> Iterator[str]:
     express, ports = switch.express, _numbered(switch.ports)
     yield _header("switches", _text(names.node(switch)), switch.function.what)
     yield upstream
     yield from _identity(switch.function)
     yield f"ports = {max(ports, default=0) + 2}"
-    yield from _payload(express, chosen)
-    yield from _access_control(ports)
+    yield from _payload(express, payload)
+    yield from _exits(switch.ports, express, above)
+    yield from _access_control(ports, _SWITCH_SERVICES)
     yield from _left_regions(switch.function, "a switch has no BAR")
     yield from _comments(ports, express.max_payload, switch.parts)
 
 
-_SERVICES = {
+_ROOT_SERVICES = {
     "acs_source_validation": "SrcValid",
     "acs_translation_blocking": "TransBlk",
     "acs_redirect": "ReqRedir",
-    "acs_completion_redirect": "CmpltRedir",
     "acs_upstream_forwarding": "UpstreamFwd",
     "acs_direct_translated": "DirectTrans",
 }
+_SWITCH_SERVICES = _ROOT_SERVICES | {"acs_completion_redirect": "CmpltRedir"}
 
 
-def _access_control(ports: dict[int, Port]) -> Iterator[str]:
-    """Access Control Services of the downstream ports of a switch; a key for all ports."""
-    for key, service in _SERVICES.items():
-        having = [number for number, port in ports.items() if service in port.function.services]
+def _access_control(ports: dict[int, Port], keys: Mapping[str, str]) -> Iterator[str]:
+    """Access Control Services of the ports of a switch or host; a key for all ports."""
+    able = {n: port.function.services for n, port in ports.items()}
+    able = {n: services for n, services in able.items() if services is not None}
+    for key, service in keys.items():
+        having = [number for number, services in able.items() if services and service in services]
         if having:
             some = f"only by port {', '.join(map(str, having))}, here by all"
             note = some if len(having) < len(ports) else ""
-            yield f"{key} = true{_noted(note)}"
+            yield _setting(key, value=True, note=note)
+        elif able and service == "UpstreamFwd" and keys is _ROOT_SERVICES:
+            yield _setting(key, value=False)  # the default of root ports is true
+    for number, services in able.items():
+        for service in sorted((services or frozenset()) - set(keys.values())):
+            yield _Absent("ACS services", f"{service} of port {number}: not here, there is no key")
 
 
 def _device(
-    device: Device, upstream: str, names: _Names, bars: _Bars, chosen: _Chosen
+    device: Device, above: Port, upstream: str, names: _Names, bars: _Bars, payload: _Chosen
 ) -> Iterator[str]:
     function, express = device.function, device.express
     yield _header("devices", _text(names.node(device)), function.what)
     yield upstream
-    yield from _payload(express, chosen)
+    yield from _payload(express, payload)
     yield _setting("max_read_request", size(express.max_read_request))
     yield _setting("tags", express.tags, "as many as it may use")
+    yield from _attributes(express)
+    yield from _exits((), express, above)
+    if virtual := function.virtual:
+        count = min(virtual.count, _MOST_VIRTUAL_FUNCTIONS)
+        yield _setting(
+            "virtual_functions",
+            count,
+            "" if count == virtual.count else f"{virtual.count} in the listing",
+        )
     yield from bars.of(function)
     yield from _identity(function, with_class=True)
     if not function.memory_enabled:
         yield _setting("memory_enable", value=False, note="Mem-")
     if not function.bus_master:
         yield "# BusMaster-: it makes no requests now; firmware here lets it"
+    if function.translates:
+        yield _Absent(
+            "enabled ATS", "address translation services, enabled: not here, there is no key"
+        )
     yield from _parts(device.parts)
 
 
-def _upstream(above: str, number: int, upper: Express, lower: Express, link: Link) -> str:
-    settings = [f"to = {_text(above)}", f"port = {number}"]
-    notes = []
+def _attributes(express: Express) -> Iterator[str]:
+    """The attributes that requests may have, where they are not as by default."""
+    if not express.relaxed_ordering:
+        yield _setting("relaxed_ordering_enable", value=False)
+    if not express.no_snoop:
+        yield _setting("no_snoop_enable", value=False)
+    if express.id_ordering:
+        yield _setting("id_ordering_enable", value=True)
+    if express.id_ordering_completion:
+        yield _setting("id_ordering_completion_enable", value=True)
+
+
+def _upstream(place: list[str], port: Port, below: Device | Switch, speed: Speed) -> str:
+    upper, lower, link = port.express, below.express, below.link
+    settings, notes = list(place), []
+    if speed is Speed.CAPABLE and (fastest := _fastest(upper, lower)):
+        if link.generation and link.generation < fastest:
+            notes.append(f"trained at Gen{link.generation}")
+        link = Link(max(fastest, link.generation or 0), link.lanes)
     if link.generation is None:
         notes.append("lspci did not know the speed: the default")
     else:
         settings.append(f"generation = {min(link.generation, FASTEST)}")
     if link.generation is not None and link.generation > FASTEST:
-        notes.append(f"trained at Gen{link.generation}, which is not here: the fastest there is")
+        notes.append(f"Gen{link.generation} is not here: the fastest there is")
     settings.append(f"lanes = {link.lanes}")
     if upper.trained and upper.trained.lanes and upper.trained != lower.trained:
         notes.append(f"the port above says {_shown(upper.trained)}")
@@ -206,6 +385,13 @@ def _upstream(above: str, number: int, upper: Express, lower: Express, link: Lin
     if able:
         notes.append(f"LnkCap has more: {', '.join(able)}")
     return f"upstream = {{ {', '.join(settings)} }}{_noted(*notes)}"
+
+
+def _fastest(upper: Express, lower: Express) -> int | None:
+    """The fastest speed that both ends of a link have, by their capabilities."""
+    able = [can.generation for can in (upper.capable, lower.capable) if can]
+    known = [generation for generation in able if generation is not None]
+    return min(known) if len(known) == 2 else None  # noqa: PLR2004 - both ends
 
 
 def _exceeds(can: Link, link: Link) -> bool:
@@ -257,8 +443,11 @@ class _Bars:
             if (regions := list(_regions(function)))
         }
         self._moved: set[Slot] = set()
+        shares = {one.slot: 1 + (one.virtual.count if one.virtual else 0) for one in functions}
         narrow = [
-            (count, slot) for slot, (count, bits, _) in self._largest.items() if bits != _WIDE
+            (count * shares[slot], slot)
+            for slot, (count, bits, _) in self._largest.items()
+            if bits != _WIDE
         ]
         room = _LARGEST_32_BIT_ROOM
         for count, slot in sorted(narrow):
@@ -291,7 +480,7 @@ def _left_regions(function: Function, why: str, but: int | None = None) -> Itera
     for region in function.memory:
         if region.index != but:
             shown = "of unknown size" if region.size is None else size(region.size)
-            yield f"# region {region.index}, {shown}: not here, {why}"
+            yield _Absent("memory regions", f"region {region.index}, {shown}: not here, {why}")
 
 
 def _regions(function: Function) -> Iterator[tuple[int, int, int]]:
@@ -319,7 +508,9 @@ def _comments(ports: dict[int, Port], max_payload: int, parts: Iterable[Part]) -
             notes.append(port.below)
         elif port.express.max_payload != max_payload:
             notes.append(f"its max payload size is {size(port.express.max_payload)}")
-        yield f"# {'; '.join(notes)}"
+        line = "; ".join(notes)
+        is_empty = isinstance(port.below, str)
+        yield _Absent("empty ports", line) if is_empty else f"# {line}"
         yield from _left_regions(port.function, "a port has no BAR")
         yield from _parts(port.parts)
     yield from _parts(parts)
@@ -327,7 +518,7 @@ def _comments(ports: dict[int, Port], max_payload: int, parts: Iterable[Part]) -
 
 def _parts(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
-        yield f"# not here: {_named(part.function)}: {part.why}"
+        yield _Absent("functions", f"not here: {_named(part.function)}: {part.why}")
 
 
 def _flow(hosts: list[Host], names: _Names) -> Iterator[str]:
@@ -345,7 +536,7 @@ def _flow(hosts: list[Host], names: _Names) -> Iterator[str]:
 
 
 def _header(section: str, key: str, what: str) -> str:
-    return f"[{section}.{key}]  # {_printable(what)}"
+    return f"[{section}.{key}]  # {printable(what)}"
 
 
 def _setting(key: str, value: str | int, note: str = "") -> str:
@@ -359,13 +550,8 @@ def _noted(*notes: str) -> str:
 
 
 def _named(function: Function) -> str:
-    return f"{function.slot} {_printable(function.what)}"
+    return f"{function.slot} {printable(function.what)}"
 
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    """No comment or name of a scenario has control signs."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)

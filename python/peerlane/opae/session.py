@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import shutil
@@ -113,7 +114,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         card, slot = place if isinstance(place, tuple) else (place, 0)
         simulation.load_image(card, bits, load, slot)
     ledger = Ledger(simulation, host)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=_sessions_folder()) as folder:
         socket = str(Path(folder) / "session")
         topology = Path(folder) / "topology.xml"
         if ledger.host in {node.name for node in simulation.tree().nodes}:
@@ -198,13 +199,36 @@ def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
 
 _PREFIX = "peerlane-"
 
+_LONGEST = 107 - len(f"/{_PREFIX}12345678/session")
+"""Most bytes of the path of a folder for sessions: that of a socket has at most 107."""
+
+
+def _sessions_folder() -> str:
+    """The folder for temporary files, or another one where its path is too long for a socket.
+
+    Raises:
+        OSError: No folder is short enough and can be written.
+    """
+    usual = tempfile.gettempdir()
+    others = (f"/run/user/{os.getuid()}", "/dev/shm")  # noqa: S108 - a folder in it is made by mkdtemp
+    for folder in (usual, "/tmp", *others):  # noqa: S108 - as above
+        if len(os.fsencode(folder)) <= _LONGEST and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    raise OSError(
+        errno.ENAMETOOLONG,
+        f"the path is too long for the socket of a session, which has at most {_LONGEST} bytes; "
+        "set TMPDIR to a folder with a shorter path",
+        usual,
+    )
+
+
 _YOUNG = 60.0
 """Seconds in which a folder may belong to a session that is about to begin."""
 
 
 def _remove_dead_sessions() -> None:
     """Removes the folders of sessions that were killed: their sockets have no server."""
-    for socket in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/session"):
+    for socket in Path(_sessions_folder()).glob(f"{_PREFIX}*/session"):
         with suppress(OSError):
             seen = socket.lstat()
             if seen.st_uid != os.getuid() or time.time() - seen.st_mtime < _YOUNG:

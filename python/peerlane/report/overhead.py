@@ -6,13 +6,12 @@ in which wires were measured. All parts of a direction of a wire take the same t
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane import _core
+from peerlane.results.reading import FileError, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,24 +94,41 @@ def flow_overheads(
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: A line of it is not of a trace.
+        FileError: A line of it is not of a trace.
     """
     counts: dict[tuple[str | None, str, str], _Count] = defaultdict(_Count)
-    with Path(trace).open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                entry = json.loads(line)
-                if "tlp" in entry and (window_ns is None or _is_within(entry["ns"], window_ns)):
-                    counts[entry.get("flow"), entry["link"], entry["direction"]].add(entry)
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(
-                    f"{trace}:{number}: no line of a packet trace; write a file that"
-                    " 'peerlane run --trace' wrote"
-                ) from error
+    for number, entry in lines_of(trace):
+        if "tlp" not in entry:
+            continue
+        if wrong := [key for key, kind in _TLP.items() if not _is_of(entry.get(key), kind)]:
+            raise FileError(
+                f"{trace}:{number}: no line of a packet trace, {wrong[0]} is missing or of another "
+                "type; write a file that 'peerlane run --trace' wrote"
+            )
+        if window_ns is None or _is_within(entry["ns"], window_ns):
+            counts[entry.get("flow"), entry["link"], entry["direction"]].add(entry)
     return tuple(
         FlowOverhead(flow, link, direction, count.tlps, dict(count.bytes), count.wire_ns)
         for (flow, link, direction), count in counts.items()
     )
+
+
+_TLP: dict[str, type | tuple[type, ...]] = {
+    "ns": (int, float),
+    "link": str,
+    "direction": str,
+    "header": str,
+    "length_ns": (int, float),
+    "bytes": int,
+    "replay": bool,
+    "nullified": bool,
+    "flow": (str, type(None)),
+}
+"""The fields of a TLP in a trace that are read, and their types."""
+
+
+def _is_of(value: object, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 class _Count:

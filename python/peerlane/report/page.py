@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from peerlane.fabric.printable import printable
 from peerlane.fabric.variant import told
 from peerlane.report import vega
 from peerlane.report.charts.published import SHAPES
@@ -184,8 +185,11 @@ def _environment() -> Environment:
         loader=PackageLoader("peerlane.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda one: printable(one, keep="\n") if type(one) is str else one,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["breakable"] = lambda words: escape(words).replace("/", Markup("/<wbr>"))
+    made.filters["breakable"] = lambda words: escape(printable(words)).replace(
+        "/", Markup("/<wbr>")
+    )
     return made

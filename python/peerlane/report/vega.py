@@ -6,6 +6,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from peerlane.fabric.printable import printable
 from peerlane.report.charts.chart import CONFIG
 from peerlane.report.colours import LIGHT, painted
 from peerlane.varying.table import MissingPackageError
@@ -103,7 +104,7 @@ def _printable(part: Any) -> Any:  # noqa: ANN401 - any JSON
     Names become parts of expressions, in which the library does not expect the ends of lines.
     """
     if isinstance(part, str):
-        return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in part)
+        return printable(part)
     if isinstance(part, dict):
         return {_printable(key): _printable(value) for key, value in part.items()}
     if isinstance(part, list | tuple):

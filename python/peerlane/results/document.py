@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FORMS: dict[str, type] = {}
+"""The dataclasses of documents by the name of their form, each added where it is defined."""
+
 
 def renamed(**names: str) -> ConfigDict:
     """The configuration of a dataclass whose `names` have other keys in the JSON."""
@@ -26,6 +29,19 @@ def decode(kind: type[T], text: str) -> T:
     """Reads a document of the given kind."""
     document: T = _adapter(kind).validate_json(text)
     return document
+
+
+def check(kind: type, text: str) -> str | None:
+    """The first place at which a text is no document of a kind, and why; `None` if it is one."""
+    from pydantic import ValidationError  # noqa: PLC0415 - as below
+
+    try:
+        _adapter(kind).validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return f"{place}: {first['msg'].lower()}" if place else first["msg"].lower()
+    return None
 
 
 def encode(document: object) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from peerlane.results import markup
@@ -129,7 +128,7 @@ def _marked_up(flow: FlowExplanation) -> str:
     rows = [
         "<tr>"
         f'<td class="number">{percent(share.share)}</td><td>{markup.bar(share.share)}</td>'
-        f"<td>{escape(told(share.cause))}</td></tr>"
+        f"<td>{markup.escape(told(share.cause))}</td></tr>"
         for share in flow.shares
     ]
     lifted = [markup.line(f"What if, found by a run: {_lifted(one)}") for one in flow.what_if]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import fields, is_dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
+
+from peerlane.fabric.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,6 +52,11 @@ _UNITS = (
 )
 """The units of values whose columns end so."""
 _OF_LATENCY = ("p50", "p99")
+
+
+def escape(text: str) -> str:
+    """A text of a page, without markup and with escapes for what is not printable."""
+    return html.escape(printable(text))
 
 
 def page(*parts: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, fields
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from peerlane._core import __version__
 from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import told
+from peerlane.results.reading import FileError, document_of
 from peerlane.varying.metrics import ENCODED, leaves
 
 if TYPE_CHECKING:
@@ -105,13 +105,13 @@ def read_document(text: str, source: str) -> Json:
         ComparisonError: It is none, or of a form that this version does not read.
     """
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        document = document_of(text, source)
+    except FileError as error:
         raise ComparisonError(
-            f"{source} is not JSON; name a file that `peerlane run FILE --json` has written"
+            f"{error}; name a file that `peerlane run FILE --json` has written"
         ) from None
-    form = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or (form is None and "flows" not in document):
+    form = document.get("schema")
+    if form is None and "flows" not in document:
         raise ComparisonError(
             f"{source} is no result; name a file that `peerlane run FILE --json` has written"
         )

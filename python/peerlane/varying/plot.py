@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
+from peerlane.fabric.printable import printable
 from peerlane.varying.intervals import Interval
 from peerlane.varying.quantities import in_unit, unit_of
 from peerlane.varying.table import MissingPackageError
@@ -91,7 +92,9 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     unit = next((unit_of(row[x]) for row in rows if unit_of(row[x])), "")
     places = [in_unit(row[x], unit) for row in rows]
     is_scale = all(place is not None for place in places)
-    at = places if is_scale else [str(row[x]) for row in rows]
+    names = [str(row[x]) for row in rows]
+    numbered = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    at = places if is_scale else [numbered[name] for name in names]
     others = [k for k in keys if k not in {x, "seed"} and len({repr(row[k]) for row in rows}) > 1]
     series = _series(rows, at, ys, others)
     has_lines = any(len(one.found) > 1 for one in series.values())
@@ -105,11 +108,13 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
         _draw(axes, label, one, linked=joined and has_lines and is_scale)
     if is_scale:
         _scale(axes, sorted({place for place in places if place is not None}))
-    axes.set_xlabel(f"{x} ({unit})" if unit else x)
+    else:
+        axes.set_xticks(list(numbered.values()), [_words(name, most=40) for name in numbered])
+    axes.set_xlabel(_words(f"{x} ({unit})" if unit else x))
     _name_values(axes, ys)
     if len(series) > 1:
         axes.legend(fontsize="small")
-    axes.set_title(title)
+    axes.set_title(_words(title))
     axes.grid(visible=True, alpha=0.3)
     return figure
 
@@ -133,10 +138,10 @@ def plot_bars(rows: Sequence[Row], name: str, value: str, title: str = "") -> Fi
         raise PlotError(f"{value} has no numbers")
     figure, axes = _empty(height=max(2.0, 0.25 * len(shown) + 1.2))
     axes.barh(range(len(shown)), [row[value] for row in shown])
-    axes.set_yticks(range(len(shown)), [row[name] for row in shown], fontsize="small")
+    axes.set_yticks(range(len(shown)), [_words(str(row[name])) for row in shown], fontsize="small")
     axes.invert_yaxis()
-    axes.set_xlabel(value)
-    axes.set_title(title)
+    axes.set_xlabel(_words(value))
+    axes.set_title(_words(title))
     axes.grid(visible=True, axis="x", alpha=0.3)
     return figure
 
@@ -194,7 +199,13 @@ def _name_values(axes: Axes, ys: Sequence[str]) -> None:
     if all(name.endswith(_RATE) for name in ys):
         what = f"{what} (GB/s)" if what else "GB/s"
         axes.yaxis.set_major_formatter(lambda value, _position: f"{value / 1e9:g}")
-    axes.set_ylabel(what)
+    axes.set_ylabel(_words(what))
+
+
+def _words(text: str, most: int = 1000) -> str:
+    """At most so many characters of a text, which a figure shows as it is, without formulas."""
+    shown = text if len(text) <= most else f"{text[:most]}..."
+    return printable(shown).replace("$", r"\$")
 
 
 def _column(columns: Sequence[str], name: str) -> str:
@@ -230,7 +241,7 @@ def _series(
                     str(row[key]) if key == "name" else f"{key} = {row[key]}" for key in others
                 ]
                 label = ", ".join([name] * (len(ys) > 1) + which)
-                found.setdefault(label, _Series()).add(place, row[name])
+                found.setdefault(_words(label), _Series()).add(place, row[name])
     return found
 
 

@@ -30,7 +30,7 @@ _FAMILIES: tuple[dict[str, Fraction], ...] = (
 _DIGITS = 12
 """Significant digits of a value that has no end as a decimal."""
 
-NUMBER = r"[-+]?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?"
+NUMBER = r"[-+]?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?"
 UNIT = r"[A-Za-zµμ]+(?:/s)?"
 
 
@@ -93,8 +93,8 @@ def amount_of(value: object) -> float | None:
         return None
     if isinstance(value, str):
         quantity = Quantity.read(value)
-        return None if quantity is None else float(quantity.amount)
-    return float(value)
+        return None if quantity is None else _finite(quantity.amount)
+    return _finite(value)
 
 
 def unit_of(value: object) -> str:
@@ -111,7 +111,15 @@ def in_unit(value: object, unit: str) -> float | None:
     one = Quantity.read(f"1 {unit}")
     if quantity is None or one is None or not quantity.is_like(one):
         return None
-    return float(quantity.amount / one.amount)
+    return _finite(quantity.amount / one.amount)
+
+
+def _finite(number: Fraction | float) -> float | None:
+    """A number in double precision; nothing where it has no number near to it."""
+    try:
+        return float(number)
+    except OverflowError:
+        return None
 
 
 def _decimal(number: Fraction) -> str:

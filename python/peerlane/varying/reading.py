@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
 from peerlane.fabric.paths import is_key, join_path, split_path
+from peerlane.results.reading import FileError, csv_of, document_of, json_of, text_of
 from peerlane.varying.metrics import ENCODED, leaves, named
 from peerlane.varying.plot import PlotError, plot_bars, plot_rows
 from peerlane.varying.table import check_ending
@@ -36,11 +35,10 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
         rows = _csv(found) if found.suffix == ".csv" else _parquet(found)
         return plot_rows(rows, x, y, keys=_keys(rows), title=found.stem)
     try:
-        document = json.loads(found.read_bytes())
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise PlotError(f"{path} is no table; name a .csv, .parquet or .json that Peerlane wrote")
+        document = document_of(text_of(found), str(path))
+    except FileError as error:
+        message = f"{path} is no table; name a .csv, .parquet or .json that Peerlane wrote"
+        raise PlotError(f"{message} ({error})") from None
     return plot_document(document, x, y, str(path))
 
 
@@ -55,6 +53,8 @@ def plot_document(
     """
     title = str(document.get("name", ""))
     if isinstance(points := document.get("points"), list):
+        if not all(map(_is_point, points)):
+            raise PlotError(f"{source} has points that are none of a sweep")
         rows = [point_row(point) for point in points]
         keys = document.get("keys", [])
         return plot_rows(rows, x, y or _usual(rows, keys), keys=keys, title=title)
@@ -139,6 +139,14 @@ def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
     return {join_path(parts): value for parts, value in values.items() if parts[-1] not in ENCODED}
 
 
+def _is_point(point: object) -> bool:
+    """Whether it is a point of a sweep of either kind."""
+    if not isinstance(point, dict) or not point:
+        return False
+    parts = [point.get(name) for name in ("settings", "metrics")]
+    return "settings" not in point or all(isinstance(part, dict) for part in parts)
+
+
 def _usual(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
     """What is plotted of a sweep of loads that is asked for nothing: the latency."""
     return ["latency_ns.mean"] if not keys and rows and "latency_ns.mean" in rows[0] else []
@@ -158,21 +166,18 @@ def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _csv(path: Path) -> list[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise PlotError(f"{path} is not text; name a table that Peerlane wrote") from None
-    return [
-        {name: _value(value) for name, value in row.items()}
-        for row in csv.DictReader(io.StringIO(text), strict=True)
-    ]
+        head, rows = csv_of(text_of(path), str(path))
+    except FileError as error:
+        raise PlotError(str(error)) from None
+    return [dict(zip(head, map(_value, row), strict=True)) for row in rows]
 
 
-def _value(text: str | None) -> object:
+def _value(text: str) -> object:
     if not text:
         return None
     try:
-        return json.loads(text)
-    except ValueError:
+        return json_of(text, "the cell")
+    except FileError:
         return text
 
 
@@ -182,7 +187,9 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
 
     try:
         frame = pd.read_parquet(path)
-    except ValueError:
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise PlotError(f"{path} is no Parquet file; name a table that Peerlane wrote") from None
     rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", double_precision=15))
     return rows

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Literal
 from rich.cells import cell_len
 from rich.text import Text
 
+from peerlane.fabric.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -61,8 +63,8 @@ class Sheet:
         title: str | None = None,
         advice: str = "widen the terminal or use --json",
     ) -> None:
-        self.columns = [Column(name, "name") for name in names]
-        self._title = title
+        self.columns = [Column(printable(name), "name") for name in names]
+        self._title = title and printable(title)
         self._advice = advice
         self._rows: list[list[Text]] = []
         self._widest: dict[int, int] = {}
@@ -70,10 +72,11 @@ class Sheet:
 
     def add_column(self, heading: str, kind: Kind = "value") -> None:
         """Adds a column on the right."""
-        self.columns.append(Column(heading, kind))
+        self.columns.append(Column(printable(heading), kind))
 
     def fold(self, *headings: str) -> None:
         """Gives the columns that a narrow terminal may leave out, those of least weight first."""
+        headings = tuple(map(printable, headings))
         known = [column.heading for column in self.columns]
         self._folds += [heading for heading in headings if heading in known]
 
@@ -81,8 +84,10 @@ class Sheet:
         """Adds a row, with a cell for each column."""
         if len(cells) != len(self.columns):
             raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
-        self._rows.append([Text(cell) if isinstance(cell, str) else cell for cell in cells])
-        for number, cell in enumerate(cells):
+        kinds = [column.kind for column in self.columns]
+        row = [_printable(cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
+        self._rows.append(row)
+        for number, cell in enumerate(row):
             width = max(map(cell_len, str(cell).split("\n")))
             self._widest[number] = max(width, self._widest.get(number, 0))
 
@@ -263,6 +268,14 @@ class _Layout:
             more = min(left // (len(wrapping) - place), natural - self._widths[number])
             self._widths[number] += max(more, 0)
             left -= max(more, 0)
+
+
+def _printable(cell: str | Text, kind: Kind) -> Text:
+    """A cell without characters that would change its width; a name is on one line."""
+    keep = "" if kind == "name" else "\n"
+    if isinstance(cell, str):
+        return Text(printable(cell, keep))
+    return cell if printable(cell.plain, keep) == cell.plain else Text(printable(cell.plain, keep))
 
 
 def _wrapped(text: Text, form: _Form, console: Console, indent: int = 0) -> Iterator[Text]:

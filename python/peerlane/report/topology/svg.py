@@ -12,6 +12,7 @@ from math import hypot
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from peerlane.fabric.printable import printable
 from peerlane.report.topology.palette import coloured
 from peerlane.report.topology.scene import BOLD, FONT, SMALL, text_width
 from peerlane.report.topology.use import STALLED, STEPS
@@ -69,7 +70,7 @@ def written(scene: Scene, label: str, theme: Theme) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="peerlane-topology" role="img"'
         f' viewBox="{_n(left)} {_n(-MARGIN)} {_n(width)} {_n(height)}"'
-        f' width="{_n(width)}" height="{_n(height)}" aria-label={quoteattr(clean(label))}>'
+        f' width="{_n(width)}" height="{_n(height)}" aria-label={quoteattr(printable(label))}>'
         f"<style>{rules}</style>"
         f'<rect class="paper" x="{_n(left)}" y="{_n(-MARGIN)}" width="{_n(width)}"'
         f' height="{_n(height)}"/>'
@@ -81,15 +82,6 @@ def written(scene: Scene, label: str, theme: Theme) -> str:
     parts += [_swatch(swatch) for swatch in scene.swatches]
     parts += [_text(text) for text in scene.texts]
     return "".join([head, *parts, "</svg>"])
-
-
-def clean(text: str) -> str:
-    """The text without what XML forbids."""
-    return "".join(c if c in "\n\t" or _is_character(c) else "\ufffd" for c in text)
-
-
-def _is_character(c: str) -> bool:
-    return " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
 
 
 def _box(box: Box) -> str:
@@ -255,11 +247,11 @@ def _title(note: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(clean(text))
+    return escape(printable(text))
 
 
 def _names(names: Sequence[str]) -> str:
-    return quoteattr(clean(json.dumps(names, ensure_ascii=False)))
+    return quoteattr(json.dumps(names))
 
 
 def _n(number: float) -> str:
