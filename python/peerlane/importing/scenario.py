@@ -194,8 +194,8 @@ def _host(host: Host, names: _Names) -> Iterator[str]:
     yield from _comments(ports, max(root.max_payload for root in roots), parts)
     bars = _Bars([node.function for node in below if isinstance(node, Device)])
     for number, port in used.items():
-        payload = _Chosen.of(port, supported)
-        yield from _below(names.host(host), {number: port}, names, bars, payload, depth=0)
+        hierarchy = _Hierarchy(names, bars, _Chosen.of(port, supported))
+        yield from _below(names.host(host), {number: port}, hierarchy)
 
 
 class _Chosen(NamedTuple):
@@ -214,6 +214,14 @@ class _Chosen(NamedTuple):
         own = port.express.max_payload
         is_lower = bool(nodes) and nodes[0].max_payload == own and own < largest
         return cls(own if is_lower else largest, is_lower)
+
+
+class _Hierarchy(NamedTuple):
+    """What the nodes below a root port have in common."""
+
+    names: _Names
+    bars: _Bars
+    payload: _Chosen
 
 
 def _root_ports(host: Host) -> tuple[dict[int, Port], tuple[Part, ...]]:
@@ -258,36 +266,31 @@ def _exits(
             yield _setting(f"{state.lower()}_exit_latency", f"{max(found)} ns")
 
 
-def _below(
-    above: str, ports: dict[int, Port], names: _Names, bars: _Bars, payload: _Chosen, *, depth: int
-) -> Iterator[str]:
+def _below(above: str, ports: dict[int, Port], of: _Hierarchy, depth: int = 0) -> Iterator[str]:
     """The nodes below `ports` of `above`; as deep as there are buses."""
     for number, port in ports.items():
         if isinstance(port.below, str):
             continue
         yield ""
         place = [f"to = {_text(above)}", f"port = {number}"]
-        if not depth and names.sockets > 1:
-            place.append(f"socket = {names.socket(port)}")
-        upstream = _upstream(place, port, port.below, names.speed)
+        if not depth and of.names.sockets > 1:
+            place.append(f"socket = {of.names.socket(port)}")
+        upstream = _upstream(place, port, port.below, of.names.speed)
         if isinstance(port.below, Device):
-            yield from _device(port.below, port, upstream, names, bars, payload)
+            yield from _device(port.below, port, upstream, of)
         else:
-            yield from _switch(port.below, port, upstream, names, payload)
+            yield from _switch(port.below, port, upstream, of)
             ports_below = _numbered(port.below.ports)
-            above_them = names.node(port.below)
-            yield from _below(above_them, ports_below, names, bars, payload, depth=depth + 1)
+            yield from _below(of.names.node(port.below), ports_below, of, depth + 1)
 
 
-def _switch(
-    switch: Switch, above: Port, upstream: str, names: _Names, payload: _Chosen
-) -> Iterator[str]:
+def _switch(switch: Switch, above: Port, upstream: str, of: _Hierarchy) -> Iterator[str]:
     express, ports = switch.express, _numbered(switch.ports)
-    yield _header("switches", _text(names.node(switch)), switch.function.what)
+    yield _header("switches", _text(of.names.node(switch)), switch.function.what)
     yield upstream
     yield from _identity(switch.function)
     yield f"ports = {max(ports, default=0) + 2}"
-    yield from _payload(express, payload)
+    yield from _payload(express, of.payload)
     yield from _exits(switch.ports, express, above)
     yield from _access_control(ports, _SWITCH_SERVICES)
     yield from _left_regions(switch.function, "a switch has no BAR")
@@ -321,13 +324,11 @@ def _access_control(ports: dict[int, Port], keys: Mapping[str, str]) -> Iterator
             yield _Absent("ACS services", f"{service} of port {number}: not here, there is no key")
 
 
-def _device(
-    device: Device, above: Port, upstream: str, names: _Names, bars: _Bars, payload: _Chosen
-) -> Iterator[str]:
+def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Iterator[str]:
     function, express = device.function, device.express
-    yield _header("devices", _text(names.node(device)), function.what)
+    yield _header("devices", _text(of.names.node(device)), function.what)
     yield upstream
-    yield from _payload(express, payload)
+    yield from _payload(express, of.payload)
     yield _setting("max_read_request", size(express.max_read_request))
     yield _setting("tags", express.tags, "as many as it may use")
     yield from _attributes(express)
@@ -339,7 +340,7 @@ def _device(
             count,
             "" if count == virtual.count else f"{virtual.count} in the listing",
         )
-    yield from bars.of(function)
+    yield from of.bars.of(function)
     yield from _identity(function, with_class=True)
     if not function.memory_enabled:
         yield _setting("memory_enable", value=False, note="Mem-")
