@@ -62,13 +62,11 @@ ALLOWED = {
         "nvme",
         "peerlane-device",
     },
-    "checkpoint": {"kernel", "sim"},
     "server": {"kernel", "session", "sim"},
-    "python": {"checkpoint", "protocol", "kernel", "sim", "server", "library", "peerlane-device"},
+    "python": {"protocol", "kernel", "sim", "server", "library", "peerlane-device"},
     "bench": {"kernel", "sim"},
     "xtask": {"protocol", "device", "transaction"},
     "fuzz": {
-        "checkpoint",
         "kernel",
         "packet",
         "protocol",
@@ -80,12 +78,9 @@ ALLOWED = {
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""
 
-FOR_TESTS = {"sim": {"checkpoint"}}
-"""What the tests of a crate may use besides."""
-
 
 def dependencies() -> dict[str, set[str]]:
-    """The crates of ours that each crate depends on, but for those of its tests alone."""
+    """The crates of ours that each crate depends on."""
     metadata = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"],
         cwd=Path(__file__).parent.parent,
@@ -95,12 +90,7 @@ def dependencies() -> dict[str, set[str]]:
     packages = json.loads(metadata.stdout)["packages"]
     ours = {package["name"] for package in packages}
     return {
-        package["name"]: {
-            one["name"]
-            for one in package["dependencies"]
-            if one["kind"] != "dev" or one["name"] not in FOR_TESTS.get(package["name"], ())
-        }
-        & ours
+        package["name"]: {one["name"] for one in package["dependencies"]} & ours
         for package in packages
     }
 

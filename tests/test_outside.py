@@ -470,7 +470,6 @@ def test_a_device_in_an_earlier_simulation_says_that_it_has_left() -> None:
         lambda simulation: simulation.result(),
         lambda simulation: simulation.step(),
         lambda simulation: simulation.host_thread("h0"),
-        lambda simulation: simulation.check_checkpoint(),
     ],
 )
 def test_every_call_says_why_a_callback_cannot_make_it(

@@ -4,7 +4,6 @@
 //! such bytes; `corpus/` keeps a few inputs of each target that reach different parts of the parser, and a test replays them.
 
 mod bitstream;
-mod checkpoint;
 mod config_space;
 mod dllp;
 mod envelope;
@@ -19,9 +18,8 @@ mod tlp;
 pub type Target = fn(&[u8]);
 
 /// All targets, each with its name, which is also that of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("bitstream", bitstream::check),
-    ("checkpoint", checkpoint::check),
     ("config_space", config_space::check),
     ("dllp", dllp::check),
     ("envelope", envelope::check),

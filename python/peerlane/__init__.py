@@ -20,7 +20,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from peerlane._core import CheckpointError, ModelError, ScenarioError, __version__
+    from peerlane._core import ModelError, ScenarioError, __version__
     from peerlane.fabric.builder import Fabric
     from peerlane.fabric.filter import Filter
     from peerlane.fabric.simulation import ScenarioWarning, Simulation
@@ -66,7 +66,6 @@ __all__ = [
     "Bounds",
     "Bucket",
     "ChannelResult",
-    "CheckpointError",
     "Collection",
     "CollectiveResult",
     "Deadlock",
@@ -124,7 +123,6 @@ __all__ = [
 
 _NAMES = {
     "peerlane._core": (
-        "CheckpointError",
         "ModelError",
         "ScenarioError",
         "__version__",

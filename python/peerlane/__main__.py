@@ -3,28 +3,30 @@
 import os
 import signal
 import sys
-from contextlib import suppress
+
+from peerlane.cli.interrupts import end_at_once, end_interrupted, handled, interrupt
 
 FAILED = 1
-INTERRUPTED = 128 + signal.SIGINT
-"""As shells have it."""
 
 
 def main() -> None:
-    """Runs the command line; its status is 0, 1 (failed), 2 (wrong use) or 130 (interrupted)."""
+    """Runs the command line.
+
+    Its status is 0, 1 (failed), 2 (wrong use), 130 (interrupted) or 143 (terminated).
+    """
     _open_standard_streams()
     try:
         # An interrupt that is raised while modules are imported can end up as another error.
-        is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if is_handled:
-            signal.signal(signal.SIGINT, lambda _number, _frame: _end_interrupted())
+        numbers = handled()
+        for number in numbers:
+            signal.signal(number, end_at_once)
         from peerlane.cli.application import run_command_line  # noqa: PLC0415 - as above
 
-        if is_handled:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in numbers:
+            signal.signal(number, interrupt)
         status = run_command_line(sys.argv[1:])
     except KeyboardInterrupt as error:
-        _end_interrupted(str(error))
+        end_interrupted(str(error))
     except BrokenPipeError:
         status = FAILED
     try:
@@ -34,13 +36,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = status or FAILED
     sys.exit(status)
-
-
-def _end_interrupted(message: str = "") -> None:
-    with suppress(OSError):  # nobody may read it
-        print(message or "interrupted", file=sys.stderr, flush=True)
-    # A second interrupt while the interpreter winds down would be a traceback.
-    os._exit(INTERRUPTED)
 
 
 def _open_standard_streams() -> None:

@@ -9,7 +9,6 @@ __all__ = [
     "ENVELOPE_BYTES",
     "FIBRE_BLOCK_BITS",
     "TLP_FRAMING_BYTES",
-    "CheckpointError",
     "DeviceModel",
     "HostThread",
     "Job",
@@ -40,8 +39,6 @@ __all__ = [
     "call_model",
     "cards",
     "catalogue",
-    "checkpoint",
-    "checkpoint_scenario",
     "frame_cycles",
     "histogram_buckets",
     "histogram_quantile",
@@ -59,8 +56,6 @@ __all__ = [
     "read_size",
     "real_time",
     "register_model",
-    "resume",
-    "run_to",
     "send_back",
     "take_outcomes",
     "write_bitstream",
@@ -84,9 +79,6 @@ class UnitError(RuntimeError):
 
 class ModelError(RuntimeError):
     """The failure of a device model, which ends the run; an exception in Python is its cause."""
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be written, or from which no run can go on."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
@@ -349,9 +341,3 @@ def link_bytes_per_second(gigatransfers: float, lanes: int) -> float: ...
 def frame_cycles(length: int, lanes: int) -> int: ...
 def read_size(text: str) -> int: ...
 def read_bandwidth(text: str) -> int: ...
-def run_to(
-    simulation: Simulation, time_ns: float, progress: Callable[[float], object] | None = None
-) -> bool: ...
-def checkpoint(simulation: Simulation) -> bytes: ...
-def resume(checkpoint: bytes) -> Simulation: ...
-def checkpoint_scenario(checkpoint: bytes) -> tuple[str, str]: ...

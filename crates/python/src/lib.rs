@@ -4,7 +4,6 @@ mod afu;
 mod allocator;
 mod arithmetic;
 mod bench;
-mod checkpoint;
 mod host_thread;
 mod job;
 mod models;
@@ -53,13 +52,6 @@ pyo3::create_exception!(
     ModelError,
     PyRuntimeError,
     "The failure of a device model from outside, which ends the run; an exception of a model in Python is its cause."
-);
-
-pyo3::create_exception!(
-    peerlane._core,
-    CheckpointError,
-    PyValueError,
-    "A checkpoint that cannot be written, or from which no run can go on."
 );
 
 /// The shortest interval of samples: less than the time of a byte on any link.
@@ -622,7 +614,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(session::cards, module)?)?;
     module.add_function(wrap_pyfunction!(host_thread::advance, module)?)?;
     outside::add(module)?;
-    checkpoint::add(module)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;

@@ -27,7 +27,7 @@ pub use run::access::{AccessError, Outcome};
 pub use run::cards::{CardPlace, SlotPlace};
 pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
-pub use run::simulation::{CaptureFormat, ModelFailure, Origin, Paused, Shares, Simulation};
+pub use run::simulation::{CaptureFormat, ModelFailure, Shares, Simulation};
 pub use scenario::Models;
 pub use transaction::{Backing, Memory, MemoryPage, Pattern, set_page_source};
 pub use tree::Tree;

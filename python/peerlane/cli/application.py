@@ -25,7 +25,6 @@ from peerlane.cli.options import FAILED, WRONG_USE
 from peerlane.cli.plan import plan_app
 from peerlane.cli.plot import plot
 from peerlane.cli.reproduce import reproduce
-from peerlane.cli.resume import resume
 from peerlane.cli.run import run
 from peerlane.cli.show import show
 from peerlane.cli.sweep import sweep
@@ -50,7 +49,6 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
-app.command()(resume)
 app.command()(explain)
 app.command()(top)
 app.command()(show)
@@ -79,7 +77,6 @@ def run_command_line(arguments: list[str]) -> int:
         return WRONG_USE
     except (
         FileError,
-        peerlane.CheckpointError,
         peerlane.ScenarioError,
         ListingError,
         UnknownNameError,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from peerlane import CheckpointError, Filter
+from peerlane import Filter
 from peerlane.cli.captures import empty, incomplete
-from peerlane.cli.checkpoints import Checkpoints, Unwritten, save
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
-from peerlane.cli.termination import Terminated, termination_raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +28,10 @@ MOST_FAILURES = 8
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run: what it measured, what broke it off, and which captures or checkpoints are missing."""
+    """A run: what it measured, what broke it off, and which captures are incomplete."""
 
     result: RunResult
-    interrupt: KeyboardInterrupt | Terminated | None
+    interrupt: KeyboardInterrupt | None
     lost: list[str]
     fewer_threads: str | None
     """Why the run had fewer threads than the user has asked for."""
@@ -53,36 +50,22 @@ class Outputs:
     """Writes more of the run; false if that has failed."""
 
 
-def simulate(
-    simulation: Simulation, what: str, threads: int | None, checkpoints: Checkpoints | None
-) -> Outcome:
+def simulate(simulation: Simulation, what: str, threads: int | None) -> Outcome:
     """Runs to the end, or until the user interrupts; `what` is said of the progress.
 
-    Without a number of threads, the run has as many as pay; with checkpoints, it has one.
-
-    With checkpoints, a SIGTERM ends the run as an interrupt does.
+    Without a number of threads, the run has as many as pay.
     """
-    count: int | Literal["auto"] = 1 if checkpoints else threads or "auto"
     interrupt = result = None
-    missing: list[str] = []
-    unwritten = Unwritten()
-    with progress(what) as bar, termination_raised() if checkpoints else nullcontext():
+    unwritten: list[OSError] = []
+    with progress(what) as bar:
         try:
-            if save(simulation, checkpoints, lambda fraction: bar(what, fraction), unwritten):
-                result = simulation.run(lambda fraction: bar(what, fraction), threads=count)
-            elif checkpoints:
-                missing = list(checkpoints.missing(simulation.now_ns))
-        except (KeyboardInterrupt, Terminated) as raised:
+            result = simulation.run(lambda fraction: bar(what, fraction), threads=threads or "auto")
+        except KeyboardInterrupt as raised:
             interrupt = raised
         except OSError as raised:
-            unwritten.captures.append(raised)
-    if interrupt is not None and checkpoints is not None:
-        try:
-            simulation.checkpoint_to(checkpoints.path)
-        except (CheckpointError, OSError) as error:
-            warn(str(error))
+            unwritten.append(raised)
     result = result or simulation.result()
-    lost = [*incomplete(simulation, unwritten.captures), *unwritten.told(), *missing]
+    lost = list(incomplete(simulation, unwritten))
     fewer_threads = simulation.fewer_threads if threads is not None else None
     return Outcome(result, interrupt, lost, fewer_threads)
 
@@ -98,8 +81,6 @@ def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs:
         sys.stdout.flush()
         if outcome.lost:
             warn("; ".join(outcome.lost))
-        if isinstance(outcome.interrupt, Terminated):
-            complain("terminated")
         raise outcome.interrupt
     for warning in empty(simulation, outputs.only):
         warn(warning)
@@ -123,7 +104,7 @@ def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
     Args:
         simulation: The simulation that ran.
         result: The result of the run.
-        lost: The captures that are incomplete, and the checkpoint that was not written.
+        lost: The captures that are incomplete.
     """
     if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
         warn(

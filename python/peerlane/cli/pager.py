@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from peerlane.cli.console import out
+from peerlane.cli.interrupts import is_terminated
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -54,5 +55,8 @@ def _page(text: str, pager: str) -> None:
     with suppress(BrokenPipeError, KeyboardInterrupt):
         process.communicate(text)
     while process.poll() is None:
+        if is_terminated():
+            process.terminate()
+            raise KeyboardInterrupt
         with suppress(KeyboardInterrupt):
             process.wait()

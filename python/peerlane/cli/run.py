@@ -23,13 +23,6 @@ from peerlane.cli.captures import (
     capture,
     check_only,
 )
-from peerlane.cli.checkpoints import (
-    CheckpointAt,
-    CheckpointEvery,
-    CheckpointTo,
-    check,
-    read_checkpoints,
-)
 from peerlane.cli.console import warn
 from peerlane.cli.files import keep_apart, keep_from_tables, open_simulation
 from peerlane.cli.options import (
@@ -130,9 +123,6 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             "that saves time.",
         ),
     ] = None,
-    checkpoint: CheckpointTo = None,
-    checkpoint_at: CheckpointAt = None,
-    checkpoint_every: CheckpointEvery = None,
     *,
     explain: Annotated[
         bool,
@@ -147,10 +137,10 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
 ) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
-    The exit status is 1 when the fabric answered with an error, when the bytes of a flow or a
-    workload did not all arrive as they were sent, or when the run ended before --checkpoint-at.
-    After an interrupt (Ctrl-C) the numbers of what had happened until then are printed, marked as
-    partial (JSON: `partial`); the status is 130.
+    The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
+    workload did not all arrive as they were sent. After an interrupt (Ctrl-C) or a SIGTERM, such as
+    batch systems send, the numbers of what had happened until then are printed, marked as partial
+    (JSON: `partial`); the status is 130 or 143.
 
     Of a flow:
 
@@ -214,33 +204,25 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
     only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
     check_only(only, captures)
-    outputs = {"--json": json_to, "--checkpoint": checkpoint, **captures}
+    outputs = {"--json": json_to, **captures}
     keep_apart([file], outputs)
     keep_from_tables({"FILE": file, **outputs}, parquet_to)
-    checkpoints = read_checkpoints(checkpoint, checkpoint_at, checkpoint_every)
     several = threads if threads is not None and threads > 1 else None
-    if checkpoints is not None and several is not None:
-        raise typer.BadParameter(
-            "a run with --checkpoint has one thread; leave out one of the two",
-            param_hint="--threads",
-        )
     if repeat is not None:
         single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
-        single |= {"--parquet": parquet_to, "--report": report_to}
-        single |= {"--threads": several, "--checkpoint": checkpoint}
+        single |= {"--parquet": parquet_to, "--report": report_to, "--threads": several}
         _refuse_with_repeat({**captures, **single})
         run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
         return
     folder = open_folder(report_to)
     simulation = open_simulation(file, seed=seed, settings=settings, circuits=rtl)
     _watch(simulation, check_coherence, explain=explain or folder is not None)
-    check(simulation, checkpoints)
     capture(simulation, captures, only)
     kept = (json_to, parquet_to, report_to)
     interval_ns = None if interval is None else _sample(simulation, interval, kept)
     if folder is not None and interval is None:
         simulation.sample(every=FINEST)
-    outcome = simulate(simulation, f"running {Path(file).stem}", threads, checkpoints)
+    outcome = simulate(simulation, f"running {Path(file).stem}", threads)
     result = outcome.result
     tree = simulation.tree()
     again = [file, *(word for one in settings or () for word in ("--set", one))]

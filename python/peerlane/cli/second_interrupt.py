@@ -14,6 +14,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from peerlane.cli.interrupts import ENDING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,7 +28,7 @@ _OVER = 0
 
 @contextmanager
 def second_interrupt_ends() -> Iterator[None]:
-    """Ends the process with the status of an interrupt at the second interrupt of the block."""
+    """Ends the process at the second Ctrl-C or SIGTERM of the block, with the status of that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -46,14 +48,14 @@ def second_interrupt_ends() -> Iterator[None]:
 
 
 def _watch(told: int) -> None:
-    interrupts = 0
+    interrupts: list[int] = []
     while True:
-        if interrupts == 1 and not select.select([told], [], [], _PATIENCE_S)[0]:
+        if len(interrupts) == 1 and not select.select([told], [], [], _PATIENCE_S)[0]:
             print("a model does not return; interrupt once more to end it", file=sys.stderr)
         numbers = os.read(told, 64)
         if _OVER in numbers:
             return
-        interrupts += numbers.count(signal.SIGINT)
-        if interrupts > 1:
+        interrupts += [number for number in numbers if number in ENDING]
+        if len(interrupts) > 1:
             print("interrupted", file=sys.stderr, flush=True)
-            os._exit(128 + signal.SIGINT)
+            os._exit(128 + interrupts[-1])

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex
 
 from peerlane import _core
-from peerlane.fabric import checkpoint
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_NS = 1e13
-"""The latest time that a run can be sent to."""
+"""The longest sleep of a program."""
 
 
 class ScenarioWarning(UserWarning):
@@ -80,18 +79,14 @@ class Simulation:
         seed: int | None = None,
         models: Mapping[str, Source] | None = None,
     ) -> None:
-        self._adopt(_core.Simulation(text, source, seed, all_models(models)), text)
-        self._attach(models or {})
-        for warning in self._core.warnings() if _warns.get() else ():
-            warnings.warn(ScenarioWarning(warning), stacklevel=2)
-
-    def _adopt(self, core: _core.Simulation, text: str) -> None:
-        """Takes a simulation of the scenario `text`, from outside which nothing is under way."""
-        self._core = core
+        self._core = _core.Simulation(text, source, seed, all_models(models))
         self._text = text
         self._digest = digest_of(text)
         self._in_flight: dict[int, Access[bytes]] = {}
         self._writes: set[int] = set()
+        self._attach(models or {})
+        for warning in self._core.warnings() if _warns.get() else ():
+            warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
     def _attach(self, models: Mapping[str, Source]) -> None:
         """Connects the devices that are programs outside with this simulation."""
@@ -119,21 +114,6 @@ class Simulation:
             ScenarioError: It is not a scenario.
         """
         return cls(read_scenario(path), source=str(path), seed=seed, models=models)
-
-    @classmethod
-    def resume(cls, path: str | PathLike[str]) -> Simulation:
-        """The simulation that `checkpoint_to` has written to the file at `path`.
-
-        It goes on with the results and the trace of a run that was never interrupted. Samples and
-        what flows wait for go on, too; captures do not, and begin anew.
-
-        Raises:
-            OSError: The file cannot be read.
-            CheckpointError: It is no checkpoint, is damaged, or is of another version.
-        """
-        simulation = cls.__new__(cls)
-        simulation._adopt(*checkpoint.read(path))  # noqa: SLF001 - of this class
-        return simulation
 
     @property
     def scenario_digest(self) -> str:
@@ -307,44 +287,6 @@ class Simulation:
     def run_until(self, time_ns: float) -> bool:
         """Runs to `time_ns`; false when nothing is left to happen."""
         return self._core.run_until(time_ns)
-
-    def run_to(self, time_ns: float, progress: Callable[[float], object] | None = None) -> bool:
-        """Runs as `run` does, but not beyond `time_ns`; false if the run has ended before.
-
-        The next run goes on from there. The links are up when it returns, even if `time_ns` is
-        earlier. Runs to a time have one thread.
-
-        Raises:
-            ValueError: `time_ns` is not a possible time.
-        """
-        if not 0.0 <= time_ns <= LONGEST_NS:
-            message = f"{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
-            raise ValueError(message)
-        return _core.run_to(self._core, time_ns, progress)
-
-    def checkpoint_to(self, path: str | PathLike[str]) -> None:
-        """Writes the simulation as it is now to `path`, for `resume`.
-
-        The file has the scenario, all state of the fabric and what was measured so far. It is
-        written as a whole or not at all. A checkpoint of the same scenario is replaced; any other
-        file is kept, with an error.
-
-        Raises:
-            OSError: The file cannot be written.
-            CheckpointError: There is another file, or a part of the fabric cannot be written: a
-                host on which a program runs, a card with an accelerator functional unit, a circuit
-                or a device model from outside.
-        """
-        checkpoint.check_replaceable(path, self._text)
-        checkpoint.write(path, _core.checkpoint(self._core))
-
-    def check_checkpoint(self) -> None:
-        """Does nothing if all components of the fabric can be in a checkpoint now.
-
-        Raises:
-            CheckpointError: One cannot.
-        """
-        _core.checkpoint(self._core)
 
     def step(self) -> bool:
         """Runs one event; false if there is none."""

@@ -4,7 +4,6 @@ mod captures;
 mod hearing;
 mod incidents;
 mod models;
-mod pause;
 mod prefetching;
 mod probes;
 mod progress;
@@ -12,7 +11,6 @@ mod readings;
 mod regions;
 mod results;
 mod standstill;
-mod state;
 
 use std::collections::BTreeMap;
 
@@ -42,18 +40,14 @@ use super::spare::Spare;
 pub use captures::CaptureFormat;
 use incidents::Happened;
 pub use models::ModelFailure;
-pub use pause::Paused;
 pub use regions::Shares;
 use regions::{Outcome, Regions, Threads};
 use standstill::PASSAGE;
-pub use state::Origin;
 
 /// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) plan: Plan,
-    /// The text that the plan was read from, if it was read from one, and its file.
-    origin: Option<(String, String)>,
     /// Unused memory of each host.
     pub(crate) spare: Vec<Spare>,
     /// The queue pairs that were opened for programs.
@@ -83,8 +77,6 @@ pub struct Simulation {
     /// Link ends that have not come up yet.
     ends_down: usize,
     started: bool,
-    /// The time at which a run pauses; zero once it has, and [`Time::NEVER`] where it does not.
-    pause_at: Time,
     /// Whether a circuit, or a model from outside, cannot go on.
     pub(crate) has_stopped: bool,
     /// Whether the last run ended because nothing more could arrive.
@@ -127,10 +119,7 @@ impl Simulation {
     ) -> Result<Self, ScenarioError> {
         let mut plan = Plan::read_with(text, file, models)?;
         plan.fabric.seed = seed.unwrap_or(plan.seed);
-        Ok(Simulation {
-            origin: Some((text.to_owned(), file.to_owned())),
-            ..Self::new(plan)
-        })
+        Ok(Self::new(plan))
     }
 
     /// Builds the fabric of `plan`.
@@ -173,8 +162,6 @@ impl Simulation {
             patience: Patience::of(&plan.workloads),
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             plan,
-            origin: None,
-            pause_at: Time::NEVER,
             started: false,
             has_stopped: false,
             stuck: false,
@@ -238,7 +225,6 @@ impl Simulation {
             if self.old.0 != patient {
                 limit = Time::from_fs(patient.as_fs().saturating_sub(PASSAGE.as_fs()));
             }
-            limit = limit.min(self.pause_at);
             let outcome = if is_awaited {
                 Outcome::None
             } else {
@@ -284,9 +270,6 @@ impl Simulation {
                     if self.is_open() {
                         continue;
                     }
-                } else if limit == self.pause_at && limit < Time::NEVER {
-                    self.pause_at = Time::ZERO;
-                    return false;
                 } else if limit < patient {
                     self.old = (patient, Some(self.made()));
                     limit = patient;

@@ -18,10 +18,9 @@ use std::ops::Range;
 
 use host::interrupts::{self, Interrupt, vector_control};
 use host::{DriverParameters, System, ThreadId};
-use kernel::checkpoint::refuse;
 use kernel::{Span, Time};
 use packet::{FlowId, Observation};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use transaction::Mark;
 
 use crate::model::Model;
@@ -283,22 +282,6 @@ pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
 /// All watchers of a run.
 #[derive(Debug)]
 pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
-
-impl Serialize for Watchers {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_empty() {
-            ().serialize(to)
-        } else {
-            Err(refuse("the measurements of [[locks]] cannot be in it"))
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Watchers {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        <()>::deserialize(from).map(|()| Watchers(Vec::new()))
-    }
-}
 
 impl Watchers {
     pub(crate) fn new(workloads: &[PlannedWorkload]) -> Self {

@@ -3,14 +3,12 @@
 use std::fmt::Write;
 use std::fmt::{self, Debug, Formatter};
 
-use kernel::Span;
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use crate::cases::cases;
-use crate::checkpoint::{Outcome, assert_same_course};
 use crate::fixture::*;
 use crate::network::threads::is_the_same_on_threads;
 
@@ -632,34 +630,6 @@ proptest! {
             let unknown = flow.shares.iter().filter(|share| share.cause.kind == "other");
             let unknown: f64 = unknown.map(|share| share.share).sum();
             prop_assert!(unknown <= 0.01, "{flow:?}");
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(60) })]
-    #[test]
-    fn a_run_goes_on_from_a_checkpoint(mut scenario in scenario(), share in 0.0..1.0, looks in any::<bool>(), programs in weighted(0.2, Just(()))) {
-        if programs.is_none() {
-            scenario.retrainings.clear();
-            for device in &mut scenario.devices {
-                device.engine = None;
-            }
-        }
-        let outcome = assert_same_course(&scenario.text(), share, &|simulation| {
-            if looks {
-                simulation.watch_waits();
-                simulation.sample(Span::from_ns(700));
-            }
-        });
-        match outcome {
-            Outcome::WentOn(_) => {}
-            // All flows have ended before the last of what is foreseen, or there was nothing to carry.
-            Outcome::Ended { bytes } => prop_assert!(share > 0.5 || bytes == 0, "{share}"),
-            Outcome::Refused(why) => {
-                prop_assert!(programs.is_some(), "{why}");
-                prop_assert!(why.contains("\"h0\" (a host)") && why.contains("a program runs on it"), "{why}");
-            }
         }
     }
 }

@@ -12,7 +12,6 @@ mod captures;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
 mod channels;
-mod checkpoint;
 mod classes;
 mod coherence;
 mod commands;

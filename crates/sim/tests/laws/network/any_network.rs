@@ -10,7 +10,6 @@ use proptest::sample::{Index, select};
 
 use super::*;
 use crate::cases::cases;
-use crate::checkpoint::{Outcome, assert_same_course};
 
 /// A network, which shrinks to fewer nodes, fewer flows and fewer lines. It is shown as the text of its scenario.
 #[derive(Clone)]
@@ -381,18 +380,6 @@ proptest! {
             let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(2000).as_fs());
             simulation.run_until(rest, &mut || true);
             assert_nothing_is_held(&simulation, &text);
-        }
-    }
-
-    #[test]
-    fn a_network_goes_on_from_a_checkpoint(network in network(true), share in 0.0..1.0) {
-        let text = network.text();
-        let outcome = assert_same_course(&text, share, &|simulation| simulation.watch_waits());
-        match outcome {
-            Outcome::WentOn(_) => {}
-            // Nothing was to be carried: no flows, and no message of traffic became due within its duration.
-            Outcome::Ended { bytes } => prop_assert!(share > 0.5 || bytes == 0, "{share}"),
-            Outcome::Refused(why) => prop_assert!(false, "{why}"),
         }
     }
 }

@@ -239,8 +239,6 @@ impl Simulation {
             Some("the fabric was changed from outside")
         } else if self.models.iter().any(is_from_outside) {
             Some("models from outside and circuits run on one thread")
-        } else if self.pause_at < Time::NEVER {
-            Some("a checkpoint is written from one thread")
         } else if !self.plan.incidents.is_empty() {
             Some("incidents happen to the whole fabric at one time")
         } else {
@@ -303,8 +301,6 @@ impl Simulation {
         let watched = self.world.watched;
         self.world = World::default();
         let mut again = Simulation::new(self.plan.clone());
-        again.origin = self.origin.take();
-        again.pause_at = self.pause_at;
         again.world.watched = watched;
         again.spare = mem::take(&mut self.spare);
         again.captures = self.captures.take();
